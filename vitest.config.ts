@@ -4,27 +4,31 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 // Most tests are not about the sandbox, and have to run where it does not work. Those that are name it themselves.
 process.env["REINS_EXECUTOR"] ??= "local"
 
-/** Long files, whose size does not tell it: they wait for real agents and for servers in processes of their own. */
-const long = [
-  "server/test/e2e/EndToEnd",
-  "server/test/contract/Fuzz",
-  "server/test/HostileFiles",
-  "server/test/docs/Readers",
-  "examples/sdk/test/session",
-  "core/test/sessions/Turns",
-  "core/test/changes/MergeRequests",
-  "core/test/changes/Deliveries",
-  "core/test/identity/Enumeration",
-  "server/test/cli/Commands",
-  "server/test/Serve"
+/**
+ * The files that come first, as the ends of their paths. First the long ones whose work is done by other processes: agents and servers. Then
+ * those that start many processes, because a process starts another one the faster the less memory it has, and the contract of the server
+ * brings hundreds of megabytes. Then the long ones of that, so that none of them is what a run waits for at its end.
+ */
+const first = [
+  "server/test/e2e/EndToEnd.test.ts",
+  "server/test/docs/Readers.test.ts",
+  "server/test/Serve.test.ts",
+  "core/test/changes/",
+  "core/test/git/",
+  "core/test/sessions/",
+  "core/test/execution/",
+  "core/test/files/",
+  "server/test/cli/",
+  "server/test/contract/Fuzz.test.ts",
+  "server/test/HostileFiles.test.ts"
 ]
 
-/** The longest files first, so that none of them is what a run waits for at its end. The others go by what they took, or by size. */
-class LongestFirst extends BaseSequencer {
+/** The files in that order. Among equals, and for all others, the longest come first, by what they took or by their size. */
+class LeanestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
     const rank = ({ moduleId }: TestSpecification) => {
-      const at = long.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
-      return at < 0 ? long.length : at
+      const at = first.findIndex((path) => moduleId.includes(`/${path}`))
+      return at < 0 ? first.length : at
     }
     return (await super.sort(files)).sort((one, other) => rank(one) - rank(other))
   }
@@ -39,7 +43,7 @@ export default defineConfig({
     exclude: ["**/node_modules/**", "packages/console/**"],
     globalSetup: ["./scripts/client.mjs", "./scripts/vitest-setup.ts"],
     setupFiles: ["./packages/testing/src/EffectMethods.ts"],
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: LeanestFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",
@@ -47,6 +51,7 @@ export default defineConfig({
     isolate: false,
     // Many tests wait for something: a third process keeps two cores busy. With fewer at least, the pool would end the first one that is
     // idle twice, and the run with it.
-    poolOptions: { forks: { minForks: 3, maxForks: 3 } }
+    // A process starts another one the faster the less memory it has, and without this limit V8 lets garbage pile up to several times of what is used.
+    poolOptions: { forks: { minForks: 3, maxForks: 3, execArgv: ["--max-old-space-size=1024"] } }
   }
 })

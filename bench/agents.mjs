@@ -1,5 +1,5 @@
 // The time that Reins adds to a real agent until its first word: the same prompts to opencode over the bare protocol and through the API, in turns.
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { mkdirSync, mkdtempSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -51,9 +51,12 @@ const coldStarts = async ({ report, settings }, server, gateway) => {
     times.reins.push(await turn(server, id))
     await server.reins.jobs.wait(await server.reins.sessions.releaseExecutor({ session_id: id }))
   }
-  report.note(`${shown(times.bare)} over the bare protocol and ${shown(times.reins)} through the API`)
-  const added = median(times.reins) - median(times.bare)
-  report.figure("First turn of opencode, to its first word, more than a bare start", added, "ms", { atMost: 150 })
+  report.note(
+    `${shown(times.bare)} over the bare protocol and ${shown(times.reins)} through the API, ${ratioOf(times)}`
+  )
+  report.figure("First turn of opencode, to its first word, more than a bare start", addedTo(times), "ms", {
+    atMost: 150
+  })
 }
 
 /** Turns on an agent that is kept, beside prompts to one that runs. */
@@ -69,9 +72,12 @@ const laterTurns = async ({ report, settings }, server, gateway) => {
     times.reins.push(await turn(server, id))
   }
   await agent.stop()
-  report.note(`${shown(times.bare)} over the bare protocol and ${shown(times.reins)} through the API`)
-  const added = median(times.reins) - median(times.bare)
-  report.figure("Second turn of opencode, to its first word, more than a bare prompt", added, "ms", { atMost: 150 })
+  report.note(
+    `${shown(times.bare)} over the bare protocol and ${shown(times.reins)} through the API, ${ratioOf(times)}`
+  )
+  report.figure("Second turn of opencode, to its first word, more than a bare prompt", addedTo(times), "ms", {
+    atMost: 150
+  })
   await server.reins.jobs.wait(await server.reins.sessions.releaseExecutor({ session_id: id }))
 }
 
@@ -86,6 +92,11 @@ const startsAhead = async ({ report, settings }, server) => {
   }
   report.figure("First turn of opencode, to its first word, on an agent that was started ahead", median(times), "ms")
 }
+
+/** The pairs are taken one after the other, so that what else the machine does is in both of a pair. */
+const paired = ({ bare, reins }, compare) => median(reins.map((time, sample) => compare(time, bare[sample])))
+const addedTo = (times) => paired(times, (reins, bare) => reins - bare)
+const ratioOf = (times) => `${paired(times, (reins, bare) => reins / bare).toFixed(2)} times as long`
 
 const shown = (times) => `${median(times).toFixed(0)} ms`
 
@@ -138,10 +149,12 @@ const commandOf = (gateway, place) =>
 const { cacheDir } = CoreConfig.from({ dataDir: directory })
 const programs = Layer.provideMerge(HarnessInstall.layer(cacheDir), Manifests.layer)
 
-/** Starts the agent in a home of its own and opens a session, over the protocol alone. */
+/** Starts the agent in a home and a repository of its own and opens a session, over the protocol alone. */
 const bareAgent = async (gateway) => {
   const place = mkdtempSync(join(directory, "bare-agent-"))
   const workspaceDir = join(place, "workspace")
+  // The workspace of a session is a repository, with which the agent has work of its own.
+  execFileSync("git", ["init", "--quiet", workspaceDir])
   const command = await commandOf(gateway, { homeDir: join(place, "home"), workspaceDir })
   for (const made of [workspaceDir, command.tmpDir]) mkdirSync(made, { recursive: true })
   const child = track(

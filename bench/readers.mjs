@@ -1,17 +1,21 @@
 // Readers of an event stream. They are plain sockets that only read, because they share the machine with the server.
 import { connect } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
 import { request } from "./load.mjs"
 
+/** The stream of a session. */
+export const eventsOf = (sessionId) => `/api/sessions/${sessionId}/events`
+
 /**
- * Opens streams of a session's events from now on. `seen(chunk)` gets everything that they read. `closed()` gives the number of streams that
+ * Opens streams of a log, by its path, from now on. `seen(chunk)` gets everything that they read. `closed()` gives the number of streams that
  * the server has ended.
  */
-export const openReaders = async (server, sessionId, count, seen) => {
+export const openReaders = async (server, log, count, seen) => {
   const { hostname, port } = new URL(server.url)
   const { event_watermark: watermark } = await (
-    await fetch(`${server.url}/api/sessions/${sessionId}/events?limit=1`, { headers: server.headers })
+    await fetch(`${server.url}${log}?limit=1`, { headers: server.headers })
   ).json()
-  const path = `/api/sessions/${sessionId}/events?after=${watermark}&max_seconds=600`
+  const path = `${log}?after=${watermark}&max_seconds=600`
   const opening = request("GET", path, { ...server.headers, Accept: "text/event-stream" })
   let closed = 0
   const sockets = []
@@ -33,4 +37,27 @@ export const openReaders = async (server, sessionId, count, seen) => {
     for (const socket of sockets) socket.destroy()
   }
   return { sockets, closed: () => closed, close }
+}
+
+/** Opens streams of a log. `allHave()` ends when each of the readers has read a word, which must be the last that is written. */
+export const openReadersUntil = async (server, log, count, last) => {
+  let done = 0
+  let whenDone
+  const allDone = new Promise((resolve) => {
+    whenDone = resolve
+  })
+  const open = await openReaders(server, log, count, (chunk, reader) => {
+    // The word may be split between two chunks.
+    const isHere =
+      chunk.includes(last) || Buffer.concat([reader.tail ?? chunk.subarray(0, 0), chunk.subarray(0, 64)]).includes(last)
+    reader.tail = Buffer.from(chunk.subarray(-64))
+    if (!isHere || reader.done) return
+    reader.done = true
+    if (++done === count) whenDone()
+  })
+  const late = async () => {
+    await sleep(60_000, undefined, { ref: false })
+    throw new Error(`${count - done} readers have not seen all; ${open.closed()} were ended`)
+  }
+  return { allHave: () => Promise.race([allDone, late()]), close: open.close }
 }

@@ -19,9 +19,10 @@ import { setups } from "./setups.mjs"
 import { start } from "./start.mjs"
 import { streams } from "./streams.mjs"
 import { turns } from "./turns.mjs"
+import { workspace } from "./workspace.mjs"
 import { writes } from "./writes.mjs"
 
-const subjects = { start, reads, writes, streams, postgres, jobs, turns, sandbox, agents, setups }
+const subjects = { start, reads, writes, streams, workspace, postgres, jobs, turns, sandbox, agents, setups }
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

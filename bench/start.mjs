@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { connect, install, startBaseline } from "./installation.mjs"
 import { load, median } from "./load.mjs"
 import { rssMb } from "./processes.mjs"
-import { openReaders } from "./readers.mjs"
+import { eventsOf, openReaders } from "./readers.mjs"
 
 export const start = async ({ report, settings }) => {
   report.subject("Start and memory, SQLite")
@@ -37,7 +37,7 @@ const memory = async (installation, report, settings) => {
   const create = server.createSession()
   await load(server.url, { connections: 8, next: create.next, status: create.status, count: 1000 })
   const session = await server.newSession()
-  const open = await openReaders(server, session.id, 500, () => {})
+  const open = await openReaders(server, eventsOf(session.id), 500, () => {})
   await sleep(1000)
   report.figure("Memory with 1,000 idle sessions and 500 streams", rssMb(server.pid), "MB", { atMost: 200 })
   open.close()

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { connect, install } from "./installation.mjs"
 import { load, quantile, request } from "./load.mjs"
 import { cpuSeconds } from "./processes.mjs"
-import { openReaders } from "./readers.mjs"
+import { eventsOf, openReaders, openReadersUntil } from "./readers.mjs"
 
 const readers = 500
 
@@ -28,31 +28,13 @@ const fullSpeed = async (server, report, settings) => {
   const note = server.sendNote(session.id)
   await load(server.url, { connections: 16, next: note.next, status: note.status, count: settings.warmUp })
   const last = `last-${randomUUID()}`
-  let done = 0
-  let whenDone
-  const allDone = new Promise((resolve) => {
-    whenDone = resolve
-  })
-  const open = await openReaders(server, session.id, readers, (chunk, reader) => {
-    // The mark may be split between two chunks.
-    const isHere =
-      chunk.includes(last) || Buffer.concat([reader.tail ?? chunk.subarray(0, 0), chunk.subarray(0, 64)]).includes(last)
-    reader.tail = Buffer.from(chunk.subarray(-64))
-    if (!isHere || reader.done) return
-    reader.done = true
-    if (++done === readers) whenDone()
-  })
+  const open = await openReadersUntil(server, eventsOf(session.id), readers, last)
   const count = 150 * settings.seconds
   const cpu = cpuSeconds(server.pid)
   const began = performance.now()
   await load(server.url, { connections: 16, next: note.next, status: note.status, count })
   await server.reins.messages.send({ session_id: session.id, content: last, routing: "note" })
-  await Promise.race([
-    allDone,
-    sleep(60_000).then(() =>
-      Promise.reject(new Error(`${readers - done} readers have not seen all; ${open.closed()} were ended`))
-    )
-  ])
+  await open.allHave()
   const deliveries = (count + 1) * readers
   report.figure("Deliveries at full speed", deliveries / ((performance.now() - began) / 1000), "/s", {
     atLeast: 100_000
@@ -66,11 +48,11 @@ const mark = /sent at (\d+\.\d+) ms/g
 /** Sends twenty notes a second, and measures from before each one is sent until each reader has it. */
 const steady = async (server, sessionId, settings, { slow = false } = {}) => {
   const latencies = []
-  const open = await openReaders(server, sessionId, readers, (chunk) => {
+  const open = await openReaders(server, eventsOf(sessionId), readers, (chunk) => {
     const now = performance.now()
     for (const [, sent] of chunk.toString("latin1").matchAll(mark)) latencies.push(now - Number(sent))
   })
-  const slowReader = slow ? await openReaders(server, sessionId, 1, () => {}) : undefined
+  const slowReader = slow ? await openReaders(server, eventsOf(sessionId), 1, () => {}) : undefined
   slowReader?.sockets[0].pause()
   const notes = 20 * Math.max(3, settings.seconds * 3)
   const began = performance.now()

@@ -7,10 +7,14 @@ import { fileURLToPath } from "node:url"
 
 const cwd = resolve(dirname(fileURLToPath(import.meta.url)), "..")
 const env = { ...process.env, REINS_RECORD_EXAMPLES: "1", REINS_WRITE_OPENAPI: "1" }
-const tests = ["contract/Recorded.test.ts", "e2e/EndToEnd.test.ts", "contract/OpenApi.test.ts"]
+const tests = [
+  ["packages/server/test/contract/Recorded.test.ts"],
+  ["packages/server/agents/EndToEnd.test.ts", "--config", "vitest.agents.config.ts"],
+  ["packages/server/test/contract/OpenApi.test.ts"]
+]
 
 for (const test of tests) {
-  const args = ["node_modules/vitest/vitest.mjs", "run", `packages/server/test/${test}`]
+  const args = ["node_modules/vitest/vitest.mjs", "run", ...test]
   const run = spawnSync(process.execPath, args, { cwd, stdio: "inherit", env })
   if (run.status !== 0) process.exit(run.status ?? 1)
 }

@@ -5,7 +5,7 @@ export interface Step {
   readonly say?: string
   /** Pause after each word, in milliseconds. */
   readonly slow_ms?: number
-  /** `read`, `write`, `edit`, `bash`, or the exact name of a tool that the agent offers. */
+  /** `read`, `write`, `edit`, `bash`, or the name of a tool that the agent offers: the exact one, or its end for a tool of a server. */
   readonly tool?: string
   readonly path?: string
   /** For `write`. */

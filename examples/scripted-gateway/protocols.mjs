@@ -136,11 +136,17 @@ const responses = {
         })
     }
     const tools = (body.tools ?? []).flatMap((/** @type {any} */ tool) =>
-      tool.type === "custom"
-        ? [{ name: tool.name, freeform: true }]
-        : tool.name
-          ? [{ name: tool.name, schema: tool.parameters }]
-          : []
+      tool.type === "namespace"
+        ? tool.tools.map((/** @type {any} */ { name, parameters }) => ({
+            name,
+            namespace: tool.name,
+            schema: parameters
+          }))
+        : tool.type === "custom"
+          ? [{ name: tool.name, freeform: true }]
+          : tool.name
+            ? [{ name: tool.name, schema: tool.parameters }]
+            : []
     )
     return { messages, tools }
   },
@@ -219,6 +225,7 @@ const responsesOutput = ({ call, id, say, think }) => [
               id: `fc_${id}`,
               call_id: call.id,
               name: call.name,
+              ...(call.namespace === undefined ? {} : { namespace: call.namespace }),
               arguments: JSON.stringify(call.args),
               status: "completed"
             }

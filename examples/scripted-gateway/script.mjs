@@ -4,8 +4,8 @@
  *
  * @typedef {import("./gateway.mjs").Step} Step
  * @typedef {import("./gateway.mjs").ChatMessage} ChatMessage
- * @typedef {{ name: string, schema?: { properties?: Record<string, any>, required?: string[] }, freeform?: boolean }} Tool
- * @typedef {{ id: string, name: string, args: Record<string, unknown>, freeform?: string }} ToolCall
+ * @typedef {{ name: string, namespace?: string, schema?: { properties?: Record<string, any>, required?: string[] }, freeform?: boolean }} Tool
+ * @typedef {{ id: string, name: string, namespace?: string, args: Record<string, unknown>, freeform?: string }} ToolCall
  */
 
 /** The names that an intent may have, best first. */
@@ -166,10 +166,15 @@ const filler = (property) => {
  */
 export const toolCall = (step, tools, id) => {
   const wanted = step.tool ?? ""
-  const candidates = [wanted, ...(Object.entries(toolNames).find(([intent]) => intent === wanted)?.[1] ?? [])]
-  const tool = candidates.flatMap((name) => tools.filter((offered) => offered.name === name))[0]
+  const intended = Object.entries(toolNames).find(([intent]) => intent === wanted)?.[1]
+  // Agents put the name of a server before the names of its tools, each in a way of its own.
+  const isOfServer = (/** @type {Tool} */ { name }) =>
+    intended === undefined && /[^a-z]$/i.test(name.slice(0, -wanted.length)) && name.endsWith(wanted)
+  const named = [wanted, ...(intended ?? [])].flatMap((name) => tools.filter((offered) => offered.name === name))
+  const tool = named[0] ?? tools.find(isOfServer)
   if (tool === undefined) return null
-  if (step.args !== undefined) return { id, name: tool.name, args: step.args }
+  const place = tool.namespace === undefined ? {} : { namespace: tool.namespace }
+  if (step.args !== undefined) return { id, name: tool.name, ...place, args: step.args }
   if (tool.name === "apply_patch") {
     return tool.freeform
       ? { id, name: tool.name, args: {}, freeform: patch(step) }
@@ -182,5 +187,5 @@ export const toolCall = (step, tools, id) => {
     const value = argument(key, property, step) ?? (required.has(key) ? filler(property) : undefined)
     if (value !== undefined) args[key] = value
   }
-  return { id, name: tool.name, args }
+  return { id, name: tool.name, ...place, args }
 }

@@ -126,4 +126,24 @@ describe("the scripted gateway", () => {
         new_text: "c"
       })
     }))
+
+  it("calls a tool of a server by the end of its name, and by its namespace where it has one", () =>
+    withGateway({}, async (gateway) => {
+      const offered = [{ type: "function", function: { name: "fruits_pear", parameters: {} } }]
+      const plain = JSON.parse(await (await chat(gateway, [user({ tool: "pear" })], { tools: offered })).text())
+      assert.strictEqual(plain.choices[0].message.tool_calls[0].function.name, "fruits_pear")
+      const none = JSON.parse(await (await chat(gateway, [user({ tool: "ear" })], { tools: offered })).text())
+      assert.include(none.choices[0].message.content, "No offered tool can ear")
+      const answer = await fetch(`${gateway.url}/responses`, {
+        method: "POST",
+        headers: { authorization: "Bearer key" },
+        body: JSON.stringify({
+          model: "m",
+          input: [user({ tool: "pear", args: {} })],
+          tools: [{ type: "namespace", name: "fruits", tools: [{ name: "pear", parameters: {} }] }]
+        })
+      })
+      const [call] = JSON.parse(await answer.text()).output
+      assert.deepInclude(call, { type: "function_call", namespace: "fruits", name: "pear" })
+    }))
 })

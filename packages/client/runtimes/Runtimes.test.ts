@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { build } from "esbuild"
 import { chromium } from "playwright-core"
+import { Webhook } from "standardwebhooks"
 import { afterAll, assert, beforeAll, it } from "vitest"
 import { frame, json, openStream, type Received, refuse, type ScriptedServer, serve } from "../test/ScriptedServer.js"
 
@@ -31,6 +32,7 @@ const answer = (response: ServerResponse, { body, headers, method, url }: Receiv
   const path = `/${rest.join("/")}`
   const earlier = server.received.filter((other) => other.method === method && other.url === url).length - 1
   if (method === "GET" && caller === "page") return page(response, path)
+  if (path === "/delivery") return delivery(response)
   if (headers.authorization !== "Bearer rk_runtime") return refuse(response, 401, "unauthenticated")
   if (path === "/api/workspaces/wsp_1/sessions" && method === "POST") {
     // The first try is lost, and the second one has the key of the first.
@@ -58,6 +60,20 @@ const answer = (response: ServerResponse, { body, headers, method, url }: Receiv
   response.write(left.subarray(0, 20_001), () => response.destroy())
 }
 
+const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`
+
+/** The delivery of a webhook as an answer, because not all runtimes can listen. The public library has signed it. */
+const delivery = (response: ServerResponse) => {
+  const body = JSON.stringify({ type: "turn.succeeded", data: { payload: { text: "é😀" } } })
+  const at = new Date()
+  const headers = {
+    "webhook-id": "evt_1",
+    "webhook-timestamp": String(Math.floor(at.getTime() / 1000)),
+    "webhook-signature": new Webhook(secret).sign("evt_1", at, body)
+  }
+  return response.writeHead(200, { ...headers, "content-type": "application/json", "x-secret": secret }).end(body)
+}
+
 /** A page of the same origin, and the modules that it imports. */
 const page = (response: ServerResponse, path: string) => {
   if (path === "/")
@@ -68,6 +84,7 @@ const page = (response: ServerResponse, path: string) => {
 
 const holds = (seen: unknown, caller: string): void => {
   assert.deepStrictEqual(seen, {
+    delivered: ["é😀", true, "é😀", true],
     session: "é😀",
     listed: ["sess_1", "sess_2"],
     refused: { isApiError: true, code: "not_found", status: 404, details: { id: "x" }, requestId: "req_1" },

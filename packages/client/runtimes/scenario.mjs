@@ -1,5 +1,6 @@
 /**
- * A walk through all that a client does with its surroundings: requests with keys and retries, lists, errors, streams that are cut, signals.
+ * A walk through all that a client does with its surroundings: requests with keys and retries, lists, errors, streams that are cut, signals, and
+ * the proof of a webhook, as text and as bytes, from the headers of `fetch`.
  * Gives back what it saw, as plain data.
  */
 export const walk = async (client, baseUrl) => {
@@ -27,7 +28,19 @@ export const walk = async (client, baseUrl) => {
   const next = silent.next().catch((reason) => reason)
   controller.abort("enough")
 
+  const delivered = []
+  for (const read of ["text", "bytes"]) {
+    const request = await fetch(`${baseUrl}/delivery`)
+    const body = read === "text" ? await request.text() : new Uint8Array(await request.arrayBuffer())
+    const { data } = await client.webhooks.verify(body, request.headers, request.headers.get("x-secret"))
+    const forged = await client.webhooks
+      .verify("{}", request.headers, request.headers.get("x-secret"))
+      .catch((error) => error)
+    delivered.push(data.payload.text, forged instanceof client.WebhookVerificationError)
+  }
+
   return {
+    delivered,
     session: session.title,
     listed,
     refused: {

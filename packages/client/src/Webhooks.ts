@@ -1,7 +1,7 @@
 import type { WorkspaceEvent } from "./generated/Resources.js"
 
-/** A delivery whose signature was found good. */
-export interface WebhookMessage {
+/** An event of a session, as an endpoint is sent it. */
+export interface WebhookEventMessage {
   /** The type of the event, as `turn.action_required`. */
   readonly type: WorkspaceEvent["event"]["type"]
   /** The time at which the event was committed. */
@@ -11,6 +11,32 @@ export interface WebhookMessage {
   /** The event. Its `id` is the same in every attempt, so that a delivery which came twice can be told. */
   readonly data: WorkspaceEvent["event"]
 }
+
+/** A test, which somebody has sent to an endpoint by hand. It is no event of a session. */
+export interface WebhookTestMessage {
+  /** Tells it from every event. */
+  readonly type: "webhook.test"
+  /** The time at which the test was asked for. */
+  readonly timestamp: string
+  /** It has no position in the stream of the workspace. */
+  readonly position: null
+  /** The test. */
+  readonly data: {
+    /** The same in every attempt. */
+    readonly id: string
+    /** The same as that of the message. */
+    readonly type: "webhook.test"
+    /** The workspace of the endpoint. */
+    readonly workspace_id: string
+    /** The endpoint that it was sent to. */
+    readonly webhook_endpoint_id: string
+    /** The time at which the test was asked for. */
+    readonly recorded_at: string
+  }
+}
+
+/** A delivery whose signature was found good. `type` tells what it is. */
+export type WebhookMessage = WebhookEventMessage | WebhookTestMessage
 
 /** The headers of a request, as Node gives them or as a `Headers`. */
 export type WebhookHeaders =

@@ -40,8 +40,10 @@ export type InteractionState = Interaction["state"]
 export type TurnState = Turn["state"]
 export {
   type VerifyOptions,
+  type WebhookEventMessage,
   type WebhookHeaders,
   type WebhookMessage,
+  type WebhookTestMessage,
   WebhookVerificationError,
   webhooks
 } from "./Webhooks.js"

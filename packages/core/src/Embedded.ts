@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer } from "effect"
 import { CoreConfig } from "./base/CoreConfig.js"
 import * as Core from "./Core.js"
 import type { WorkspaceId } from "./domain/Ids.js"
@@ -48,10 +47,8 @@ export const owner: Effect.Effect<
 > = Effect.gen(function* () {
   const accounts = yield* Accounts
   const workspaces = yield* Workspaces
-  // Nobody logs in as this account: the password is thrown away.
-  const password = Redacted.make(randomBytes(32).toString("base64url"))
   const account = yield* accounts.get(ownerEmail).pipe(
-    Effect.orElse(() => accounts.createVerified({ email: ownerEmail, password })),
+    Effect.orElse(() => accounts.createVerified({ email: ownerEmail, password: null })),
     Effect.orDie
   )
   const principal: Principal = {

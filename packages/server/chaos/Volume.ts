@@ -34,6 +34,12 @@ export const storms = {
   PostgreSQL: { events: share(600, 2000), kills: share(1, 2), readers: share(10, 20) }
 }
 
+/** The same of the stream of a workspace, whose events are those of so many sessions. */
+export const workspaceStorms = {
+  SQLite: { events: share(1000, 10_000), sessions: 20, kills: share(2, 5), readers: share(10, 50) },
+  PostgreSQL: { events: share(400, 2000), sessions: 20, kills: share(1, 2), readers: share(5, 20) }
+}
+
 /** The deliveries of webhooks, the sessions that they are of, and how often the server and the receiver are killed meanwhile. */
 export const deliveries = {
   SQLite: { events: share(800, 10_000), sessions: 8, kills: share(2, 10) },

@@ -1,47 +1,28 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import type { AgentLimits } from "@reins/core/base/AgentLimits"
-import { type BuiltInExecutor, builtInExecutors } from "@reins/core/base/CoreConfig"
+import type { BuiltInExecutor } from "@reins/core/base/CoreConfig"
 import type { CoreLimits } from "@reins/core/base/CoreLimits"
 import { fn } from "@reins/core/base/Traced"
-import { isAllowedHost } from "@reins/core/outbound/Address"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
-import { isNetwork } from "./http/ClientAddress.js"
+import {
+  byDigest,
+  CommaList,
+  ExecutorList,
+  Flag,
+  HostList,
+  HttpUrl,
+  isShareable,
+  NetworkList,
+  OriginList,
+  Whole
+} from "./SettingValues.js"
 
 /** The name of a setting in `reins.json`. It is `REINS_<NAME>` in the environment and `flagOf` on the command line. */
 export type SettingName = keyof typeof fields
 
 /** Settings as texts. The command line wins over the environment, which wins over the file. */
 export type Given = Readonly<Partial<Record<SettingName, string>>>
-
-const Flag = Schema.transform(Schema.Literal("true", "false", "on", "off"), Schema.Boolean, {
-  strict: true,
-  decode: (text) => text === "true" || text === "on",
-  encode: (value) => (value ? "on" : "off")
-})
-const Whole = (least: number, most: number) => Schema.NumberFromString.pipe(Schema.int(), Schema.between(least, most))
-const HttpUrl = Schema.String.pipe(
-  Schema.filter((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
-)
-
-const CommaList = Schema.transform(Schema.String, Schema.Array(Schema.String), {
-  strict: true,
-  decode: (text) =>
-    text
-      .split(",")
-      .map((entry) => entry.trim())
-      .filter((entry) => entry !== ""),
-  encode: (entries) => entries.join(",")
-})
-const HostList = CommaList.pipe(Schema.filter((hosts) => hosts.every(isAllowedHost)))
-const ExecutorList = CommaList.pipe(Schema.compose(Schema.NonEmptyArray(Schema.Literal(...builtInExecutors))))
-/** An image by a digest, which always means the same files. */
-const byDigest = /^(?:[^\s@-][^\s@]*@)?sha256:[0-9a-f]{64}$/
-const NetworkList = CommaList.pipe(Schema.filter((networks) => networks.every(isNetwork)))
-
-const OriginList = CommaList.pipe(
-  Schema.filter((origins) => origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin))
-)
 
 const fields = {
   host: Schema.String.pipe(Schema.minLength(1)),
@@ -71,6 +52,7 @@ const fields = {
   allow_local_repositories: Flag,
   allow_ssh_repositories: Flag,
   allow_private_hosts: HostList,
+  shared_directories: CommaList,
   trusted_proxies: NetworkList,
   cors_origins: OriginList,
   max_running_turns: Whole(1, 1000),
@@ -134,6 +116,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   allow_local_repositories: "on or off",
   allow_ssh_repositories: "on or off",
   allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
+  shared_directories: "a comma list of directories that hold nothing of the service",
   trusted_proxies: "a comma list of addresses or networks, as in 127.0.0.1 or 10.0.0.0/8",
   cors_origins: "a comma list of origins, each as in https://app.example.com, without a path",
   max_running_turns: "a number from 1 to 1000",
@@ -216,6 +199,8 @@ export interface Config {
   readonly allowSshRepositories: boolean
   /** Hosts that may be asked although they are private or without TLS. */
   readonly allowPrivateHosts: ReadonlyArray<string>
+  /** Directories that every agent may read. */
+  readonly sharedDirectories: ReadonlyArray<string>
   /** Reverse proxies, by address or network. Their `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<string>
   /** Origins whose pages may call the API with a key. */
@@ -281,6 +266,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     allowLocalRepositories: settings.allow_local_repositories ?? false,
     allowSshRepositories: settings.allow_ssh_repositories ?? false,
     allowPrivateHosts: settings.allow_private_hosts ?? [],
+    sharedDirectories: (settings.shared_directories ?? []).map((shared) => resolve(directory, shared)),
     trustedProxies: settings.trusted_proxies ?? [],
     corsOrigins: settings.cors_origins ?? [],
     maxRunningTurns: settings.max_running_turns,
@@ -298,6 +284,9 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     requestSeconds: settings.request_seconds ?? 120,
     limits: limitsOf(settings)
   }
+  const { dataDir, keyFile, sharedDirectories } = config
+  if (!sharedDirectories.every((shared) => isShareable(shared, [dataDir, ...(keyFile === undefined ? [] : [keyFile])])))
+    return yield* new ConfigInvalid({ problem: `shared_directories has to be ${expected.shared_directories}` })
   return config
 })
 

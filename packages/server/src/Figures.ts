@@ -58,6 +58,19 @@ export const deliveriesEnded = counter(
   "reins_deliveries_ended_total",
   "Deliveries that have ended or wait for a person, by transport, state and reason."
 )
+export const webhookAttempts = counter(
+  "reins_webhook_attempts_total",
+  "Attempts to deliver to webhook endpoints, by the state of the delivery after them (pending: it is attempted again) and by the class of the answer's status."
+)
+export const webhookDuration = histogram(
+  "reins_webhook_attempt_duration_seconds",
+  requestSeconds,
+  "How long webhook endpoints took to answer, or to fail."
+)({})
+export const webhooksDisabled = counter(
+  "reins_webhook_endpoints_disabled_total",
+  "Webhook endpoints that were disabled because they are gone or have failed for days, by reason."
+)
 export const jobsEnded = counter("reins_jobs_ended_total", "Jobs that have ended, by kind and state.")
 export const attemptsRetried = counter("reins_job_retries_total", "Attempts that failed and are made again, by kind.")
 export const eventLoopLag = gauge(

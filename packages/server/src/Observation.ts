@@ -48,7 +48,17 @@ const observations: Observations = {
       })
     ),
   agentTaken: (provider, start) => Effect.sync(() => count(Figures.agentsTaken({ provider, start }))),
-  agentsKept: (agents) => Effect.sync(() => Figures.agentsKept.unsafeUpdate(agents, []))
+  agentsKept: (agents) => Effect.sync(() => Figures.agentsKept.unsafeUpdate(agents, [])),
+  webhookAttempted: ({ durationMs, state, status }) =>
+    Effect.sync(() => {
+      count(Figures.webhookAttempts({ state, status: status === null ? none : `${Math.floor(status / 100)}xx` }))
+      Figures.webhookDuration.unsafeUpdate(Math.max(0, durationMs) / 1000, [])
+    }),
+  webhookDisabled: (webhook_endpoint_id, reason) =>
+    Effect.zipRight(
+      Effect.sync(() => count(Figures.webhooksDisabled({ reason }))),
+      Effect.annotateLogs(Effect.logWarning("a webhook endpoint was disabled"), { webhook_endpoint_id, reason })
+    )
 }
 
 /** A line holds ids and closed words only: the sentence of a reason may repeat what an agent or a remote has said. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -69,6 +69,19 @@ describe("the configuration", () => {
       ])
       assert.deepStrictEqual((yield* given("*")).allowPrivateHosts, ["*"])
       assert.include((yield* Effect.flip(given("http://gitlab.lan"))).problem, "allow_private_hosts")
+    })
+  )
+
+  it.scoped("takes directories that agents may read, and none that leads to what the service keeps", () =>
+    Effect.gen(function* () {
+      const here = yield* directory
+      for (const made of ["guides", "data/sessions"]) mkdirSync(join(here, made), { recursive: true })
+      symlinkSync(join(here, "data"), join(here, "link"))
+      const given = (directories: string) =>
+        load({}, { REINS_SHARED_DIRECTORIES: directories, REINS_DATA_DIR: "data" }, here)
+      assert.deepStrictEqual((yield* given("guides")).sharedDirectories, [join(here, "guides")])
+      for (const refused of [".", "/", "data", "data/sessions", "link", "nowhere", "guides,data"])
+        assert.include((yield* Effect.flip(given(refused))).problem, "shared_directories", refused)
     })
   )
 

@@ -1,4 +1,5 @@
 import { assert, layer } from "@effect/vitest"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { Effect } from "effect"
 import { Caller, change, send, service } from "./Service.js"
 import { newSession, openStream } from "./Sessions.js"
@@ -67,7 +68,9 @@ layer(service({ metrics: true }), { excludeTestServices: true })("the metrics", 
       const stream = yield* openStream(events, bearer)
       assert.deepStrictEqual(open(yield* read), [1, 1])
       stream.close()
-      yield* Effect.repeat(read, { until: (text) => open(text).every((count) => count === 0) })
+      yield* Effect.repeat(Effect.zipRight(aMoment, read), {
+        until: (text) => open(text).every((count) => count === 0)
+      })
       yield* change("POST", `/api/sessions/${sessionId}/messages`, { headers: bearer, body: { content: "Wait." } })
       const text = yield* read
       assert.match(text, /^reins_jobs\{kind="[\w.]+",state="queued"\} 1$/m)

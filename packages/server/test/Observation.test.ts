@@ -12,7 +12,9 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
+import { Webhooks } from "@reins/core/webhooks/Webhooks"
 import { HttpServer, Observation } from "@reins/server"
+import { localServer } from "@reins/testing/connections/LocalServer"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { Context, Effect, Exit, HashMap, Layer, Logger, Stream } from "effect"
 import { script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
@@ -47,7 +49,10 @@ const served = Layer.unwrapScoped(
   Effect.map(directory, (dataDir) =>
     HttpServer.layer({ port: 0, notice: 0, metrics: true, trustedProxies: ["127.0.0.1"] }).pipe(
       Layer.provideMerge(
-        Embedded.layer({ dataDir, allowPrivateHosts: ["127.0.0.1"], executors: ["local"] }, { manifests: smallAgents })
+        Embedded.layer(
+          { dataDir, allowPrivateHosts: ["127.0.0.1"], executors: ["local"], prewarm: false },
+          { manifests: smallAgents }
+        )
       ),
       Layer.provideMerge(Gateway.layer),
       Layer.provide([Observation.layer, logs, PasswordCost.layerTest])
@@ -154,6 +159,41 @@ layer(served, { excludeTestServices: true, timeout: "60 seconds" })("what has co
       assert.isAbove(turn.usage.output_tokens ?? 0, 0)
       assert.strictEqual(grown("reins_deliveries_ended_total", { transport: "patch", state: "succeeded" }), 1)
       assert.strictEqual(grown("reins_jobs_ended_total", { kind: String(job["kind"]), state: "succeeded" }), 1)
+    })
+  )
+
+  it.scoped("of a delivery to a webhook endpoint is counted, and so is what waits for it", () =>
+    Effect.gen(function* () {
+      const { principal, workspaceId } = yield* Embedded.owner
+      const webhooks = yield* Webhooks
+      const statuses = [500, 410]
+      const { url } = yield* localServer((_, response) => response.writeHead(statuses.shift() ?? 204).end())
+      const before = yield* page
+      const endpoint = yield* webhooks.create(principal, workspaceId, { url, types: ["session.created"] })
+      const attempted = (count: number) =>
+        Effect.repeat(page, {
+          until: (text) => sample(text, duration) - sample(before, duration) === count
+        })
+      const duration = "reins_webhook_attempt_duration_seconds_count"
+      yield* sessionWith("sk-test")
+      const waiting = yield* attempted(1)
+      assert.strictEqual(sample(waiting, "reins_webhook_deliveries_pending", { endpoint: "enabled" }), 1)
+      const { items } = yield* webhooks.deliveries(principal, endpoint.id, {})
+      yield* webhooks.retry(principal, items[0]?.id ?? "")
+      yield* attempted(2)
+      yield* lineOf({ message: "a webhook endpoint was disabled", webhook_endpoint_id: endpoint.id, reason: "gone" })
+      const disabled = yield* page
+      assert.strictEqual(sample(disabled, "reins_webhook_deliveries_pending", { endpoint: "disabled" }), 1)
+      yield* webhooks.update(principal, endpoint.id, { state: "enabled" })
+      yield* webhooks.test(principal, endpoint.id)
+      const after = yield* attempted(4)
+      const grown = (name: string, labels: Line) => sample(after, name, labels) - sample(before, name, labels)
+      const attempts = "reins_webhook_attempts_total"
+      assert.strictEqual(grown(attempts, { state: "pending", status: "5xx" }), 1)
+      assert.strictEqual(grown(attempts, { state: "pending", status: "4xx" }), 1)
+      assert.strictEqual(grown(attempts, { state: "succeeded", status: "2xx" }), 2)
+      assert.strictEqual(grown("reins_webhook_endpoints_disabled_total", { reason: "gone" }), 1)
+      yield* webhooks.remove(principal, endpoint.id)
     })
   )
 

@@ -41,7 +41,7 @@ const temporaryConfig = Effect.gen(function* () {
     Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-server-"))),
     (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
   )
-  return yield* load({ port: "0", data_dir: directory, rate_limit: "off" }, {}, directory)
+  return yield* load({ port: "0", data_dir: directory, rate_limit: "off", prewarm: "off" }, {}, directory)
 })
 
 export const quiet = Logger.remove(Logger.defaultLogger)

@@ -10,7 +10,7 @@ export const fuzzRequests = share(2000, 20_000)
 export const fuzzSeed = Number(process.env["REINS_FUZZ_SEED"] ?? share(20_260_131, Date.now() % 1_000_000_000))
 
 /** The time for which requests race with a program that exchanges their path. */
-export const raceSeconds = share(5, 30)
+export const raceSeconds = share(3, 30)
 
 /** The number of random walks through the models of state machines, for each database. */
 export const walks = {

@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, Exit, Layer, Schedule, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Schedule, type Scope, Stream } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import type { CallObserver } from "../connections/ModelCall.js"
 import type { Emit } from "../harness/HarnessDriver.js"
@@ -35,9 +35,14 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
     readonly hasRoom: Effect.Effect<boolean>
     /**
      * Begins to start the agent of a lease for a turn that may come, where there is room and the lease has none. Gives the effect that waits
-     * until it has started or failed. A failure is left to the turn, which starts another.
+     * until the agent of the lease has started or failed. A failure is left to the turn, which starts another.
      */
     readonly prepare: (start: AgentStart) => Effect.Effect<Effect.Effect<void>>
+    /**
+     * Begins to start the agent of a lease for the turn that is being prepared, where the lease has none. The scope stops it unless the turn has
+     * taken it by then. A failure is left to the turn, which starts another.
+     */
+    readonly reserve: (start: AgentStart) => Effect.Effect<void, never, Scope.Scope>
     /** True while an agent is kept for the lease. Nobody else changes the state of the agent until it is stopped. */
     readonly isKept: (leaseId: string) => Effect.Effect<boolean>
     /** Stops the agent that is kept for a lease, and waits until nothing of it is left. Does nothing to an agent that works on a turn. */
@@ -51,6 +56,7 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
     run: () => Stream.dieMessage("this process runs no turns"),
     hasRoom: Effect.succeed(false),
     prepare: () => Effect.succeed(Effect.void),
+    reserve: () => Effect.void,
     isKept: () => Effect.succeed(false),
     stop: () => Effect.void,
     dismiss: () => Effect.void
@@ -97,6 +103,7 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
           ),
         hasRoom: agents.hasRoom,
         prepare: agents.prepare,
+        reserve: agents.reserve,
         isKept: (leaseId) => Effect.sync(() => agents.find(leaseId)?.state === "idle"),
         stop: (leaseId) => Effect.suspend(() => agents.stop(agents.find(leaseId))),
         dismiss: (leaseId) => Effect.suspend(() => agents.dismiss(agents.find(leaseId)))

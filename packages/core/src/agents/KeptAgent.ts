@@ -40,8 +40,8 @@ export interface KeptAgent {
   ) => Effect.Effect<void, never, Scope.Scope>
   /** Stops the agent and leaves no process of it. */
   readonly stop: Effect.Effect<void>
-  /** `busy` belongs to a turn, `idle` to the pool, and nobody may use one that is `ending`. */
-  state: "idle" | "busy" | "ending"
+  /** `busy` belongs to a turn, `reserved` to one that will take it, `idle` to the pool, and nobody may use one that is `ending`. */
+  state: "idle" | "reserved" | "busy" | "ending"
   /** True when the agent can run no further turn. */
   isGone: boolean
   idleSince: number
@@ -64,7 +64,15 @@ export const fingerprintOf = (input: AgentStart): string => {
     name,
     Redacted.isRedacted(value) ? Redacted.value(value) : value
   ])
-  const asked = [input.isAnswered === true, input.isGuarded === true, variables, input.limits]
+  const tools = (input.toolServers ?? []).map(({ name, token, url }) => [name, url, Redacted.value(token)])
+  const asked = [
+    input.isAnswered === true,
+    input.isGuarded === true,
+    variables,
+    input.limits,
+    tools,
+    input.additionalDirectories
+  ]
   const parts = [manifest, installed, executor.backend, leaseId, workspaceDir, homeDir, model, network ?? null, asked]
   return createHash("sha256")
     .update(JSON.stringify([...parts, connection?.kind, connection?.settings, secrets]))
@@ -77,7 +85,7 @@ export const fits = (kept: KeptAgent, input: AgentStart): boolean =>
 
 /** Starts agents, in fibers of their own. The result of the start is in `opened`. */
 export const starting = (harness: Harness["Type"], credentials: CredentialProxy["Type"], wayOut: WayOut["Type"]) =>
-  Effect.fnUntraced(function* (input: AgentStart, state: "idle" | "busy") {
+  Effect.fnUntraced(function* (input: AgentStart, state: "idle" | "reserved" | "busy") {
     const scope = yield* Scope.make()
     const lent: Lent | undefined =
       input.connection === null ? undefined : yield* Scope.extend(credentials.lend(input.connection), scope)

@@ -16,19 +16,24 @@ export const keptAgents = Effect.gen(function* () {
   const fork = yield* forking
   const oneByOne = (yield* Effect.makeSemaphore(1)).withPermits(1)
 
-  const begin = Effect.fnUntraced(function* (input: AgentStart, state: "idle" | "busy") {
-    const found = agents.get(input.leaseId)
-    if (found !== undefined) return undefined
-    const agent = yield* start(input, state)
-    agents.set(input.leaseId, agent)
-    const gone = Effect.flatMap(Deferred.await(agent.opened), (opened) => opened.agent.gone)
-    const forget = Effect.suspend(() => {
-      agent.isGone = true
-      return dismiss(agent)
-    })
-    fork(Effect.zipRight(Effect.exit(gone), forget))
-    return agent
-  }, oneByOne)
+  const begin = Effect.fnUntraced(
+    function* (input: AgentStart, state: "idle" | "reserved" | "busy") {
+      const found = agents.get(input.leaseId)
+      if (found !== undefined) return undefined
+      const agent = yield* start(input, state)
+      agents.set(input.leaseId, agent)
+      const gone = Effect.flatMap(Deferred.await(agent.opened), (opened) => opened.agent.gone)
+      const forget = Effect.suspend(() => {
+        agent.isGone = true
+        return dismiss(agent)
+      })
+      fork(Effect.zipRight(Effect.exit(gone), forget))
+      return agent
+      // One that nobody knows of would never be stopped.
+    },
+    Effect.uninterruptible,
+    oneByOne
+  )
 
   return {
     ...ends,
@@ -44,10 +49,10 @@ export const keptAgents = Effect.gen(function* () {
           return begun
         }
         if (agent.state === "busy") return yield* Effect.dieMessage(`lease ${input.leaseId} runs a turn already`)
-        if (agent.state === "idle" && fits(agent, input)) {
+        if (agent.state !== "ending" && fits(agent, input)) {
+          yield* observer.agentTaken(input.manifest.provider_id, agent.state === "reserved" ? "cold" : "warm")
           agent.state = "busy"
           yield* tell
-          yield* observer.agentTaken(input.manifest.provider_id, "warm")
           return agent
         }
         yield* stop(agent)
@@ -64,11 +69,15 @@ export const keptAgents = Effect.gen(function* () {
     }),
     /** `AgentPool.prepare` */
     prepare: Effect.fnUntraced(function* (input: AgentStart) {
-      const agent = (yield* hasRoom) ? yield* begin(input, "idle") : undefined
-      if (agent === undefined) return Effect.void
-      yield* tell
-      return Effect.asVoid(Effect.exit(Deferred.await(agent.opened)))
-    })
+      if ((yield* hasRoom) && (yield* begin(input, "idle")) !== undefined) yield* tell
+      const agent = agents.get(input.leaseId)
+      return agent === undefined ? Effect.void : Effect.asVoid(Effect.exit(Deferred.await(agent.opened)))
+    }),
+    /** `AgentPool.reserve` */
+    reserve: (input: AgentStart) =>
+      Effect.acquireRelease(begin(input, "reserved"), (agent) =>
+        agent?.state === "reserved" ? stop(agent) : Effect.void
+      ).pipe(Effect.asVoid)
   }
 })
 
@@ -104,7 +113,7 @@ const ending = Effect.fnUntraced(function* (agents: Map<string, KeptAgent>) {
   /** Begins to stop an agent unless it works. Its state changes at once, so no turn takes it any more. */
   const dismiss = (agent: KeptAgent | undefined): Effect.Effect<void> =>
     Effect.sync(() => {
-      if (agent?.state !== "idle") return
+      if (agent === undefined || agent.state === "busy" || agent.state === "ending") return
       agent.state = "ending"
       fork(Effect.zipRight(end(agent, agent.stopped), trim))
     })

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { field } from "../domain/Field.js"
 import { ProjectId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
+import { Timestamp } from "../domain/Timestamp.js"
 import {
   AttemptedWebhookDelivery,
   WebhookDelivery,
@@ -14,7 +15,7 @@ import {
   WebhookTypes,
   WebhookUrl
 } from "../domain/Webhook.js"
-import { extension, idPath, patch, post, read, remove, SecretAnswer, withStatus } from "./Endpoint.js"
+import { extension, idPath, optional, patch, post, read, remove, SecretAnswer, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
 const Description = Schema.NullOr(Schema.String.pipe(Schema.maxLength(500)))
@@ -66,6 +67,24 @@ export const SecretRotationInput = Schema.Struct({
 }).annotations({ identifier: "SecretRotationInput", description: "How the secret of an endpoint is replaced." })
 export type SecretRotationInput = typeof SecretRotationInput.Type
 
+export const WebhookRetryInput = Schema.Struct({
+  since: field(
+    Timestamp,
+    "Only deliveries that were made at this time or later. They are kept for 30 days after their end."
+  ),
+  until: field(optional(Timestamp), "Only deliveries that were made before this time; all since then when absent."),
+  state: field(
+    optional(Schema.Literal("failed", "succeeded")),
+    "Only deliveries that ended like this: `failed` when absent; `succeeded` for a receiver that has lost what it was sent."
+  )
+}).annotations({ identifier: "WebhookRetryInput", description: "The deliveries that are to be made again." })
+export type WebhookRetryInput = typeof WebhookRetryInput.Type
+
+export const WebhookRetries = Schema.Struct({
+  count: field(Schema.Int, "The number of deliveries that are made again.")
+}).annotations({ identifier: "WebhookRetries", description: "The deliveries that are made again." })
+export type WebhookRetries = typeof WebhookRetries.Type
+
 const endpoint = idPath("webhook_endpoint_id")
 const delivery = idPath("webhook_delivery_id")
 
@@ -116,6 +135,24 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .addSuccess(WebhookEndpointWithSecret)
       .annotateContext(extension)
       .annotate(SecretAnswer, true)
+  )
+  .add(
+    post("sendTest", "/api/webhook-endpoints/:webhook_endpoint_id/tests", "Send a test to an endpoint", "admin")
+      .setPath(endpoint)
+      .addSuccess(withStatus(WebhookDelivery, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    post(
+      "retryDeliveries",
+      "/api/webhook-endpoints/:webhook_endpoint_id/retries",
+      "Deliver again what has failed in a time, or what has got through",
+      "admin"
+    )
+      .setPath(endpoint)
+      .setPayload(WebhookRetryInput)
+      .addSuccess(withStatus(WebhookRetries, 202))
+      .annotateContext(extension)
   )
   .add(
     read(

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto"
+import { existsSync } from "node:fs"
 import * as fs from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
@@ -8,7 +9,7 @@ import { closedSessions, type SessionFacts } from "../sessions/SessionFacts.js"
 import { sessionPaths } from "../sessions/SessionPaths.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
-import { databaseFile } from "../store/DataDirectory.js"
+import { databaseFile, settingsFiles } from "../store/DataDirectory.js"
 import { archiveWriter, type PartSummary } from "./Archive.js"
 import { BackupError, BackupManifest, backupFormat, manifestName, parts, sessionPart } from "./BackupManifest.js"
 import { inventory } from "./Inventory.js"
@@ -96,6 +97,7 @@ const writeParts = Effect.fnUntraced(function* (
   if (request.database === "sqlite") yield* add(parts.database, readOne(copied, "reins.db"))
   // The keys come before the files. The files take long, and a rotation meanwhile may remove the keys that the database names.
   if (request.keyFile !== undefined) yield* add(parts.keyRing, readOne(request.keyFile, "keyring.json"))
+  yield* add(parts.settings, settings(request.dataDir))
   const sessions = facts.sessions.filter(hasFiles)
   const unsettled: Array<string> = []
   for (const [index, session] of sessions.entries()) {
@@ -136,6 +138,14 @@ const asCopied = (path: string) =>
 /** False for a workspace that is still being made. A restore makes it anew, and half a workspace would be in the way. */
 const hasFiles = (session: SessionFacts): boolean =>
   session.workspace_state === "ready" || session.workspace_state === "removed"
+
+/** The files of `settingsFiles` that there are. */
+async function* settings(dataDir: string) {
+  for (const name of Object.values(settingsFiles)) {
+    const file = join(dataDir, name)
+    if (existsSync(file)) yield* readOne(file, name)
+  }
+}
 
 async function* sessionTree(dataDir: string, session: SessionFacts, skipped: (path: string) => void) {
   const { gitDir, home, workTree } = sessionPaths(dataDir, session.id)

@@ -36,5 +36,5 @@ export class BackupError extends Data.TaggedError("BackupError")<{ readonly mess
 /** The part that holds the files of a session. */
 export const sessionPart = (id: string): string => `sessions/${id}`
 
-/** The parts besides those of sessions. Each holds one file or directory. */
-export const parts = { database: "database", outbox: "outbox", keyRing: "keyring" } as const
+/** The parts besides those of sessions. Each holds one file or directory, and `settings` those of `settingsFiles` that there are. */
+export const parts = { database: "database", outbox: "outbox", keyRing: "keyring", settings: "settings" } as const

@@ -17,7 +17,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { Bell } from "../store/Bell.js"
 import type { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
-import { databaseFile, restoring, serverLock } from "../store/DataDirectory.js"
+import { databaseFile, restoring, serverLock, settingsFiles } from "../store/DataDirectory.js"
 import { Journal } from "../store/Journal.js"
 import { requireKnown } from "../store/Migrations.js"
 import { ArchiveDamaged, partDigest, readArchive } from "./Archive.js"
@@ -262,6 +262,8 @@ const moveIntoPlace = async (request: RestoreRequest, stage: string): Promise<vo
   }
   await moveIfThere(join(stage, "sessions"), join(request.dataDir, "sessions"))
   await moveIfThere(join(stage, parts.outbox, "outbox"), join(request.dataDir, "outbox"))
+  for (const name of Object.values(settingsFiles))
+    await moveIfThere(join(stage, parts.settings, name), join(request.dataDir, name))
   if (existsSync(stagedRing(stage))) {
     // The key ring may have its place on another file system, so it is copied.
     makeDirectory(dirname(request.keyFile), 0o700)

@@ -34,6 +34,8 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
      * create a connection can then reach them.
      */
     readonly allowPrivateHosts: ReadonlyArray<string>
+    /** Directories of this machine that every agent may read, in a sandbox too. Agents that take further roots are told of them. */
+    readonly sharedDirectories: ReadonlyArray<string>
     /** The number of turns that run at once. */
     readonly maxRunningTurns: number
     /** The longest time that one turn may take, in milliseconds. */
@@ -91,6 +93,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     allowLocalRepositories: false,
     allowSshRepositories: false,
     allowPrivateHosts: [],
+    sharedDirectories: [],
     maxRunningTurns: 8,
     turnDeadlineMs: 60 * 60 * 1000,
     interactionExpiryMs: 10 * 60 * 1000,

@@ -1,7 +1,9 @@
 import { Context, Effect } from "effect"
 import type { Delivery } from "../domain/Delivery.js"
+import type { WebhookEndpointId } from "../domain/Ids.js"
 import type { JobFailure, JobState, Subject } from "../domain/Job.js"
 import type { Turn } from "../domain/Turn.js"
+import type { WebhookDelivery, WebhookDisabledReason } from "../domain/Webhook.js"
 
 /** The end of a job, or of an attempt after which it waits for the next one (`retry_wait`). */
 export interface JobEnd {
@@ -15,6 +17,15 @@ export interface JobEnd {
   readonly error: JobFailure | null
 }
 
+/** The end of an attempt to deliver an event to a webhook endpoint. */
+export interface WebhookAttemptEnd {
+  /** The state of the delivery after it: `pending` when it is attempted again. */
+  readonly state: WebhookDelivery["state"]
+  /** The status of the answer; null when there was none. */
+  readonly status: number | null
+  readonly durationMs: number
+}
+
 /**
  * Hears what has begun and ended in this process, once the commit that says so is through, for logs and figures. Nothing is promised of what a
  * process that is killed had still to tell. What an observer does must be short and must not fail, because the caller of the commit waits for it.
@@ -26,7 +37,9 @@ export class Observer extends Context.Reference<Observer>()("@reins/core/base/Ob
     deliveryEnded: () => Effect.void,
     jobEnded: () => Effect.void,
     agentTaken: () => Effect.void,
-    agentsKept: () => Effect.void
+    agentsKept: () => Effect.void,
+    webhookAttempted: () => Effect.void,
+    webhookDisabled: () => Effect.void
   })
 }) {}
 
@@ -42,4 +55,7 @@ export interface Observations {
   readonly agentTaken: (providerId: string, start: "warm" | "cold") => Effect.Effect<void>
   /** So many agents of this process are ready for a turn of their session. */
   readonly agentsKept: (count: number) => Effect.Effect<void>
+  readonly webhookAttempted: (end: WebhookAttemptEnd) => Effect.Effect<void>
+  /** An endpoint is sent nothing more: it answered 410 (`gone`), or nothing has got through for days (`failing`). */
+  readonly webhookDisabled: (endpointId: WebhookEndpointId, reason: WebhookDisabledReason) => Effect.Effect<void>
 }

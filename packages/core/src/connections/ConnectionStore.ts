@@ -9,6 +9,7 @@ import { Vault } from "../secrets/Vault.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
+import type { Query } from "../store/Query.js"
 import { type ConnectionRow, disabled, revoked, toConnection } from "./ConnectionRow.js"
 import type { CredentialParts } from "./CredentialParts.js"
 import { fingerprintOf, openSecrets, type SealedFor, sealSecrets } from "./CredentialSeal.js"
@@ -91,6 +92,9 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
   )
 }
 
+/** The columns that say whether a workspace may use a connection. */
+type Standing = Pick<ConnectionRow, "id" | "workspace_id" | "state" | "credential_id">
+
 type Reads = "find" | "list" | "findByKind" | "open" | "openVersion" | "preferredModel"
 
 const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionStore["Type"], Reads> => {
@@ -105,14 +109,18 @@ const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionSto
     (workspaceId: string, kind: string) => sql<{ id: ConnectionId }>`select id from connections
       where workspace_id = ${workspaceId} and state = 'active' and kind = ${kind} order by id desc limit 1`
   )
+  const preferredOf = db.prepare(
+    (id: string) => sql<Standing & Pick<ConnectionRow, "preferred_model">>`select
+      id, workspace_id, state, credential_id, preferred_model from connections where id = ${id}`
+  )
   const allOf = db.prepare(
     (workspaceId: string, kind: string) => sql<{ id: ConnectionId; settings: string }>`select id, settings
       from connections where workspace_id = ${workspaceId} and state = 'active' and kind = ${kind} order by id desc`
   )
   const find = (id: string) => db.first(byId(id))
 
-  const usable = Effect.fnUntraced(function* (workspaceId: WorkspaceId, connectionId: string) {
-    const row = yield* find(connectionId)
+  const usable = Effect.fnUntraced(function* <Row extends Standing>(workspaceId: WorkspaceId, query: Query<Row>) {
+    const row = yield* db.first(query)
     if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
     yield* requireActive(row)
     return row
@@ -135,19 +143,21 @@ const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionSto
             (rows) => rows.find(({ settings }) => protocols.includes(JSON.parse(settings).protocol))?.id
           ),
     open: fn("ConnectionStore.open")((workspaceId, connectionId) =>
-      Effect.flatMap(usable(workspaceId, connectionId), (row) => unseal(vault, row))
+      Effect.flatMap(usable(workspaceId, byId(connectionId)), (row) => unseal(vault, row))
     ),
     openVersion: fn("ConnectionStore.openVersion")(function* (connectionId, credentialId) {
       const row = yield* find(connectionId)
       return row?.credential_id === credentialId ? yield* unseal(vault, row) : yield* notFound()
     }),
     preferredModel: (workspaceId, connectionId) =>
-      Effect.map(usable(workspaceId, connectionId), (row) => row.preferred_model)
+      Effect.map(usable(workspaceId, preferredOf(connectionId)), (row) => row.preferred_model)
   }
 }
 
 /** The current credential version of an active connection. */
-export const requireActive = (row: ConnectionRow): Effect.Effect<CredentialId, Inactive> => {
+export const requireActive = (
+  row: Pick<ConnectionRow, "id" | "state" | "credential_id">
+): Effect.Effect<CredentialId, Inactive> => {
   if (row.state === "revoked") return Effect.fail(revoked(row.id))
   return row.state === "disabled" || row.credential_id === null
     ? Effect.fail(disabled(row.id))

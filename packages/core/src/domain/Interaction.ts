@@ -79,6 +79,10 @@ export const Interaction = Schema.Struct({
     Schema.NullOr(Schema.String),
     "The id of the tool call that it is about, as in the events `tool.*`; null for none."
   ),
+  budget_of: field(
+    Schema.NullOr(Schema.String),
+    "The id of the turn, session, API key or workspace whose budget is used up, for the kind `budget`; null for other kinds."
+  ),
   options: field(Schema.Array(InteractionOption), "The possible answers."),
   form: field(
     Schema.NullOr(Schema.Array(FormField)),

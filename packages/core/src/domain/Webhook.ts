@@ -6,11 +6,13 @@ import { Timestamp } from "./Timestamp.js"
 
 const families = [...new Set(workspaceEventTypes.map((type) => `${type.split(".")[0]}.*`))]
 
-/** A type of the stream of a workspace, or all of one resource. */
-const WebhookEventType = Schema.Literal(...workspaceEventTypes, ...families)
+/** The types of the stream of a workspace, and all of one resource, as `turn.*`. */
+export const webhookTypes: ReadonlyArray<string> = [...workspaceEventTypes, ...families]
 
 /** The events that an endpoint wants. Null for every type of the stream of a workspace. */
-export const WebhookTypes = Schema.NullOr(Schema.NonEmptyArray(WebhookEventType).pipe(Schema.maxItems(100)))
+export const WebhookTypes = Schema.NullOr(
+  Schema.NonEmptyArray(Schema.Literal(...webhookTypes)).pipe(Schema.maxItems(100))
+)
 
 /** A web address without a name and a password in it. */
 export const WebhookUrl = Schema.String.pipe(
@@ -48,6 +50,10 @@ export const WebhookEndpoint = Schema.Struct({
     "The first of the failures since the last delivery that got through; null when that one was the last."
   ),
   position: field(Schema.Int, "The position in the stream of the workspace up to which its deliveries are made."),
+  paused_until: field(
+    Schema.NullOr(Timestamp),
+    "Until then it is sent nothing, because it has answered 429 or 503 with a `Retry-After`; null when it is not paused."
+  ),
   pending: field(Schema.Int, "The number of deliveries that are still to get through."),
   secret_overlaps_until: field(
     Schema.NullOr(Timestamp),
@@ -71,11 +77,17 @@ export const WebhookDelivery = Schema.Struct({
   id: field(WebhookDeliveryId, "The id of the delivery."),
   endpoint_id: field(WebhookEndpointId, "The endpoint that it goes to."),
   event_id: field(EventId, "The event that it tells of. It is the `webhook-id` of every attempt."),
-  type: field(Schema.String, "The type of the event."),
-  session_id: field(SessionId, "The session of the event."),
-  seq: field(Schema.Int, "The `seq` of the event in its session."),
-  position: field(Schema.Int, "The position of the event in the stream of the workspace."),
-  state: field(WebhookDeliveryState, "`failed` when its attempts are used up, or its event is no longer kept."),
+  type: field(Schema.String, "The type of the event; `webhook.test` for a test."),
+  session_id: field(Schema.NullOr(SessionId), "The session of the event; null for a test."),
+  seq: field(Schema.NullOr(Schema.Int), "The `seq` of the event in its session; null for a test."),
+  position: field(
+    Schema.NullOr(Schema.Int),
+    "The position of the event in the stream of the workspace; null for a test."
+  ),
+  state: field(
+    WebhookDeliveryState,
+    "`failed` when its attempts are used up, or its event is no longer kept. A test has one attempt."
+  ),
   attempt_count: field(Schema.Int, "The number of attempts so far."),
   retry_at: field(Schema.NullOr(Timestamp), "The time of the next attempt after a failure; null when there is none."),
   created_at: field(Timestamp, "The time at which it was made."),
@@ -98,3 +110,6 @@ export const AttemptedWebhookDelivery = Schema.Struct({
   attempts: field(Schema.Array(WebhookAttempt), "The newest 50 attempts, in their order.")
 }).annotations({ identifier: "AttemptedWebhookDelivery", description: "A delivery with its attempts." })
 export type AttemptedWebhookDelivery = typeof AttemptedWebhookDelivery.Type
+
+/** The type of a test, which is no event of a session. */
+export const webhookTest = "webhook.test"

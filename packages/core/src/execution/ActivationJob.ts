@@ -5,8 +5,7 @@ import { SessionId } from "../domain/Ids.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { Leases } from "../sessions/Leases.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
-import { startingAhead } from "./AgentAhead.js"
+import { agentsAhead } from "./AgentAhead.js"
 import { activationJobKind } from "./SessionExecutors.js"
 import { mayPass } from "./TurnSetup.js"
 
@@ -19,8 +18,7 @@ const actor = systemActor("workspaces")
 export const activationJob = Effect.gen(function* () {
   const leases = yield* Leases
   const store = yield* SessionStore
-  const trees = yield* WorkingTrees
-  const startAhead = yield* startingAhead
+  const ahead = yield* agentsAhead
   return {
     kind: activationJobKind,
     // Sessions of one project wait here for the same setup, and others are not to wait behind them.
@@ -32,7 +30,7 @@ export const activationJob = Effect.gen(function* () {
       // A session that was closed meanwhile needs no executor any more.
       if (session === undefined || session.lifecycle === "closed")
         return { state: "cancelled" as const, command: Effect.void }
-      yield* trees.prepare(id).pipe(
+      yield* ahead.prepare(id).pipe(
         Effect.mapError(
           (error) =>
             new JobError({
@@ -43,7 +41,7 @@ export const activationJob = Effect.gen(function* () {
         )
       )
       // The agent starts beside this job, which does not wait for it.
-      yield* Effect.asVoid(startAhead(id))
+      yield* Effect.asVoid(ahead.start(id))
       return { state: "succeeded" as const, command: Effect.void }
     }),
     failed: fn("activationJob.failed")(function* (claim, failure) {

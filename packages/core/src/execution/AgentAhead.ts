@@ -4,36 +4,43 @@ import type { SessionId } from "../domain/Ids.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { Journal } from "../store/Journal.js"
-import { liveState, TurnSetup } from "./TurnSetup.js"
+import { liveState, type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 
-/**
- * Begins to start the agent of a session that has no turn, where one more can be kept. Gives the effect that waits until it has started or
- * failed. What is in the way of a turn is left to the turn.
- */
-export const startingAhead = Effect.gen(function* () {
+/** The start of agents for sessions that have no turn, where one more can be kept. What is in the way of a turn is left to the turn. */
+export const agentsAhead = Effect.gen(function* () {
   const agents = yield* AgentPool
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const setup = yield* TurnSetup
   const trees = yield* WorkingTrees
 
+  const begin = Effect.fnUntraced(function* (id: SessionId, start: PreparedAgent) {
+    if (!(yield* agents.hasRoom)) return Effect.void
+    // The agent changes its own state as soon as it starts, and another process has to know that there is one.
+    yield* journal.commit(sessions.change(id, { native_digest: liveState }))
+    return yield* agents.prepare(start)
+  })
+  const beginFor = (id: SessionId) => (start: PreparedAgent) => Effect.asVoid(begin(id, start))
+
   const start = Effect.fnUntraced(
     function* (id: SessionId) {
       const session = yield* sessions.find(id)
       if (session === undefined || !isWaiting(session) || !(yield* agents.hasRoom)) return Effect.void
-      const prepared = yield* setup.prepare(session)
-      // The agent changes its own state as soon as it starts, and another process has to know that there is one.
-      yield* journal.commit(sessions.change(id, { native_digest: liveState }))
-      return yield* agents.prepare(prepared)
+      return yield* begin(id, yield* setup.prepare(session, beginFor(id)))
     },
     Effect.catchTag("TurnRefused", () => Effect.succeed(Effect.void))
   )
 
-  return Effect.fnUntraced(function* (id: SessionId) {
-    const session = yield* sessions.find(id)
-    // A turn that runs has the workspace for itself, and its agent with it.
-    return session !== undefined && isWaiting(session) ? yield* trees.exclusive(id, start(id)) : Effect.void
-  })
+  return {
+    /** Makes the executor and the workspace of a session ready as `WorkingTrees.prepare` does, and begins to start the agent beside it. */
+    prepare: (id: SessionId) => trees.prepare(id, setup.beside(beginFor(id))),
+    /** Begins to start the agent of a session unless it has one. Gives the effect that waits until the agent has started or failed. */
+    start: Effect.fnUntraced(function* (id: SessionId) {
+      const session = yield* sessions.find(id)
+      // A turn that runs has the workspace for itself, and its agent with it.
+      return session !== undefined && isWaiting(session) ? yield* trees.exclusive(id, start(id)) : Effect.void
+    })
+  }
 })
 
 /** True for a session that may get a turn and has none. */

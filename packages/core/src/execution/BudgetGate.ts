@@ -3,10 +3,9 @@ import { systemActor } from "../access/Access.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
 import type { CallLeave, CallRefusal, ModelCall } from "../connections/ModelCall.js"
 import { type Budget, budgetWords } from "../domain/Budget.js"
-import type { Asked } from "../harness/HarnessEvent.js"
 import type { AttemptLost } from "../jobs/JobKind.js"
 import { chargeOf, estimateOf } from "../sessions/Charges.js"
-import { InteractionStore } from "../sessions/InteractionStore.js"
+import { InteractionStore, type Question } from "../sessions/InteractionStore.js"
 import { sessionBudgets } from "../sessions/SessionBudgets.js"
 import { Bell, budgetTopic, sessionTopic } from "../store/Bell.js"
 import { logDefect } from "../store/FailedStatement.js"
@@ -165,15 +164,14 @@ const actor = systemActor("budgets")
 /** The longest time that a lost ring can hold a call, in milliseconds. */
 const pollMs = 5000
 
-const askedOf = (usedUp: UsedUp): Asked => ({
-  _tag: "asked",
-  request_id: usedUp.subjectId,
+const askedOf = (usedUp: UsedUp): Question => ({
   kind: "budget",
   title: `The ${subjectOf(usedUp)} is used up`,
   description:
     `${spentOf(usedUp)} The next model call of the turn waits, and goes out when the budget is raised with ${raiseOf(usedUp)}. ` +
     "The answer `stop` ends the turn, as does the time.",
   tool_id: null,
+  budget_of: usedUp.subjectId,
   options: [{ id: "stop", name: "End the turn", kind: "reject_once" }],
   form: null,
   url: null,

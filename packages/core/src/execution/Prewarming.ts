@@ -4,10 +4,9 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId } from "../domain/Ids.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
-import { startingAhead } from "./AgentAhead.js"
+import { agentsAhead } from "./AgentAhead.js"
 import { TurnSetup } from "./TurnSetup.js"
 
 /** The sessions that are made ready at once, so that turns keep the rest of the machine. */
@@ -44,16 +43,15 @@ const making = Effect.gen(function* () {
   const agents = yield* AgentPool
   const sessions = yield* SessionStore
   const setup = yield* TurnSetup
-  const trees = yield* WorkingTrees
-  const startAhead = yield* startingAhead
+  const ahead = yield* agentsAhead
 
   return Effect.fnUntraced(
     function* (id: SessionId) {
       const session = yield* sessions.find(id)
       if (session === undefined || !(yield* agents.hasRoom) || !(yield* setup.isInstalled(session))) return
       // A turn that comes meanwhile waits for the same workspace, and not for its session.
-      yield* trees.make(id)
-      yield* Effect.flatten(startAhead(id))
+      yield* ahead.prepare(id)
+      yield* Effect.flatten(ahead.start(id))
     },
     Effect.catchTag("GitError", () => Effect.void),
     Effect.catchAllCause((cause) =>

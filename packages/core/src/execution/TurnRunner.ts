@@ -1,4 +1,5 @@
-import { Effect, Either } from "effect"
+import { Effect, Either, Scope } from "effect"
+import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
@@ -50,6 +51,7 @@ export const turnJob = Effect.gen(function* () {
 
 /** The work on a turn that has begun. */
 const working = Effect.gen(function* () {
+  const agents = yield* AgentPool
   const setup = yield* TurnSetup
   const end = yield* endTurn
   const refuse = yield* refusing
@@ -59,7 +61,8 @@ const working = Effect.gen(function* () {
   const { requireHolding } = yield* sessionBudgets
 
   const prepare = Effect.fnUntraced(function* ({ session, turn }: TurnWork) {
-    const prepared = yield* setup.prepare(session)
+    const scope = yield* Effect.scope
+    const prepared = yield* setup.prepare(session, (start) => Scope.extend(agents.reserve(start), scope))
     const { connection, prices } = prepared
     yield* requireHolding(session, turn.id, connection && { prices, secrets: connection.secrets }).pipe(
       Effect.mapError(({ code, message }) => new TurnRefused({ reason: code, message, retryable: false }))
@@ -67,7 +70,9 @@ const working = Effect.gen(function* () {
     return prepared
   })
 
-  return Effect.fnUntraced(function* (work: TurnWork): Effect.fn.Return<Completion, AttemptLost | JobError> {
+  return Effect.fnUntraced(function* (
+    work: TurnWork
+  ): Effect.fn.Return<Completion, AttemptLost | JobError, Scope.Scope> {
     if (work.turn.state !== "preparing") return yield* giveUp(work)
     const cancelled = Effect.as(work.attempt.cancelRequested, "cancelled" as const)
     const prepared = yield* Effect.either(Effect.raceFirst(prepare(work), cancelled))
@@ -76,7 +81,8 @@ const working = Effect.gen(function* () {
       return { state: "cancelled", command: end(work.turn, "failed", { reason: "user_cancelled" }) }
     yield* failpoint("turn.prepared")
     return yield* finish(work, yield* run(work, prepared.right))
-  })
+    // An agent that was started for the turn and that the turn did not take ends with it.
+  }, Effect.scoped)
 })
 
 /** The end of a turn that cannot be started. The job tries again after a temporary refusal. */

@@ -1,6 +1,7 @@
 import { Context, Data, Effect, Layer, Option } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
 import type { AgentStart } from "../agents/KeptAgent.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
@@ -20,7 +21,7 @@ import { Projects } from "../projects/Projects.js"
 import { Leases } from "../sessions/Leases.js"
 import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { type Beside, WorkingTrees } from "../sessions/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { system } from "./TurnWork.js"
@@ -42,14 +43,25 @@ export interface PreparedAgent extends AgentStart, Pick<TurnRequest, "options" |
   readonly nativeCost: number | null
 }
 
+/** Begins to start an agent, and does not wait for it. */
+export type BeginAgent = (start: PreparedAgent) => Effect.Effect<void>
+
 /** Gathers everything that a turn runs with, and checks that the agent's own state is as its last turn left it. */
 export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   TurnSetup,
   {
     /** True when the agent of a session is there to be started. */
     readonly isInstalled: (session: SessionRow) => Effect.Effect<boolean>
-    /** Makes the lease and the workspace when they are missing, and opens the connection. The caller has the workspace to itself. */
-    readonly prepare: (session: SessionRow) => Effect.Effect<PreparedAgent, TurnRefused>
+    /**
+     * Makes the lease and the workspace when they are missing, and opens the connection. The caller has the workspace to itself. `begin` begins to
+     * start the agent, as `beside` has it.
+     */
+    readonly prepare: (session: SessionRow, begin: BeginAgent) => Effect.Effect<PreparedAgent, TurnRefused>
+    /**
+     * Begins to start an agent beside the making of its workspace. What is in the way of that is told by `prepare`, which looks again when the
+     * workspace is there.
+     */
+    readonly beside: (begin: BeginAgent) => Beside
     /**
      * The digest of the agent's own state, which is stored whenever the agent has ended. Null without such a state. No turn goes on from a
      * state that cannot be read.
@@ -62,6 +74,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   static readonly layer = Layer.effect(
     TurnSetup,
     Effect.gen(function* () {
+      const { sharedDirectories } = yield* CoreConfig
       const agents = yield* AgentPool
       const trees = yield* WorkingTrees
       const projects = yield* Projects
@@ -80,43 +93,59 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
         return digest !== unreadable && digest === session.native_digest
       })
 
+      /** Everything that the agent of a session with a lease runs with. */
+      const gather = Effect.fnUntraced(function* (session: SessionRow) {
+        const agent = yield* installed(session.provider_id)
+        const spec = yield* projects.specOf(session)
+        const executor = yield* executorOf(session, spec)
+        const [isUnchanged, opened] = yield* Effect.all([goesOn(session), Effect.either(connectionOf(session))], {
+          concurrency: 2
+        })
+        if (!isUnchanged) return yield* contextChanged
+        const connection = yield* opened
+        const { home, workTree } = trees.paths(session.id)
+        const permissions: PermissionPolicy | null =
+          session.permissions === null ? null : JSON.parse(session.permissions)
+        const manifest = yield* manifestOf(session)
+        const prepared: PreparedAgent = {
+          manifest,
+          installed: agent,
+          executor,
+          leaseId: yield* leaseOf(session.id, session.lease_id),
+          workspaceDir: workTree,
+          homeDir: home,
+          additionalDirectories: sharedDirectories,
+          connection,
+          credentialId: connection?.credentialId ?? null,
+          ...(yield* termsOf(session, spec)),
+          prices: connection?.prices ?? {},
+          nativeCost: session.native_session_id === null ? null : session.native_cost,
+          model: session.model,
+          ...(session.options !== null && { options: JSON.parse(session.options) }),
+          permissions,
+          isAnswered: manifest.capabilities.interactive_approval === "supported",
+          isGuarded: permissions !== null && !allowsAll(permissions),
+          nativeSessionId: session.native_session_id,
+          stopped: store(session)
+        }
+        return prepared
+      })
+
+      const beside =
+        (begin: BeginAgent): Beside =>
+        (session, workspaceMade) =>
+          Effect.flatMap(gather(session), (start) => begin({ ...start, workspaceMade })).pipe(
+            Effect.catchTag("TurnRefused", () => Effect.void)
+          )
+
       return TurnSetup.of({
         isInstalled: (session) => Effect.isSuccess(installed(session.provider_id)),
-        prepare: fn("TurnSetup.prepare")(function* (session) {
-          const agent = yield* installed(session.provider_id)
-          const made = yield* Effect.mapError(trees.prepare(session.id), workspaceNotMade)
-          const ready = yield* Effect.mapError(withoutForeignAgent(made), workspaceNotMade)
-          const spec = yield* projects.specOf(ready)
-          const executor = yield* executorOf(ready, spec)
-          const [isUnchanged, opened] = yield* Effect.all([goesOn(ready), Effect.either(connectionOf(ready))], {
-            concurrency: 2
-          })
-          if (!isUnchanged) return yield* contextChanged
-          const connection = yield* opened
-          const { home, workTree } = trees.paths(session.id)
-          const permissions: PermissionPolicy | null = ready.permissions === null ? null : JSON.parse(ready.permissions)
-          const manifest = yield* manifestOf(ready)
-          return {
-            manifest,
-            installed: agent,
-            executor,
-            leaseId: yield* leaseOf(ready.id, ready.lease_id),
-            workspaceDir: workTree,
-            homeDir: home,
-            connection,
-            credentialId: connection?.credentialId ?? null,
-            ...(yield* termsOf(ready, spec)),
-            prices: connection?.prices ?? {},
-            nativeCost: ready.native_session_id === null ? null : ready.native_cost,
-            model: ready.model,
-            ...(ready.options !== null && { options: JSON.parse(ready.options) }),
-            permissions,
-            isAnswered: manifest.capabilities.interactive_approval === "supported",
-            isGuarded: permissions !== null && !allowsAll(permissions),
-            nativeSessionId: ready.native_session_id,
-            stopped: store(ready)
-          }
+        prepare: fn("TurnSetup.prepare")(function* (session, begin) {
+          yield* installed(session.provider_id)
+          const made = yield* Effect.mapError(trees.prepare(session.id, beside(begin)), workspaceNotMade)
+          return yield* gather(yield* Effect.mapError(withoutForeignAgent(made), workspaceNotMade))
         }),
+        beside,
         nativeDigest,
         stateAfterTurn: (session, leaseId) =>
           Effect.flatMap(agents.isKept(leaseId), (isKept) =>

@@ -51,7 +51,7 @@ export interface AgentCommand {
   readonly homeDir: string
   /** The directory below `homeDir` that TMPDIR names. */
   readonly tmpDir: string
-  /** The directories that hold the agent's program and nothing else. A sandbox must let the agent read them, and run the Node of the service. */
+  /** The directories with the agent's program, and those that the operator shares with agents. A sandbox must let the agent read them, and run the Node of the service. */
   readonly programDirs: ReadonlyArray<string>
   /** The ports of the service's own relays on 127.0.0.1. The agent must reach them at the same address, whatever else it reaches. */
   readonly relayPorts: ReadonlyArray<number>

@@ -120,7 +120,8 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
       const trying = yield* Effect.forkScoped(
         find(config.executors).pipe(Effect.provideService(Boot, boot), Effect.provideService(CoreConfig, config))
       )
-      return service(builtInExecutors, Fiber.join(trying))
+      // A join would copy the context of that fiber to each that asks.
+      return service(builtInExecutors, Effect.flatten(Fiber.await(trying)))
     })
   )
 }

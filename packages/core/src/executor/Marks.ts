@@ -40,18 +40,24 @@ export const limitedBy =
   (bootId: string): Limit =>
   (leaseId, command) => [...limiter(leaseId, bootId), ...command]
 
-/** True when this machine can mark processes by their limits, which takes Linux and `prlimit` of util-linux. */
-export const limitsOf = (bootId: string): Effect.Effect<{ readonly supported: boolean; readonly limit: Limit }> => {
-  const [program = "", ...args] = limiter("probe", bootId)
-  return Effect.promise(() =>
-    promisify(execFile)(program, [...args, "true"], { timeout: 10_000 }).then(
-      () => process.platform === "linux",
-      () => false
+/** True when this machine can mark processes by their limits, which takes Linux and `prlimit` of util-linux. A process tries it once. */
+const isSupported = Effect.runSync(
+  Effect.cached(
+    Effect.uninterruptible(
+      Effect.promise(() => {
+        const [program = "", ...args] = limiter("probe", "probe")
+        return promisify(execFile)(program, [...args, "true"], { timeout: 10_000 }).then(
+          () => process.platform === "linux",
+          () => false
+        )
+      })
     )
-  ).pipe(
-    Effect.map((supported) => ({
-      supported,
-      limit: supported ? limitedBy(bootId) : (_, command) => command
-    }))
   )
-}
+)
+
+/** The way to mark processes by their limits, for a machine that can; the unchanged command on another one. */
+export const limitsOf = (bootId: string): Effect.Effect<{ readonly supported: boolean; readonly limit: Limit }> =>
+  Effect.map(isSupported, (supported) => ({
+    supported,
+    limit: supported ? limitedBy(bootId) : (_, command) => command
+  }))

@@ -2,6 +2,7 @@ import { Context, Data, Effect, Layer, type Scope } from "effect"
 import { acpDriver } from "./acp/AcpDriver.js"
 import type { Agent, HarnessDriver, OpenAgent } from "./HarnessDriver.js"
 import { HarnessFailure } from "./HarnessEvent.js"
+import { workspaceMade } from "./Launch.js"
 import type { Manifest } from "./Manifest.js"
 import { Manifests } from "./Manifests.js"
 import * as NativeState from "./NativeState.js"
@@ -58,6 +59,12 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
   static readonly layer = Harness.layerOf(builtInDrivers)
 }
 
+/** Starts an agent once its workspace is there. */
+const afterWorkspace =
+  (open: OpenAgent): OpenAgent =>
+  (input) =>
+    Effect.zipRight(workspaceMade(input), open(input))
+
 const bound = (
   drivers: ReadonlyArray<HarnessDriver>,
   { provider_id: providerId, runtime }: Manifest,
@@ -65,19 +72,19 @@ const bound = (
 ): Effect.Effect<OpenAgent, ProviderUndriven> => {
   if (runtime === null) return new ProviderUndriven({ providerId, message: `${providerId} is disabled.` })
   const driver = drivers.find((each) => each.driver === runtime.driver)
-  return driver === undefined
-    ? new ProviderUndriven({
+  if (driver === undefined)
+    return new ProviderUndriven({
+      providerId,
+      message: `The manifest of ${providerId}${origin} names the driver ${runtime.driver}, which this installation does not have.`
+    })
+  return Effect.mapBoth(driver.bind(runtime.settings), {
+    onSuccess: (open) => (driver.startsEarly === true ? open : afterWorkspace(open)),
+    onFailure: ({ message }) =>
+      new ProviderUndriven({
         providerId,
-        message: `The manifest of ${providerId}${origin} names the driver ${runtime.driver}, which this installation does not have.`
+        message: `The driver ${runtime.driver} does not take the settings of ${providerId}${origin}: ${message}`
       })
-    : Effect.mapError(
-        driver.bind(runtime.settings),
-        ({ message }) =>
-          new ProviderUndriven({
-            providerId,
-            message: `The driver ${runtime.driver} does not take the settings of ${providerId}${origin}: ${message}`
-          })
-      )
+  })
 }
 
 const cannotRun = ({ message }: ProviderUndriven): HarnessFailure =>

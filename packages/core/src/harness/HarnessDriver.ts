@@ -16,7 +16,7 @@ export {
   type ToolState,
   type Usage
 } from "./HarnessEvent.js"
-export type { AgentInput, Answer, HarnessConnection, PromptBlock, TurnRequest, Word } from "./TurnInput.js"
+export type { AgentInput, Answer, HarnessConnection, PromptBlock, ToolServer, TurnRequest, Word } from "./TurnInput.js"
 
 /** Takes events of a turn in their order. It waits while the reader is behind. */
 export type Emit = (events: ReadonlyArray<HarnessEvent>) => Effect.Effect<void>
@@ -43,6 +43,11 @@ export type OpenAgent = (input: AgentInput) => Effect.Effect<Agent, HarnessFailu
 export interface HarnessDriver {
   /** The name that manifests use in `runtime.driver`. */
   readonly driver: string
+  /**
+   * True for a driver that starts its agents before `AgentInput.workspaceMade`, and opens their sessions after it. The agents of any other driver
+   * are started when the workspace is there.
+   */
+  readonly startsEarly?: boolean
   /**
    * Gives the function that opens the agents of one provider, from `runtime.settings` of the provider's manifest. It fails when the driver does
    * not take these settings, and the service then does not start.

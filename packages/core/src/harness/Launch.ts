@@ -192,6 +192,16 @@ const unreachable = ({ connection, executor, manifest, passage }: AgentInput): H
         retryable: false
       })
 
+/** Waits until the workspace of an agent is there. Fails when it cannot be made. */
+export const workspaceMade = ({ workspaceMade: made }: AgentInput): Effect.Effect<void, HarnessFailure> =>
+  made === undefined ? Effect.void : Effect.flatMap(made, (isMade) => (isMade ? Effect.void : notMade))
+
+const notMade = new HarnessFailure({
+  reason: "executor_unavailable",
+  message: "The workspace of the agent could not be made.",
+  retryable: true
+})
+
 /** Writes the agent's configuration into its home and gives the command that starts it. */
 export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtime: Runtime) {
   const { manifest } = input
@@ -224,7 +234,7 @@ export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtim
     workspaceDir: input.workspaceDir,
     homeDir: input.homeDir,
     tmpDir: path.join(input.homeDir, runtime.launch.tmp_dir),
-    programDirs: [input.installed.directory],
+    programDirs: [input.installed.directory, ...(input.additionalDirectories ?? [])],
     relayPorts: relayPortsOf(input),
     environment: { ...input.environment, ...environment, ...(input.passage && proxyVariables(input.passage)) },
     ...(input.limits && { limits: input.limits }),

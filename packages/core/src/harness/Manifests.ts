@@ -93,7 +93,7 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
   /** The manifests that every installation has. */
   static readonly layer = Layer.effect(
     Manifests,
-    Effect.suspend(() => make([builtIn]))
+    Effect.suspend(() => ofEveryInstallation)
   )
 }
 
@@ -147,6 +147,9 @@ const make = Effect.fnUntraced(function* (
     )
   })
 })
+
+/** They are part of the program, so a process reads them once. */
+const ofEveryInstallation = Effect.runSync(Effect.cached(Effect.uninterruptible(Effect.suspend(() => make([builtIn])))))
 
 /** A manifest without what was seen of it. */
 const claims = (content: unknown): unknown =>

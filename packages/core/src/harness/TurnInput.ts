@@ -68,6 +68,16 @@ export interface Word {
   readonly settle: (outcome: "taken" | "left") => Effect.Effect<void>
 }
 
+/** A server of the Model Context Protocol over HTTP. Only what has its token may be answered. */
+export interface ToolServer {
+  /** The name that the agent knows it by. */
+  readonly name: string
+  /** The address of its endpoint. */
+  readonly url: string
+  /** The bearer token of the agent. */
+  readonly token: Redacted.Redacted
+}
+
 /** The start of an agent. A null `nativeSessionId` opens a new native session. */
 export interface AgentInput {
   /** The description of the provider, which says how its agent is started. */
@@ -80,6 +90,13 @@ export interface AgentInput {
   readonly leaseId: string
   /** The absolute path of the directory that the agent works in. */
   readonly workspaceDir: string
+  /**
+   * Waits until the files of the workspace are there; false when they cannot be made. Absent where they are there. The directory is empty until
+   * then, and what starts meanwhile must not depend on it.
+   */
+  readonly workspaceMade?: Effect.Effect<boolean>
+  /** The absolute paths of directories that the agent may read besides; none where it is absent. */
+  readonly additionalDirectories?: ReadonlyArray<string>
   /** The absolute path of the agent's HOME, which is kept between the turns of a session. */
   readonly homeDir: string
   /** Null where the provider runs without a credential. */
@@ -90,6 +107,8 @@ export interface AgentInput {
   readonly environment?: Readonly<Record<string, string | Redacted.Redacted>>
   /** The limits that hold for the agent besides those of its executor. */
   readonly limits?: ExecutorLimits | undefined
+  /** The servers that the agent gets further tools from; none where it is absent. An agent that speaks to no such server is not told of them. */
+  readonly toolServers?: ReadonlyArray<ToolServer>
   /** The name of the model as its gateway knows it; null leaves the choice to the agent. */
   readonly model: string | null
   /** True where people answer what the agent asks. False or absent, the agent offers them neither forms nor pages. */

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import type { Unseen } from "../access/Access.js"
 import type { EmailVerificationInput, Me, RegisterInput } from "../api/AccountsApi.js"
@@ -30,8 +31,8 @@ import { WorkspaceStore } from "./WorkspaceStore.js"
 export interface NewAccount {
   /** The address that the account logs in with. It is kept in lower case. */
   readonly email: string
-  /** At least 8 characters. A common one, and one that is like the address, is refused. */
-  readonly password: Redacted.Redacted
+  /** At least 8 characters. A common one, and one that is like the address, is refused. Null for an account that nobody logs in to. */
+  readonly password: Redacted.Redacted | null
   /** As people read it; none when null or absent. */
   readonly displayName?: string | null
 }
@@ -108,11 +109,11 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
 
       const checkStranger = yield* registrationLimit
 
-      const check = Effect.fnUntraced(function* (given: string, password: Redacted.Redacted) {
+      const check = Effect.fnUntraced(function* (given: string, password: Redacted.Redacted | null) {
         const email = yield* Schema.decode(EmailAddress)(normaliseEmail(given)).pipe(
           Effect.mapError(({ issue }) => new RequestInvalid({ loc: ["body", "email"], issue, input: given }))
         )
-        yield* PasswordRules.check(password, email)
+        if (password !== null) yield* PasswordRules.check(password, email)
         return email
       })
 
@@ -151,7 +152,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
             "Accounts.createVerified",
             Effect.gen(function* () {
               const address = yield* check(email, password)
-              const password_hash = yield* passwords.hash(password)
+              const password_hash = yield* passwords.hash(password ?? thrownAway())
               return Effect.gen(function* () {
                 const values = { email: address, password_hash, display_name: displayName }
                 const row = yield* store.insert({ ...values, state: "active" })
@@ -175,6 +176,9 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
     })
   )
 }
+
+/** The password of an account that nobody logs in to. Nobody has to look whether it is guessed first. */
+const thrownAway = (): Redacted.Redacted => Redacted.make(randomBytes(32).toString("base64url"))
 
 /** Counts the registrations of clients, before anything is done for them. */
 const registrationLimit = Effect.gen(function* () {

@@ -29,6 +29,12 @@ export type GivenAnswer = Pick<Interaction, "answer" | "note" | "content">
 
 const nothing: GivenAnswer = { answer: null, note: null, content: null }
 
+/** What people are asked. */
+export interface Question extends Omit<Asked, "_tag" | "request_id"> {
+  /** The resource whose budget is used up, for the kind `budget`. */
+  readonly budget_of?: string
+}
+
 /** An end of an interaction. */
 export type Resolution = Exclude<InteractionState, "pending">
 
@@ -46,8 +52,12 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/Interact
     ) => Effect.Effect<Page<Interaction>, ReinsError<"invalid_cursor">>
     /** The interaction as it stands; undefined when there is none. */
     readonly find: (interactionId: string) => Effect.Effect<Interaction | undefined>
-    /** Asks people what the agent of a turn asks. Locks the session first. Undefined when the turn does not run any more. */
-    readonly open: (turnId: TurnId, actor: Actor, asked: Asked) => Effect.Effect<Interaction | undefined, never, Commit>
+    /** Asks people something about a turn. Locks the session first. Undefined when the turn does not run any more. */
+    readonly open: (
+      turnId: TurnId,
+      actor: Actor,
+      asked: Question
+    ) => Effect.Effect<Interaction | undefined, never, Commit>
     /**
      * Ends a pending interaction with the option that is taken, and lets the turn run when it was the last one. The commit holds the
      * session. Dies for an interaction that has ended.
@@ -186,7 +196,7 @@ const opening = Effect.fnUntraced(function* (
   const sessions = yield* SessionStore
   const turns = yield* TurnStore
 
-  return fn("InteractionStore.open")(function* (turnId: TurnId, actor: Actor, asked: Asked) {
+  return fn("InteractionStore.open")(function* (turnId: TurnId, actor: Actor, asked: Question) {
     const unheld = yield* turns.find(turnId)
     if (unheld !== undefined) yield* sessions.lock(unheld.session_id)
     const turn = yield* turns.find(turnId)
@@ -200,6 +210,7 @@ const opening = Effect.fnUntraced(function* (
       title: asked.title,
       description: asked.description,
       tool_id: asked.tool_id,
+      budget_of: asked.budget_of ?? null,
       options: JSON.stringify(asked.options),
       form: asked.form === null ? null : JSON.stringify(asked.form),
       url: asked.url,

@@ -8,6 +8,8 @@ export interface SessionPaths {
   readonly workTree: string
   readonly home: string
   readonly gitDir: string
+  /** The working tree while it is being made. Nothing that an agent may write to leads there. */
+  readonly making: string
   /** The file that a process locks while it makes or removes the others. */
   readonly lock: string
   /** The file that a process locks while it runs a turn in the workspace, changes the workspace from outside or captures it. */
@@ -22,6 +24,7 @@ export const sessionPaths = (dataDir: string, sessionId: SessionId): SessionPath
     workTree: join(root, "workspace"),
     home: join(root, "home"),
     gitDir: join(root, "trusted.git"),
+    making: join(root, "making"),
     lock: join(root, "making.lock"),
     inUse: join(root, "in-use.lock")
   }

@@ -243,7 +243,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
         return db.dialect === "pg" ? Effect.zipRight(db.run(rows.hold(id)), row) : row
       }
 
-      const { changed, told, write } = yield* writing(rows.find)
+      const { changed, write } = yield* writing(rows.find)
 
       return SessionStore.of({
         find: rows.find,
@@ -265,8 +265,8 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           const row = { ...columns, ...beginning, updated_at: columns.created_at }
           yield* db.run(rows.insert(row))
           yield* labels.add(row)
-          yield* journal.hold(row)
-          return yield* told({ ...row, ...noTurns }, actor, "session.created")
+          yield* journal.begin(row, actor, [{ type: "session.created", payload: payloadOf(row) }])
+          return { ...row, ...noTurns }
         }),
         update: fn("SessionStore.update")(function* (row, update, actor) {
           if (update.labels !== undefined) yield* labels.replace({ ...row, labels: update.labels })
@@ -328,7 +328,7 @@ const writing = Effect.fnUntraced(function* (find: SessionStore["Type"]["find"])
     return yield* told(yield* existing(id), actor, type)
   })
 
-  return { changed, told, write }
+  return { changed, write }
 })
 
 type SessionEventType = Exclude<EventType & `session.${string}`, "session.linked">
@@ -360,7 +360,8 @@ const beginning = {
   told: null,
   lifecycle: "open",
   usage: JSON.stringify(noUsage),
-  event_watermark: 0,
+  // The first event tells that the session was made.
+  event_watermark: 1,
   message_count: 0,
   turn_count: 0,
   version: 1,
@@ -369,7 +370,7 @@ const beginning = {
 } as const
 
 /** The session as its events tell of it. */
-const payloadOf = (row: SessionRow) => ({
+const payloadOf = (row: Omit<SessionRow, keyof typeof noTurns>) => ({
   lifecycle: row.lifecycle,
   title: row.title,
   labels: JSON.parse(row.labels),

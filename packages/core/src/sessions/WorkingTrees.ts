@@ -1,5 +1,6 @@
-import { Cause, Context, Effect, Layer, Option } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Layer, Option } from "effect"
 import { systemActor } from "../access/Access.js"
+import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
@@ -20,6 +21,12 @@ import { workspaceMaking } from "./WorkspaceMaking.js"
 
 const actor = systemActor("workspaces")
 
+/**
+ * Begins to start the agent of a session whose lease is held and whose workspace is being made, and does not wait for it. The effect that it gets
+ * waits until the workspace is there, and gives false when it cannot be made.
+ */
+export type Beside = (session: SessionRow, made: Effect.Effect<boolean>) => Effect.Effect<void>
+
 /** The workspaces of sessions with their executor leases: they are made when they are first needed, and kept until the session is closed. */
 export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees")<
   WorkingTrees,
@@ -33,8 +40,11 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
     readonly exclusive: <A, E, R>(sessionId: SessionId, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /** Makes the workspace unless it is there: from the repository at its base, or empty. Never waits for a turn. */
     readonly make: (sessionId: SessionId) => Effect.Effect<SessionRow, GitError>
-    /** Makes the lease and the workspace where they are missing. A repetition goes on; a lease that is being released is replaced. */
-    readonly prepare: (sessionId: SessionId) => Effect.Effect<SessionRow, GitError>
+    /**
+     * Makes the lease and the workspace where they are missing. A repetition goes on; a lease that is being released is replaced. The agent that
+     * `beside` has started is stopped when the workspace cannot be made or its lease has ended meanwhile.
+     */
+    readonly prepare: (sessionId: SessionId, beside?: Beside) => Effect.Effect<SessionRow, GitError>
     /** Removes the files of the agent for good. Captured changes stay readable. */
     readonly remove: (sessionId: SessionId) => Effect.Effect<void>
     /**
@@ -65,12 +75,12 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
         paths: (id) => sessionPaths(dataDir, id),
         exclusive,
         make: fn("WorkingTrees.make")((id) => making(id, make(id))),
-        prepare: fn("WorkingTrees.prepare")((id) =>
+        prepare: fn("WorkingTrees.prepare")((id, beside) =>
           Effect.flatMap(existingOf("session", sessions.find)(id), (row) =>
             // A ready workspace needs no lock, because no workspace is removed while its turn is prepared.
             row.lease_state === "ready" && row.workspace_state === "ready"
               ? Effect.succeed(row)
-              : making(id, prepare(id))
+              : making(id, prepare(id, beside))
           )
         ),
         remove: fn("WorkingTrees.remove")((id) => making(id, remove(id))),
@@ -81,7 +91,8 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
 }
 
 /** Makes a lease and the workspace. The lease is committed before anything is made for it, and lost when that cannot be made. */
-const preparing = Effect.fnUntraced(function* (make: (id: SessionId) => Effect.Effect<SessionRow, GitError>) {
+const preparing = Effect.fnUntraced(function* (make: Effect.Effect.Success<typeof workspaceMaking>) {
+  const agents = yield* AgentPool
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const leases = yield* Leases
@@ -91,7 +102,22 @@ const preparing = Effect.fnUntraced(function* (make: (id: SessionId) => Effect.E
   const settle = (id: SessionId, end: ReturnType<typeof leases.lose>) =>
     journal.commit(Effect.flatMap(existing(id), (row) => (row.lease_state === "allocating" ? end : Effect.void)))
 
-  return Effect.fnUntraced(function* (id: SessionId) {
+  /** Makes the workspace, and gives the session. No agent is left of a lease that has ended by then. */
+  const makeBeside = Effect.fnUntraced(function* (id: SessionId, beside: Beside) {
+    const made = yield* Deferred.make<boolean>()
+    const { lease_id: leaseId } = yield* existing(id)
+    const stopAgent = Effect.suspend(() => (leaseId === null ? Effect.void : agents.stop(leaseId)))
+    const row = yield* make(id, (row) => beside(row, Deferred.await(made))).pipe(
+      Effect.onError((cause) => Effect.zipRight(stopAgent, settle(id, leases.lose(id, actor, reasonOf(cause))))),
+      Effect.zipRight(settle(id, leases.move(id, "ready", actor, null))),
+      Effect.zipRight(existing(id)),
+      Effect.onExit((exit) => Deferred.succeed(made, Exit.isSuccess(exit)))
+    )
+    if (row.lease_id !== leaseId || row.lease_state !== "ready") yield* stopAgent
+    return row
+  })
+
+  return Effect.fnUntraced(function* (id: SessionId, beside: Beside = () => Effect.void) {
     const before = yield* existing(id)
     if (before.lease_state === "quiescing") {
       // Its release has not ended it yet, and the turn that is prepared now needs a lease of its own.
@@ -100,9 +126,7 @@ const preparing = Effect.fnUntraced(function* (make: (id: SessionId) => Effect.E
     }
     yield* journal.commit(leases.allocate(id, actor))
     yield* failpoint("executor.allocated")
-    yield* Effect.onError(make(id), (cause) => settle(id, leases.lose(id, actor, reasonOf(cause))))
-    yield* settle(id, leases.move(id, "ready", actor, null))
-    return yield* existing(id)
+    return yield* makeBeside(id, beside)
   })
 })
 
@@ -113,10 +137,9 @@ const removing = Effect.gen(function* () {
   const leases = yield* Leases
 
   return Effect.fnUntraced(function* (id: SessionId) {
-    const { home, workTree } = sessionPaths(dataDir, id)
+    const { home, making, workTree } = sessionPaths(dataDir, id)
     yield* Effect.promise(async () => {
-      await removeTree(workTree)
-      await removeTree(home)
+      for (const tree of [workTree, making, home]) await removeTree(tree)
     })
     yield* failpoint("workspace.removed")
     yield* journal.commit(

@@ -1,3 +1,5 @@
+import { mkdir, readdir, rename, rmdir } from "node:fs/promises"
+import { join } from "node:path"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
@@ -10,23 +12,28 @@ import { Projects } from "../projects/Projects.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
+import { Leases } from "./Leases.js"
 import { Quotas } from "./Quotas.js"
 import type { WorkspaceSeed } from "./SessionOrigin.js"
-import { sessionPaths } from "./SessionPaths.js"
+import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { type Base, hasSetup, workspaceSetup } from "./WorkspaceSetup.js"
 
 const actor = systemActor("workspaces")
 
-/** Makes the workspace of a session unless it is ready. The caller keeps everybody else from making or removing it. */
+/**
+ * Makes the workspace of a session unless it is ready. The caller keeps everybody else from making or removing it. `beside` runs while the files
+ * are made, unless a setup makes them, because that has the home of the agent for itself.
+ */
 export const workspaceMaking = Effect.gen(function* () {
   const journal = yield* Journal
+  const leases = yield* Leases
   const sessions = yield* SessionStore
   const quotas = yield* Quotas
   const materialize = yield* materializing
   const existing = existingOf("session", sessions.find)
 
-  return Effect.fnUntraced(function* (id: SessionId) {
+  return Effect.fnUntraced(function* (id: SessionId, beside: (row: SessionRow) => Effect.Effect<void> = nothing) {
     const row = yield* existing(id)
     if (row.workspace_state === "ready") return row
     if (row.workspace_state === "removed") return yield* removed
@@ -37,7 +44,9 @@ export const workspaceMaking = Effect.gen(function* () {
           Effect.zipRight(sessions.moveWorkspace(row, "preparing"))
         )
       )
-    const base = yield* materialize(row)
+    // A process that was killed while it made the workspace may have left an agent there.
+    else yield* leases.reap(row)
+    const base = yield* materialize(row, beside(row))
     yield* failpoint("workspace.made")
     yield* journal.commit(
       Effect.gen(function* () {
@@ -51,6 +60,8 @@ export const workspaceMaking = Effect.gen(function* () {
   })
 })
 
+const nothing = () => Effect.void
+
 /** Puts the files of a new workspace on disk: the repository at its base, or nothing, what its setup leaves, and the seed on top. Gives back the base. */
 const materializing = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
@@ -58,29 +69,66 @@ const materializing = Effect.gen(function* () {
   const clone = yield* cloning
   const setUp = yield* workspaceSetup
   const plant = yield* planting
+  const place = yield* placing
 
-  return Effect.fnUntraced(function* (row: SessionRow) {
-    const { gitDir, workTree } = sessionPaths(dataDir, row.id)
-    // The agent never had a workspace that was not ready, so an interrupted attempt has left everything that is there.
+  return Effect.fnUntraced(function* (row: SessionRow, beside: Effect.Effect<void>) {
+    const { gitDir, making, workTree } = sessionPaths(dataDir, row.id)
+    // No agent was told of a workspace that was not ready, so an interrupted attempt has left everything that is there.
     yield* Effect.promise(async () => {
-      await removeTree(workTree)
-      await removeTree(gitDir)
+      for (const tree of [workTree, gitDir, making]) await removeTree(tree)
     })
     const spec = yield* projects.specOf(row)
-    const base = yield* hasSetup(spec) ? setUp(row, spec, clone(row)) : clone(row)
-    yield* plant(row, base.base_commit)
+    const filled = (folder: string, fill: Effect.Effect<Base, GitError>) =>
+      Effect.tap(fill, (base) => plant(row, { gitDir, workTree: folder }, base.base_commit))
+    if (hasSetup(spec)) return yield* filled(workTree, setUp(row, spec, clone(row, workTree)))
+    yield* Effect.promise(() => mkdir(workTree, { recursive: true }))
+    const [base] = yield* Effect.all([filled(making, clone(row, making)), beside], { concurrency: "unbounded" })
+    yield* failpoint("workspace.cloned")
+    yield* place(row)
     return base
   })
 })
 
-/** Makes the workspace of a session from its repository, or empty. */
+/**
+ * Moves the files of a workspace to its directory once all are there. The processes in that directory, or that have it mounted, see them from then
+ * on. They never see a file before that: they could put a link in its place while it is written with the rights of the service.
+ */
+const placing = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const leases = yield* Leases
+
+  return Effect.fnUntraced(function* (row: SessionRow) {
+    const { making, workTree } = sessionPaths(dataDir, row.id)
+    const move = (clear: (path: string) => Promise<void>) =>
+      Effect.tryPromise({
+        try: async () => {
+          for (const name of await readdir(making)) {
+            await clear(join(workTree, name))
+            await rename(join(making, name), join(workTree, name))
+          }
+          await rmdir(making)
+        },
+        catch: () =>
+          new GitError({
+            kind: "internal",
+            message: "The workspace folder could not be made: check the permissions of the data directory."
+          })
+      })
+    yield* move(async () => {}).pipe(
+      // An agent that has started meanwhile has put something in the way. Nobody removes it before that agent is gone.
+      Effect.catchAll(() => Effect.zipRight(leases.reap(row), move(removeTree)))
+    )
+  })
+})
+
+/** Makes the files of a session in a folder from its repository, or none. */
 const cloning = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
   const gitCredential = yield* gitCredentials
 
-  return Effect.fnUntraced(function* (row: SessionRow): Effect.fn.Return<Base, GitError> {
-    const { gitDir, workTree } = sessionPaths(dataDir, row.id)
+  return Effect.fnUntraced(function* (row: SessionRow, workTree: string): Effect.fn.Return<Base, GitError> {
+    const { gitDir } = sessionPaths(dataDir, row.id)
     if (row.repository === null) {
       yield* git.init({ gitDir, workTree })
       return { base_commit: null, base_ref: null }
@@ -102,13 +150,16 @@ const planting = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
 
-  return Effect.fnUntraced(function* (row: SessionRow, base: string | null) {
+  return Effect.fnUntraced(function* (
+    row: SessionRow,
+    target: Pick<SessionPaths, "gitDir" | "workTree">,
+    base: string | null
+  ) {
     if (row.seed === null) return
     const seed: WorkspaceSeed = JSON.parse(row.seed)
-    const { gitDir, workTree } = sessionPaths(dataDir, row.id)
     const { state } = yield* git.applyTree({
       source: { gitDir: sessionPaths(dataDir, seed.session_id).gitDir, base: seed.base_commit, tree: seed.tree },
-      target: { gitDir, workTree, base },
+      target: { ...target, base },
       strategy: "exact",
       dryRun: false
     })

@@ -33,6 +33,12 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       events: ReadonlyArray<NewEvent>,
       messages?: number
     ) => Effect.Effect<number, never, Commit>
+    /** Appends the first events of a session, whose row the open commit has inserted with their number as its watermark. */
+    readonly begin: (
+      session: HeldSession & { readonly id: SessionId },
+      actor: Actor,
+      events: ReadonlyArray<NewEvent>
+    ) => Effect.Effect<void, never, Commit>
     /** The session as it stands in the open commit, which keeps other writers from it. */
     readonly held: (sessionId: SessionId) => Effect.Effect<HeldSession, never, Commit>
     /** Tells that the open commit has locked the row of a session, so that appending to it need not read it. */
@@ -72,30 +78,42 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         })
 
       const raised = raisedBy(db, log)
+      /** Writes the events of a session that counts them already. */
+      const write = Effect.fnUntraced(function* (
+        sessionId: SessionId,
+        session: HeldSession,
+        actor: Actor,
+        events: ReadonlyArray<NewEvent>
+      ) {
+        const { topics } = yield* Commit
+        topics.add(sessionTopic(sessionId))
+        const recordedAt = yield* now
+        const rows = yield* rowsOf(sessionId, session, { actor, recordedAt }, events)
+        yield* log.insert(rows)
+        if (yield* workspaceLog.add(session.workspace_id, rows, recordedAt))
+          topics.add(workspaceTopic(session.workspace_id))
+      })
+
       return Journal.of({
         commit,
         ...commandsOf(commit),
         ringAfterCommit: (topic) => Effect.map(Commit, ({ topics }) => void topics.add(topic)),
         afterCommit: (effect) => Effect.map(Commit, ({ afterwards }) => void afterwards.push(effect)),
-        hold: ({ event_watermark, id, message_count, workspace_id }) =>
-          Effect.map(Commit, ({ held }) => void held.set(id, { event_watermark, message_count, workspace_id })),
+        hold,
+        begin: (session, actor, events) => Effect.zipRight(hold(session), write(session.id, session, actor, events)),
         held: (sessionId) => raised(sessionId, 0, 0),
         append: fn("Journal.append")(function* (sessionId, actor, events, messages = 0) {
-          const { topics } = yield* Commit
-          topics.add(sessionTopic(sessionId))
           const session = yield* raised(sessionId, events.length, messages)
-          if (events.length === 0) return session.event_watermark
-          const recordedAt = yield* now
-          const rows = yield* rowsOf(sessionId, session, { actor, recordedAt }, events)
-          yield* log.insert(rows)
-          if (yield* workspaceLog.add(session.workspace_id, rows, recordedAt))
-            topics.add(workspaceTopic(session.workspace_id))
+          if (events.length > 0) yield* write(sessionId, session, actor, events)
           return session.event_watermark
         })
       })
     })
   )
 }
+
+const hold: Journal["Type"]["hold"] = ({ event_watermark, id, message_count, workspace_id }) =>
+  Effect.map(Commit, ({ held }) => void held.set(id, { event_watermark, message_count, workspace_id }))
 
 const commitInCommit = Effect.dieMessage("a commit inside a commit: what belongs to the outer one requires Commit")
 

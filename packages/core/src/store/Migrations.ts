@@ -12,6 +12,8 @@ import { budgets } from "./migrations/0006_budgets.js"
 import { projectSetup } from "./migrations/0007_project_setup.js"
 import { workspaceEvents } from "./migrations/0008_workspace_events.js"
 import { webhooks } from "./migrations/0009_webhooks.js"
+import { webhookTests } from "./migrations/0010_webhook_tests.js"
+import { budgetQuestions } from "./migrations/0011_budget_questions.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -31,7 +33,14 @@ const steps = {
   "0006_budgets": statements(budgets),
   "0007_project_setup": statements(projectSetup),
   "0008_workspace_events": workspaceEvents,
-  "0009_webhooks": statements(webhooks)
+  "0009_webhooks": statements(webhooks),
+  "0010_webhook_tests": Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.onDialectOrElse({
+      pg: () => statements(webhookTests.pg),
+      orElse: () => statements(webhookTests.sqlite)
+    })
+  ),
+  "0011_budget_questions": statements(budgetQuestions)
 }
 
 /** A step of the schema, as the database remembers it. */

@@ -1,26 +1,22 @@
 import { Clock, Effect, Random } from "effect"
+import { failpoint } from "../base/Failpoint.js"
+import type { Observations } from "../base/Observer.js"
 import { workspaceEventTypes } from "../domain/Event.js"
-import { fromMillis, fromNow, now, toMillis } from "../domain/Timestamp.js"
-import type { WebhookDelivery, WebhookDisabledReason } from "../domain/Webhook.js"
-import type { EventLog } from "../events/EventLog.js"
+import { fromMillis, type Timestamp, toMillis } from "../domain/Timestamp.js"
+import type { WebhookDisabledReason } from "../domain/Webhook.js"
 import { typesNamed } from "../events/EventTypes.js"
 import type { WorkspaceEvents } from "../events/WorkspaceEvents.js"
-import type { Outbound } from "../outbound/Outbound.js"
-import type { Vault } from "../secrets/Vault.js"
 import type { Commit } from "../store/Commit.js"
 import { isWanted, type WorkspaceFilter } from "../store/WorkspaceLog.js"
-import type { AttemptEnd, DeliveryQueue, HoldLost } from "./DeliveryQueue.js"
-import { secretContext } from "./SealedSecrets.js"
-import { evidence, signed } from "./Signature.js"
+import type { AttemptEnd, DeliveryQueue, HoldLost, QueuedDelivery } from "./DeliveryQueue.js"
+import { type Posted, type Posting, post } from "./Post.js"
 import type { EndpointRow } from "./WebhookStore.js"
 
 /** The services that a courier needs. */
-export interface Couriering {
+export interface Couriering extends Posting {
   readonly events: WorkspaceEvents["Type"]
-  readonly log: EventLog["Type"]
-  readonly outbound: Outbound["Type"]
+  readonly observer: Observations
   readonly queue: DeliveryQueue["Type"]
-  readonly vault: Vault["Type"]
   /** The places for attempts of all couriers of this process. */
   readonly places: Effect.Semaphore
   /** Tells the owners that an endpoint was disabled. */
@@ -33,7 +29,6 @@ const backOff = [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_4
 /** An endpoint that nothing gets through to for so long is disabled. */
 const patienceMs = 5 * 24 * 60 * 60 * 1000
 
-const attemptMs = 15_000
 const window = 128
 /** The sessions that one endpoint is sent deliveries of at the same time, while it takes them. */
 const lanes = 8
@@ -44,18 +39,22 @@ const lanes = 8
  */
 export const round = Effect.fnUntraced(function* (on: Couriering, endpoint: EndpointRow) {
   yield* derive(on, endpoint)
+  const at = yield* Clock.currentTimeMillis
+  const until = (time: Timestamp | null) => (time === null ? longestWaitMs : toMillis(time) - at)
+  if (endpoint.paused_until !== null && until(endpoint.paused_until) > 0)
+    return Math.min(longestWaitMs, until(endpoint.paused_until))
   const { due, retryAt } = yield* on.queue.due(endpoint.id, window)
-  if (due.length === 0) {
-    const at = yield* Clock.currentTimeMillis
-    return retryAt === null ? longestWaitMs : Math.min(longestWaitMs, Math.max(1, toMillis(retryAt) - at))
+  if (due.length === 0) return Math.min(longestWaitMs, Math.max(1, until(retryAt)))
+  const bySession = new Map<string, Array<QueuedDelivery>>()
+  for (const delivery of due) {
+    const lane = delivery.session_id ?? delivery.id
+    bySession.set(lane, [...(bySession.get(lane) ?? []), delivery])
   }
-  const bySession = new Map<string, Array<WebhookDelivery>>()
-  for (const delivery of due)
-    bySession.set(delivery.session_id, [...(bySession.get(delivery.session_id) ?? []), delivery])
   // One that fails is tried with one delivery at a time, so that it is not overrun when it comes back.
   const isFailing = endpoint.failing_since !== null
   const sent = isFailing ? [due.slice(0, 1)] : [...bySession.values()]
-  yield* Effect.forEach(sent, (lane) => sendInTurn(on, endpoint, lane), { concurrency: lanes, discard: true })
+  const open = { until: (yield* Clock.currentTimeMillis) + roundMs }
+  yield* Effect.forEach(sent, (lane) => sendInTurn(on, endpoint, open, lane), { concurrency: lanes, discard: true })
   return 0
 })
 
@@ -94,106 +93,76 @@ const derive = Effect.fnUntraced(function* ({ events, queue }: Couriering, endpo
         const event = JSON.parse(envelope)
         return { event_id: event.id, position: seq, seq: event.seq, session_id: event.session_id, type }
       })
+    yield* failpoint("webhook.log_read")
     yield* queue.derive(endpoint.id, position, wanted)
+    yield* failpoint("webhook.derived")
     if (slice.isWhole) return
   }
 })
 
-/** Attempts deliveries one after another, up to the first that does not get through. */
-const sendInTurn = (
+/**
+ * A round begins no attempt after so many milliseconds, so that a slow endpoint is soon sent a test, and soon sees a change of its address or its
+ * secret.
+ */
+const roundMs = 1_000
+
+/** The time after which a round begins no attempt, in milliseconds since 1970. */
+interface Open {
+  until: number
+}
+
+/** Attempts deliveries one after another, up to the first that does not get through, or until the round ends or the endpoint wants a pause. */
+const sendInTurn = Effect.fnUntraced(function* (
   on: Couriering,
   endpoint: EndpointRow,
-  [first, ...rest]: ReadonlyArray<WebhookDelivery>
-): Effect.Effect<void, HoldLost> =>
-  first === undefined
-    ? Effect.void
-    : Effect.flatMap(on.places.withPermits(1)(attempt(on, endpoint, first)), (isThrough) =>
-        isThrough ? sendInTurn(on, endpoint, rest) : Effect.void
-      )
-
-/** True when the delivery has ended, so that the next one of its session may leave. */
-const attempt = Effect.fnUntraced(function* (on: Couriering, endpoint: EndpointRow, delivery: WebhookDelivery) {
-  const beganMs = yield* Clock.currentTimeMillis
-  const { answer, error, isExpired, status } = yield* post(on, endpoint, delivery, beganMs)
-  const end = yield* endOf(endpoint, delivery, {
-    isExpired,
-    attempt: {
-      started_at: fromMillis(beganMs),
-      duration_ms: (yield* Clock.currentTimeMillis) - beganMs,
-      status,
-      error,
-      answer
-    }
-  })
-  const { disable } = end
-  yield* on.queue.attempted(delivery, end, disable === null ? Effect.void : on.tellOwners(endpoint, disable))
-  if (disable !== null)
-    yield* Effect.logWarning("a webhook endpoint was disabled", { webhook_endpoint_id: endpoint.id, reason: disable })
-  return end.state !== "pending"
+  open: Open,
+  lane: ReadonlyArray<QueuedDelivery>
+): Effect.fn.Return<void, HoldLost> {
+  for (const delivery of lane) {
+    if ((yield* Clock.currentTimeMillis) >= open.until) return
+    const end = yield* on.places.withPermits(1)(attempt(on, endpoint, delivery))
+    if (end.pausedUntil !== null) open.until = 0
+    if (end.state === "pending") return
+  }
 })
 
-/** Signs the event and sends it. An event that is no longer kept is not sent. */
-const post = Effect.fnUntraced(function* (
-  { log, outbound, vault }: Couriering,
-  endpoint: EndpointRow,
-  delivery: WebhookDelivery,
-  atMs: number
-) {
-  const nothing = { status: null, answer: null, isExpired: false }
-  const { events } = yield* log.read(delivery.session_id, delivery.seq - 1, 1)
-  const event = events[0]
-  if (event === undefined || event.seq !== delivery.seq)
-    return { ...nothing, isExpired: true, error: "The event is no longer kept, so it was not sent." }
-  const { previous_secret, previous_until, secret } = endpoint
-  const isOverlapping = previous_secret !== null && previous_until !== null && previous_until > fromMillis(atMs)
-  const secrets = yield* Effect.option(
-    Effect.forEach(isOverlapping ? [secret, previous_secret] : [secret], (sealed) =>
-      vault.unseal(sealed, secretContext(endpoint))
-    )
-  )
-  if (secrets._tag === "None") return { ...nothing, error: "The secret of the endpoint cannot be opened. Rotate it." }
-  const { recorded_at, type } = JSON.parse(event.envelope)
-  const head = JSON.stringify({ type, timestamp: recorded_at, position: delivery.position })
-  const body = `${head.slice(0, -1)},"data":${event.envelope}}`
-  const headers = {
-    "content-type": "application/json",
-    "user-agent": "Reins-Webhooks/1",
-    ...signed(secrets.value, { id: delivery.event_id, seconds: Math.floor(atMs / 1000), body })
-  }
-  return yield* outbound.fetch(endpoint.url, { method: "POST", headers, body }, { timeoutMs: attemptMs }).pipe(
-    Effect.map((answer) => ({
-      ...nothing,
-      status: answer.status,
-      answer: evidence(answer.body),
-      error: answer.status < 300 ? null : `It was answered with ${answer.status}.`
-    })),
-    Effect.catchAll(({ message }) => Effect.succeed({ ...nothing, error: message }))
-  )
+const attempt = Effect.fnUntraced(function* (on: Couriering, endpoint: EndpointRow, delivery: QueuedDelivery) {
+  const beganMs = yield* Clock.currentTimeMillis
+  const posted = yield* post(on, endpoint, delivery, beganMs)
+  yield* failpoint("webhook.sent")
+  const endedMs = yield* Clock.currentTimeMillis
+  const end = yield* endOf(endpoint, delivery, { posted, beganMs, endedMs })
+  const { disable } = end
+  yield* on.queue.attempted(delivery, end, disable === null ? Effect.void : on.tellOwners(endpoint, disable))
+  yield* failpoint("webhook.recorded")
+  yield* on.observer.webhookAttempted({ state: end.state, status: posted.status, durationMs: endedMs - beganMs })
+  if (disable !== null) yield* on.observer.webhookDisabled(endpoint.id, disable)
+  return end
 })
 
 interface Attempted {
-  readonly isExpired: boolean
-  readonly attempt: AttemptEnd["attempt"]
+  readonly posted: Posted
+  readonly beganMs: number
+  readonly endedMs: number
 }
 
+/** What follows from an attempt, for the delivery and for its endpoint. */
 const endOf = Effect.fnUntraced(function* (
-  endpoint: EndpointRow,
-  { attempt_count }: WebhookDelivery,
-  { attempt, isExpired }: Attempted
-) {
-  if (attempt.error === null)
-    return { attempt, state: "succeeded", retryAt: null, failingSince: null, disable: null } satisfies AttemptEnd
-  // An event that is gone says nothing of the endpoint.
-  const { failing_since } = endpoint
-  if (isExpired)
-    return { attempt, state: "failed", retryAt: null, failingSince: failing_since, disable: null } satisfies AttemptEnd
-  const at = yield* now
-  const failingSince = failing_since ?? at
-  const isWeary = toMillis(at) - toMillis(failingSince) > patienceMs
+  { failing_since }: EndpointRow,
+  delivery: QueuedDelivery,
+  { beganMs, endedMs, posted: { isExpired, pauseMs, ...posted } }: Attempted
+): Effect.fn.Return<AttemptEnd> {
+  const attempt = { started_at: fromMillis(beganMs), duration_ms: endedMs - beganMs, ...posted }
+  const ended = { attempt, retryAt: null, pausedUntil: null, disable: null }
+  if (attempt.error === null) return { ...ended, state: "succeeded", failingSince: null }
+  // An event that is gone says nothing of the endpoint, and a test is looked at by a person.
+  if (isExpired || delivery.session_id === null) return { ...ended, state: "failed", failingSince: failing_since }
+  const failingSince = failing_since ?? fromMillis(endedMs)
+  const isWeary = endedMs - toMillis(failingSince) > patienceMs
   const disable = attempt.status === 410 ? "gone" : isWeary ? "failing" : null
-  const delayMs = backOff[attempt_count]
-  const retryAt =
-    delayMs === undefined ? null : yield* fromNow(Math.round(delayMs * (yield* Random.nextRange(0.9, 1.1))))
-  const state = delayMs === undefined ? "failed" : "pending"
-  return { attempt, state, retryAt, failingSince, disable } satisfies AttemptEnd
+  const pausedUntil = pauseMs > 0 ? fromMillis(endedMs + pauseMs) : null
+  const backOffMs = backOff[delivery.attempt_count - delivery.series_from]
+  if (backOffMs === undefined) return { ...ended, state: "failed", failingSince, pausedUntil, disable }
+  const waitMs = Math.max(pauseMs, Math.round(backOffMs * (yield* Random.nextRange(0.9, 1.1))))
+  return { attempt, state: "pending", retryAt: fromMillis(endedMs + waitMs), failingSince, pausedUntil, disable }
 })

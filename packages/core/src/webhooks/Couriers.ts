@@ -1,5 +1,6 @@
 import { Cause, Effect, FiberMap, Layer } from "effect"
 import * as Memberships from "../access/Memberships.js"
+import { Observer } from "../base/Observer.js"
 import type { WebhookEndpointId } from "../domain/Ids.js"
 import type { WebhookDisabledReason } from "../domain/Webhook.js"
 import { EventLog } from "../events/EventLog.js"
@@ -31,6 +32,7 @@ export const layer = Layer.scopedDiscard(
     const on: Couriering = {
       events: yield* WorkspaceEvents,
       log: yield* EventLog,
+      observer: yield* Observer,
       outbound: yield* Outbound,
       queue: yield* DeliveryQueue,
       vault: yield* Vault,

@@ -1,6 +1,6 @@
 import { Context, Data, Effect, Layer } from "effect"
 import type { WebhookEndpointId } from "../domain/Ids.js"
-import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import { fromNow, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import type { WebhookAttempt, WebhookDelivery, WebhookDisabledReason } from "../domain/Webhook.js"
 import { Boot } from "../placement/Boot.js"
 import type { Commit } from "../store/Commit.js"
@@ -11,6 +11,12 @@ import { deliveryRow, type EndpointRow, type NewDelivery } from "./WebhookStore.
 /** Another process holds the endpoint, or it is no longer enabled. Nothing was written. */
 export class HoldLost extends Data.TaggedError("HoldLost") {}
 
+/** A delivery as a courier has it. */
+export interface QueuedDelivery extends WebhookDelivery {
+  /** The attempts that it had when it was last made again by hand. Its back-off begins there. */
+  readonly series_from: number
+}
+
 /** The end of an attempt, and what follows from it. */
 export interface AttemptEnd {
   readonly attempt: Omit<WebhookAttempt, "ordinal">
@@ -19,6 +25,8 @@ export interface AttemptEnd {
   readonly retryAt: Timestamp | null
   /** The first of the failures since the last success; null after a success. */
   readonly failingSince: Timestamp | null
+  /** The time until which the endpoint asks to be left alone; null when it does not. */
+  readonly pausedUntil: Timestamp | null
   /** The reason why the endpoint is to be sent nothing more; null for an endpoint that stays enabled. */
   readonly disable: WebhookDisabledReason | null
 }
@@ -41,13 +49,13 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
       deliveries: ReadonlyArray<NewDelivery>
     ) => Effect.Effect<void, HoldLost>
     /**
-     * The first pending deliveries whose sessions wait for no retry, in the order of their positions. `retryAt` is the time of the first
+     * The first pending deliveries whose sessions wait for no retry: tests, and then the others in the order of their positions. `retryAt` is the time of the first
      * retry of the others.
      */
     readonly due: (
       id: WebhookEndpointId,
       limit: number
-    ) => Effect.Effect<{ readonly due: ReadonlyArray<WebhookDelivery>; readonly retryAt: Timestamp | null }>
+    ) => Effect.Effect<{ readonly due: ReadonlyArray<QueuedDelivery>; readonly retryAt: Timestamp | null }>
     /** Writes the end of an attempt, with what it means for the endpoint, and does `also` when the endpoint was disabled by it. */
     readonly attempted: (
       delivery: WebhookDelivery,
@@ -65,14 +73,12 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
       const { alone, bootId } = yield* Boot
 
       /** Runs an effect while no other process can take the endpoint. */
-      const held = <A>(id: WebhookEndpointId, command: Effect.Effect<A, never, Commit>) =>
+      const held = <A>(id: WebhookEndpointId, command: (row: HeldRow) => Effect.Effect<A, never, Commit>) =>
         journal.commit(
           Effect.gen(function* () {
-            const row = yield* db.first(sql<{
-              id: string
-            }>`update webhook_endpoints set held_until = ${yield* fromNow(holdMs)}
-              where id = ${id} and holder = ${bootId} and state = 'enabled' returning id`)
-            return row === undefined ? yield* new HoldLost() : yield* command
+            const row = yield* db.first(sql<HeldRow>`update webhook_endpoints set held_until = ${yield* fromNow(holdMs)}
+              where id = ${id} and holder = ${bootId} and state = 'enabled' returning failing_since`)
+            return row === undefined ? yield* new HoldLost() : yield* command(row)
           })
         )
 
@@ -94,8 +100,7 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
           db.run(sql`update webhook_endpoints set holder = null, held_until = null
             where id = ${id} and holder = ${bootId}`),
         derive: (id, position, deliveries) =>
-          held(
-            id,
+          held(id, () =>
             Effect.gen(function* () {
               const rows = yield* Effect.forEach(deliveries, (delivery) => deliveryRow(id, delivery))
               if (rows.length > 0) yield* db.run(sql`insert into webhook_deliveries ${sql.insert(rows)}`)
@@ -104,18 +109,17 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
           ),
         due: Effect.fnUntraced(function* (id, limit) {
           const at = yield* now
-          const due = yield* db.all(sql<WebhookDelivery>`select * from webhook_deliveries as delivery
+          const due = yield* db.all(sql<QueuedDelivery>`select * from webhook_deliveries as delivery
             where endpoint_id = ${id} and state = 'pending' and not exists (
               select 1 from webhook_deliveries as waiting where waiting.endpoint_id = ${id}
               and waiting.session_id = delivery.session_id and waiting.state = 'pending' and waiting.retry_at > ${at}
-            ) order by position limit ${limit}`)
+            ) order by coalesce(position, 0) limit ${limit}`)
           const next = yield* db.first(sql<{ retry_at: Timestamp | null }>`select min(retry_at) as retry_at
             from webhook_deliveries where endpoint_id = ${id} and state = 'pending' and retry_at > ${at}`)
           return { due, retryAt: next?.retry_at ?? null }
         }),
-        attempted: (delivery, { attempt, disable, failingSince, retryAt, state }, also) =>
-          held(
-            delivery.endpoint_id,
+        attempted: (delivery, { attempt, disable, failingSince, pausedUntil, retryAt, state }, also) =>
+          held(delivery.endpoint_id, ({ failing_since }) =>
             Effect.gen(function* () {
               const { id } = delivery
               const count = yield* db.first(sql<{ attempt_count: number }>`update webhook_deliveries
@@ -123,12 +127,12 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
                 finished_at = ${state === "pending" ? null : yield* now} where id = ${id} returning attempt_count`)
               const evidence = { delivery_id: id, ordinal: count?.attempt_count ?? 1, ...attempt }
               yield* db.run(sql`insert into webhook_attempts ${sql.insert(evidence)}`)
-              yield* db.run(sql`update webhook_endpoints set failing_since = ${failingSince}
-                where id = ${delivery.endpoint_id}`)
+              yield* db.run(sql`update webhook_endpoints set failing_since = ${failingSince},
+                paused_until = coalesce(${pausedUntil}, paused_until) where id = ${delivery.endpoint_id}`)
               // An endpoint that is back after a while is sent at once what has waited for a retry.
-              if (failingSince === null && state === "succeeded")
+              if (failing_since !== null && state === "succeeded")
                 yield* db.run(sql`update webhook_deliveries set retry_at = null where endpoint_id = ${delivery.endpoint_id}
-                  and state = 'pending' and retry_at > ${yield* fromNow(longWaitMs)}`)
+                  and state = 'pending' and retry_at <= ${yield* waitsUntil(failing_since)}`)
               if (disable === null) return
               yield* db.run(sql`update webhook_endpoints set state = 'disabled', disabled_reason = ${disable}
                 where id = ${delivery.endpoint_id}`)
@@ -143,5 +147,13 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
 /** A hold ends when nothing was written under it for so long. An attempt takes half of that at most. */
 const holdMs = 30_000
 
-/** A shorter wait runs out by itself. */
-const longWaitMs = 60_000
+interface HeldRow {
+  readonly failing_since: Timestamp | null
+}
+
+/**
+ * The end of the waits that are over once something gets through: those that are up to four times as long as nothing did. Where an endpoint
+ * takes most deliveries and refuses one of them, that one keeps to its back-off.
+ */
+const waitsUntil = (failingSince: Timestamp): Effect.Effect<Timestamp> =>
+  Effect.flatMap(now, (at) => fromNow(4 * Math.max(0, toMillis(at) - toMillis(failingSince))))

@@ -27,6 +27,7 @@ export interface EndpointRow {
   readonly state: WebhookEndpointState
   readonly disabled_reason: WebhookDisabledReason | null
   readonly failing_since: Timestamp | null
+  readonly paused_until: Timestamp | null
   readonly position: number
   readonly secret: string
   readonly previous_secret: string | null
@@ -37,6 +38,14 @@ export interface EndpointRow {
 
 /** A delivery to be. */
 export type NewDelivery = Pick<WebhookDelivery, "event_id" | "position" | "seq" | "session_id" | "type">
+
+/** Deliveries of an endpoint by the time at which they were made, and by their end. */
+export interface EndedDeliveries {
+  readonly state: Exclude<WebhookDeliveryState, "pending">
+  readonly since: Timestamp
+  /** Exclusive. */
+  readonly until: Timestamp | undefined
+}
 
 /** The rows of endpoints, deliveries and attempts, as callers see them. `DeliveryQueue` has what the couriers do. */
 export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore")<
@@ -69,6 +78,18 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
     readonly attempts: (id: WebhookDeliveryId) => Effect.Effect<ReadonlyArray<WebhookAttempt>>
     /** Lets a delivery be attempted at once, whether it waits or has ended. */
     readonly again: (id: WebhookDeliveryId) => Effect.Effect<void, never, Commit>
+    /** Lets everything that waits for a retry be attempted at once. */
+    readonly endWaits: (id: WebhookEndpointId) => Effect.Effect<void, never, Commit>
+    /** `again` for deliveries that have ended; gives their number. */
+    readonly allAgain: (id: WebhookEndpointId, which: EndedDeliveries) => Effect.Effect<number, never, Commit>
+    readonly insertDelivery: (
+      id: WebhookEndpointId,
+      delivery: NewDelivery
+    ) => Effect.Effect<WebhookDelivery, never, Commit>
+    /** The numbers of deliveries that are still to get through, of the whole installation, by the state of their endpoints. */
+    readonly countPending: Effect.Effect<
+      ReadonlyArray<{ readonly state: WebhookEndpointState; readonly count: number }>
+    >
     /** Deletes the deliveries that ended over 30 days ago. */
     readonly purge: Effect.Effect<void>
   }
@@ -122,14 +143,17 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
         deliveries: Effect.fnUntraced(function* (id, request) {
           const { before, limit } = yield* Keyset.descending(request)
           const { state } = request
-          const rows = yield* db.all(sql<WebhookDelivery>`select * from webhook_deliveries
+          const rows = yield* db.all(sql<WebhookDelivery>`select ${sql.literal(deliveryColumns)} from webhook_deliveries
             where endpoint_id = ${id} and id < ${before} ${state === undefined ? sql.literal("") : sql`and state = ${state}`}
             order by id desc limit ${limit + 1}`)
           return Keyset.page(rows, limit, (delivery) => delivery.id)
         }),
         findDelivery: (id) =>
-          Effect.flatMap(db.first(sql<WebhookDelivery>`select * from webhook_deliveries where id = ${id}`), (row) =>
-            row === undefined ? Effect.fail(notFound()) : Effect.succeed(row)
+          Effect.flatMap(
+            db.first(
+              sql<WebhookDelivery>`select ${sql.literal(deliveryColumns)} from webhook_deliveries where id = ${id}`
+            ),
+            (row) => (row === undefined ? Effect.fail(notFound()) : Effect.succeed(row))
           ),
         attempts: (id) =>
           Effect.map(
@@ -138,8 +162,36 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
             (rows) => rows.toReversed()
           ),
         again: (id) =>
-          db.run(sql`update webhook_deliveries set state = 'pending', retry_at = null, finished_at = null
-            where id = ${id}`),
+          db.run(sql`update webhook_deliveries set state = 'pending', retry_at = null, finished_at = null,
+            series_from = case when state = 'pending' then series_from else attempt_count end where id = ${id}`),
+        endWaits: (id) =>
+          db.run(sql`update webhook_deliveries set retry_at = null
+            where endpoint_id = ${id} and state = 'pending' and retry_at is not null`),
+        allAgain: Effect.fnUntraced(function* (id, { since, state, until }) {
+          const isMeant = sql.and([
+            sql`endpoint_id = ${id}`,
+            sql`state = ${state}`,
+            sql`created_at >= ${since}`,
+            ...(until === undefined ? [] : [sql`created_at < ${until}`])
+          ])
+          const meant = yield* db.first(sql<{ count: number }>`select cast(count(*) as integer) as count
+            from webhook_deliveries where ${isMeant}`)
+          yield* db.run(sql`update webhook_deliveries set state = 'pending', retry_at = null, finished_at = null,
+            series_from = attempt_count where ${isMeant}`)
+          return meant?.count ?? 0
+        }),
+        insertDelivery: Effect.fnUntraced(function* (id, delivery) {
+          const row = yield* deliveryRow(id, delivery)
+          yield* db.run(sql`insert into webhook_deliveries ${sql.insert(row)}`)
+          return { ...row, retry_at: null, finished_at: null }
+        }),
+        countPending: db.all(sql<{
+          state: WebhookEndpointState
+          count: number
+        }>`select webhook_endpoints.state as state,
+            cast(count(*) as integer) as count
+          from webhook_deliveries join webhook_endpoints on webhook_endpoints.id = endpoint_id
+          where webhook_deliveries.state = 'pending' group by webhook_endpoints.state`),
         purge: Effect.flatMap(fromNow(-keptMs), (before) =>
           Effect.zipRight(
             db.run(sql`delete from webhook_attempts where delivery_id in
@@ -159,7 +211,7 @@ export const deliveryRow = Effect.fnUntraced(function* (endpoint_id: WebhookEndp
     id: yield* newId(WebhookDeliveryId),
     endpoint_id,
     ...delivery,
-    state: "pending",
+    state: "pending" as const,
     attempt_count: 0,
     created_at: yield* now
   }
@@ -167,11 +219,15 @@ export const deliveryRow = Effect.fnUntraced(function* (endpoint_id: WebhookEndp
 
 const keptMs = 30 * 24 * 60 * 60 * 1000
 
-const columns = `id, workspace_id, url, description, types, project_id, label, state, disabled_reason, failing_since, position,
-  secret, previous_secret, previous_until, created_at, updated_at`
+const columns = `id, workspace_id, url, description, types, project_id, label, state, disabled_reason, failing_since, paused_until,
+  position, secret, previous_secret, previous_until, created_at, updated_at`
+
+/** The columns of a delivery that callers see. */
+const deliveryColumns = `id, endpoint_id, event_id, type, session_id, seq, position, state, attempt_count, retry_at, created_at,
+  finished_at`
 
 const endpointOf = (
-  { label, previous_secret: _, previous_until, project_id, secret: __, types, ...row }: EndpointRow,
+  { label, paused_until, previous_secret: _, previous_until, project_id, secret: __, types, ...row }: EndpointRow,
   pending: number,
   at: Timestamp
 ) =>
@@ -181,6 +237,7 @@ const endpointOf = (
     types: types === null ? null : JSON.parse(types),
     project_id,
     label,
+    paused_until: paused_until !== null && paused_until > at ? paused_until : null,
     pending,
     secret_overlaps_until: previous_until !== null && previous_until > at ? previous_until : null
   }) as WebhookEndpoint

@@ -1,18 +1,25 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Access, type Denied, type ScopeMissing } from "../access/Access.js"
-import type { SecretRotationInput, WebhookEndpointInput, WebhookEndpointPatch } from "../api/WebhooksApi.js"
+import type {
+  SecretRotationInput,
+  WebhookEndpointInput,
+  WebhookEndpointPatch,
+  WebhookRetries,
+  WebhookRetryInput
+} from "../api/WebhooksApi.js"
 import { fn } from "../base/Traced.js"
-import { newId, WebhookEndpointId, WorkspaceId } from "../domain/Ids.js"
+import { EventId, newId, WebhookEndpointId, WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now } from "../domain/Timestamp.js"
-import type {
-  AttemptedWebhookDelivery,
-  WebhookDelivery,
-  WebhookDeliveryState,
-  WebhookEndpoint,
-  WebhookEndpointWithSecret
+import {
+  type AttemptedWebhookDelivery,
+  type WebhookDelivery,
+  type WebhookDeliveryState,
+  type WebhookEndpoint,
+  type WebhookEndpointWithSecret,
+  webhookTest
 } from "../domain/Webhook.js"
 import { WorkspaceEvents } from "../events/WorkspaceEvents.js"
 import { Vault } from "../secrets/Vault.js"
@@ -52,7 +59,7 @@ export class Webhooks extends Context.Tag("@reins/core/webhooks/Webhooks")<
       input: WebhookEndpointInput
     ) => Command<WebhookEndpointWithSecret, WebhookDenied | ReinsError<"quota_exhausted">>
     readonly get: (principal: Principal, endpointId: string) => Effect.Effect<WebhookEndpoint, WebhookDenied>
-    /** Changes what is given. An endpoint that is enabled again goes on with what has waited for it. */
+    /** Changes what is given. An endpoint that is enabled again goes on at once with what has waited for it. */
     readonly update: (
       principal: Principal,
       endpointId: string,
@@ -78,13 +85,27 @@ export class Webhooks extends Context.Tag("@reins/core/webhooks/Webhooks")<
     ) => Effect.Effect<AttemptedWebhookDelivery, WebhookDenied>
     /** Delivers again by hand, whatever became of it; one that waits for its retry is attempted at once. */
     readonly retry: (principal: Principal, deliveryId: string) => Command<WebhookDelivery, WebhookDenied>
+    /** Delivers again what was made in a time and has ended like this, in the order of its positions. */
+    readonly retryAll: (
+      principal: Principal,
+      endpointId: string,
+      input: WebhookRetryInput
+    ) => Command<WebhookRetries, WebhookDenied>
+    /**
+     * A delivery of a test, which leaves before all others and has one attempt. Its success ends the back-off of what waits, and its failure
+     * is none of the endpoint's. Fails with `invalid_transition` for a disabled endpoint.
+     */
+    readonly test: (
+      principal: Principal,
+      endpointId: string
+    ) => Command<WebhookDelivery, WebhookDenied | ReinsError<"invalid_transition">>
   }
 >() {
   static readonly layer = Layer.effect(
     Webhooks,
     Effect.map(
       Effect.suspend(() => makeParts()),
-      (on) => Webhooks.of({ ...readsOf(on), ...commandsOf(on), ...secretCommandsOf(on) })
+      (on) => Webhooks.of({ ...readsOf(on), ...commandsOf(on), ...deliveryCommandsOf(on), ...secretCommandsOf(on) })
     )
   )
 }
@@ -137,7 +158,7 @@ const readsOf = ({ manage, readable, store }: Parts): Pick<Methods, "deliveries"
   })
 })
 
-const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "remove" | "retry" | "update"> => ({
+const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "remove" | "update"> => ({
   update: (principal, id, patch) =>
     journal.command(
       "Webhooks.update",
@@ -151,10 +172,12 @@ const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "rem
           ...(isTurned && {
             state,
             disabled_reason: state === "disabled" ? "by_hand" : null,
-            failing_since: null
+            failing_since: null,
+            paused_until: null
           }),
           updated_at: yield* now
         })
+        if (isTurned && state === "enabled") yield* store.endWaits(before.id)
         yield* ring(before.id)
         return yield* Effect.flatMap(store.find(before.id), store.toEndpoint)
       })
@@ -169,7 +192,11 @@ const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "rem
         yield* ring(row.id)
         return removed
       })
-    ),
+    )
+})
+
+/** The commands that have something delivered now. They end the pause of the endpoint, because a person wants to see what it says. */
+const deliveryCommandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "retry" | "retryAll" | "test"> => ({
   retry: (principal, id) =>
     journal.command(
       "Webhooks.retry",
@@ -177,8 +204,34 @@ const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "rem
         const found = yield* store.findDelivery(id)
         yield* locked(principal, found.endpoint_id)
         yield* store.again(found.id)
+        yield* store.update(found.endpoint_id, { paused_until: null })
         yield* ring(found.endpoint_id)
         return yield* store.findDelivery(id)
+      })
+    ),
+  retryAll: (principal, id, { since, state = "failed", until }) =>
+    journal.command(
+      "Webhooks.retryAll",
+      Effect.gen(function* () {
+        const endpoint = yield* locked(principal, id)
+        const count = yield* store.allAgain(endpoint.id, { since, state, until })
+        yield* store.update(endpoint.id, { paused_until: null })
+        yield* ring(endpoint.id)
+        return { count }
+      })
+    ),
+  test: (principal, id) =>
+    journal.command(
+      "Webhooks.test",
+      Effect.gen(function* () {
+        const endpoint = yield* locked(principal, id)
+        if (endpoint.state === "disabled") return yield* isDisabled
+        const event_id = yield* newId(EventId)
+        const nowhere = { session_id: null, seq: null, position: null }
+        const delivery = yield* store.insertDelivery(endpoint.id, { event_id, type: webhookTest, ...nowhere })
+        yield* store.update(endpoint.id, { paused_until: null })
+        yield* ring(endpoint.id)
+        return delivery
       })
     )
 })
@@ -217,6 +270,7 @@ const secretCommandsOf = ({
             state: "enabled",
             disabled_reason: null,
             failing_since: null,
+            paused_until: null,
             position: head,
             secret: yield* vault.seal(secret, secretContext({ id, workspace_id })),
             previous_secret: null,
@@ -250,6 +304,12 @@ const secretCommandsOf = ({
 
 const textOf = (types: WebhookEndpointInput["types"]): string | null =>
   types === undefined || types === null ? null : JSON.stringify(types)
+
+const isDisabled = new ReinsError({
+  code: "invalid_transition",
+  message: "The endpoint is disabled, and is sent nothing. PATCH it with state: enabled first.",
+  details: { resource: "webhook_endpoint", from: "disabled" }
+})
 
 const tooMany = (used: number) =>
   new ReinsError({

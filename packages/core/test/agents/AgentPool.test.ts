@@ -92,9 +92,13 @@ layer(poolWith({}, told), { excludeTestServices: true })("the pool of agents", (
       const { homeDir, pids, turn, until } = yield* newSession
       const params = { toolCall: { toolCallId: "t" }, options: [{ optionId: "yes", kind: "allow_once" }] }
       const late = [{ say: "late" }, { raw: "noise" }, { ask: "session/request_permission", params }]
-      const first = yield* turn([{ later: late }, { say: "one" }])
+      const lines: Array<string> = []
+      const onLine = (_: "in" | "out", line: string) => Effect.sync(() => void lines.push(line))
+      const first = yield* turn([{ later: late }, { say: "one" }], { onLine })
       process.kill(pids()[0] ?? 0, "SIGUSR2")
       yield* until("it was answered", () => existsSync(join(homeDir, "later.done")))
+      // It says what it was answered. What is read in the next turn would belong to that one.
+      yield* until("all of it was read", () => lines.some((line) => /update.*cancelled/.test(line)))
       const second = yield* turn([{ say: "two" }], { nativeSessionId: "s1" })
       assert.deepStrictEqual([said(first), said(second)], ["one", "two"])
       assert.deepStrictEqual(of([...first, ...second], "diagnostic"), [])
@@ -168,6 +172,57 @@ layer(poolWith({}, told), { excludeTestServices: true })("the pool of agents", (
         cancel: Effect.void
       })
       assert.deepStrictEqual([of(cancelled, "ended")[0]?.stop_reason, pids()], ["cancelled", []])
+    })
+  )
+
+  it.scoped("starts an agent beside the making of its workspace, and opens its session when that is there", () =>
+    Effect.gen(function* () {
+      const pool = yield* AgentPool
+      const { base, pids, turn, until } = yield* newSession
+      const sent: Array<string> = []
+      const isSent = (method: string) => sent.some((line) => line.includes(`"${method}"`))
+      const onLine = (direction: "in" | "out", line: string) =>
+        Effect.sync(() => void (direction === "out" && sent.push(line)))
+      const made = yield* Deferred.make<boolean>()
+      const answered = Effect.scoped(
+        Effect.gen(function* () {
+          yield* pool.reserve({ ...base, onLine, workspaceMade: Deferred.await(made) })
+          yield* until("it is asked", () => isSent("initialize"))
+          const [pid] = pids()
+          const work = yield* Effect.fork(turn([{ say: "one" }]))
+          // No second one is started beside it.
+          yield* pool.prepare(base)
+          assert.isFalse(isSent("session/new"))
+          yield* Deferred.succeed(made, true)
+          assert.strictEqual(said(yield* Fiber.join(work)), "one")
+          assert.isTrue(isSent("session/new"))
+          return pid
+        })
+      )
+      const pid = yield* answered
+      // The turn has taken it, so it outlives what was prepared for the turn.
+      assert.deepStrictEqual(pids(), [pid ?? 0])
+      assert.strictEqual(told.taken.at(-1), "cold")
+    })
+  )
+
+  it.scoped("leaves no agent that was started for a turn which does not come, or whose workspace cannot be made", () =>
+    Effect.gen(function* () {
+      const pool = yield* AgentPool
+      const { base, pids, stops, until } = yield* newSession
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* pool.reserve({ ...base, workspaceMade: Effect.never })
+          yield* until("it runs", () => pids().length === 1)
+        })
+      )
+      assert.deepStrictEqual([pids(), stops], [[], ["gone"]])
+      const made = yield* Deferred.make<boolean>()
+      yield* pool.prepare({ ...base, workspaceMade: Deferred.await(made) })
+      yield* until("it runs", () => pids().length === 1)
+      yield* Deferred.succeed(made, false)
+      yield* until("it is stopped", () => stops.length === 2)
+      assert.deepStrictEqual(pids(), [])
     })
   )
 

@@ -23,7 +23,9 @@ export const poolWith = (config: Partial<CoreConfig["Type"]> = {}, told: Told = 
     deliveryEnded: nothing,
     jobEnded: nothing,
     agentTaken: (_, start) => Effect.sync(() => void told.taken.push(start)),
-    agentsKept: (count) => Effect.sync(() => void told.kept.push(count))
+    agentsKept: (count) => Effect.sync(() => void told.kept.push(count)),
+    webhookAttempted: () => Effect.void,
+    webhookDisabled: () => Effect.void
   }
   return AgentPool.layer.pipe(
     Layer.provideMerge(Layer.merge(harness, credentials)),

@@ -24,6 +24,7 @@ import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
 import { Database } from "@reins/core/store/Database"
+import { settingsFiles } from "@reins/core/store/DataDirectory"
 import { Journal } from "@reins/core/store/Journal"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { Effect } from "effect"
@@ -69,6 +70,7 @@ for (const { name, place: makePlace } of databases) {
           const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
           const { before, made, work } = yield* Effect.gen(function* () {
             const work = yield* worked
+            for (const name of Object.values(settingsFiles)) writeFileSync(join(dataDir, name), `of ${name}`)
             const before = yield* seen(work.session.id, work.changesetId)
             // While the services are open, as beside a server.
             return { work, before, made: yield* backUp(place, dataDir, file) }
@@ -81,6 +83,8 @@ for (const { name, place: makePlace } of databases) {
           yield* restoreTo(place, file, elsewhere, { keyRing })
           assert.strictEqual(statSync(elsewhere).mode & 0o777, 0o700)
           assert.strictEqual(statSync(join(elsewhere, "keyring.json")).mode & 0o777, 0o600)
+          for (const name of Object.values(settingsFiles))
+            assert.strictEqual(readFileSync(join(elsewhere, name), "utf8"), `of ${name}`)
           yield* Effect.gen(function* () {
             assert.deepStrictEqual(yield* seen(work.session.id, work.changesetId), before)
             const target = yield* (yield* Sessions).create(work.principal, work.workspaceId, {})

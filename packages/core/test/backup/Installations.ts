@@ -59,7 +59,11 @@ export const databases = [
 export const installation = (place: Place, dataDir: string) =>
   Core.layer.pipe(
     Layer.provideMerge(
-      Layer.mergeAll(CoreConfig.layer({ dataDir, executors: ["local"] }), place.opened(dataDir), Boot.layerSingle)
+      Layer.mergeAll(
+        CoreConfig.layer({ dataDir, executors: ["local"], prewarm: false }),
+        place.opened(dataDir),
+        Boot.layerSingle
+      )
     ),
     Layer.provide([Logger.remove(Logger.defaultLogger), PasswordCost.layerTest])
   )

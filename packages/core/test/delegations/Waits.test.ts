@@ -29,6 +29,7 @@ import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases, postgresDatabase } from "@reins/testing/store/Databases"
 import { Chunk, Clock, Effect, Fiber, Layer, Stream, TestClock, TestContext, TestServices } from "effect"
@@ -209,7 +210,9 @@ for (const { layer, name } of databases) {
 /** The same installation after a restart: other services, another boot, the same database and data. */
 const boot = (dataDir: string, database: Layer.Layer<Database | Bell>) =>
   Core.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir, executors: ["local"] }), database, Boot.layerSingle)),
+    Layer.provideMerge(
+      Layer.mergeAll(CoreConfig.layer({ dataDir, executors: ["local"], prewarm: false }), database, Boot.layerSingle)
+    ),
     Layer.provide(PasswordCost.layerTest)
   )
 
@@ -250,7 +253,7 @@ for (const { database, name } of restartable) {
               Stream.runDrain
             )
             const ended = Effect.map(jobs.newestOf(waitId), ({ state }) => state === "succeeded")
-            yield* Effect.repeat(ended, { until: (over) => over })
+            yield* Effect.repeat(Effect.zipRight(aMoment, ended), { until: (over) => over })
             const told = yield* wakeUps(principal, parent.id)
             assert.strictEqual(told.length, 1)
             assert.include(textOf(told[0]?.content ?? []), delegation.id)

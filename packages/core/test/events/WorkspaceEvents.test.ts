@@ -7,13 +7,14 @@ import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { databases } from "@reins/testing/store/Databases"
 import { Chunk, Clock, Deferred, Effect, Fiber, Stream } from "effect"
 import { addSession, append, appendUsage, events, newSession } from "./Sessions.js"
 
 /** Waits until the clock shows another time, so that what comes next has a later one. */
 const nextMillisecond = Effect.flatMap(Clock.currentTimeMillis, (at) =>
-  Effect.repeat(Effect.zipLeft(Clock.currentTimeMillis, Effect.yieldNow()), { until: (time) => time > at })
+  Effect.repeat(Effect.zipRight(aMoment, Clock.currentTimeMillis), { until: (time) => time > at })
 )
 
 const numbersTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)

@@ -8,6 +8,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Usages } from "@reins/core/sessions/Usages"
+import { Database } from "@reins/core/store/Database"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -64,6 +65,7 @@ for (const { layer, name } of databases)
             assert.lengthOf(calls(), 2)
             assert.deepInclude(interaction, {
               kind: "budget",
+              budget_of: id,
               default: "stop",
               title: `The budget of the session ${id} is used up`
             })
@@ -188,6 +190,7 @@ it.scopedLive(
         const robot = { ...principal, via: { kind: "api_key" as const, keyId: key.id } }
         const byKey = yield* held(given, id, { content: message.content }, robot)
         assert.include(byKey.interaction.title, `The budget of the API key ${key.id} is used up`)
+        assert.strictEqual(byKey.interaction.budget_of, key.id)
         const raised = yield* keys.update(principal, key.id, { budget: { max_tokens: 5000 } })
         assert.deepInclude(raised.budget, { spent_tokens: callTokens, remaining_tokens: 5000 - callTokens })
         assert.strictEqual((yield* byKey.ended).state, "succeeded")
@@ -201,4 +204,25 @@ it.scopedLive(
       })
     ),
   120_000
+)
+
+it.scopedLive(
+  "no model call goes out while its budget cannot be charged, and the next turn goes on once it can",
+  () =>
+    withAgent("alpha_gateway", ({ gateway, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const { run, sql } = yield* Database
+        const { id } = yield* (yield* Sessions).create(principal, workspaceId, { budget: { max_tokens: 100_000 } })
+        yield* run(sql`create trigger broken before insert on calls_in_flight begin select raise(abort, 'broken'); end`)
+        const held = yield* runTurn(id, script("Try.", { say: "Done." }))
+        assert.strictEqual(held.state, "failed", JSON.stringify(held))
+        assert.include(held.reason_message, "The budgets of the turn cannot be read at the moment")
+        assert.deepStrictEqual(gateway.requests, [])
+        yield* run(sql`drop trigger broken`)
+        const free = yield* runTurn(id, script("Once more.", { say: "Here." }))
+        assert.strictEqual(free.state, "succeeded", JSON.stringify(free))
+        assert.deepInclude((yield* (yield* Sessions).get(principal, id)).budget, { spent_tokens: callTokens })
+      })
+    ),
+  60_000
 )

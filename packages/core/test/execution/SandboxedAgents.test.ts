@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
 import { Projects } from "@reins/core/projects/Projects"
@@ -8,7 +10,7 @@ import { localServer } from "@reins/testing/connections/LocalServer"
 import { processesOf, processesWhere, shown } from "@reins/testing/executor/Processes"
 import { Effect, Either } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
-import { withSandboxedAgent as withSandboxed } from "./Agent.js"
+import { makeRemote, temporaryDirectory, withSandboxedAgent as withSandboxed } from "./Agent.js"
 
 const bash = (cmd: string) => script("Work.", { tool: "bash", cmd }, { say: "Done." })
 
@@ -45,6 +47,38 @@ if (Either.isRight(made)) {
           assert.deepStrictEqual(yield* turn("true"), first)
         })
       )
+    )
+
+    it.scopedLive("sees the files of a workspace that was cloned while it was started", () =>
+      withSandboxed(({ directory, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const { url } = makeRemote(directory)
+          const { id } = yield* (yield* Sessions).create(principal, workspaceId, { repository: { url } })
+          const turn = yield* runTurn(id, bash("cat sum.js > seen.txt"))
+          assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+          const { content } = yield* (yield* SessionFiles).read(principal, id, "seen.txt")
+          assert.include(content, "export const sum")
+        })
+      )
+    )
+
+    it.scopedLive("reads the directories that the operator shares, and writes none of them", () =>
+      Effect.flatMap(temporaryDirectory, (shared) => {
+        writeFileSync(join(shared, "guide.txt"), "read me\n")
+        const look = `(cat ${shared}/guide.txt; touch ${shared}/mine || echo refused) > seen.txt 2>&1`
+        return withSandboxed(
+          ({ principal, runTurn, workspaceId }) =>
+            Effect.gen(function* () {
+              const { id } = yield* (yield* Sessions).create(principal, workspaceId, {})
+              const turn = yield* runTurn(id, bash(look))
+              assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+              const { content } = yield* (yield* SessionFiles).read(principal, id, "seen.txt")
+              assert.include(content, "read me")
+              assert.include(content, "refused")
+            }),
+          { sharedDirectories: [shared] }
+        )
+      })
     )
 
     it.scopedLive("has the proxy of its turn where its project has a network, also in the next turn", () =>

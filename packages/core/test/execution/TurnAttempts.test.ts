@@ -22,6 +22,7 @@ import { TurnStore } from "@reins/core/sessions/TurnStore"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Logger, Schema } from "effect"
@@ -207,7 +208,7 @@ for (const { layer, name } of databases) {
         yield* leases.reap(before)
         assert.isTrue(isAlive(agent))
         yield* leases.reap(after)
-        yield* Effect.repeat(Effect.yieldNow(), { while: () => isAlive(agent) })
+        yield* Effect.repeat(aMoment, { while: () => isAlive(agent) })
       }).pipe(Effect.provide(asleep))
     )
 

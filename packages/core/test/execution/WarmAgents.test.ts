@@ -117,6 +117,7 @@ it.scopedLive(
           const gone = { url: join(directory, "nowhere.git") }
           const broken = yield* sessions.create(principal, workspaceId, { repository: gone })
           const session = yield* sessions.create(principal, workspaceId, { repository: { url } })
+          yield* eventsUntil(session.id, ({ type }) => type === "executor.ready")
           const ahead = yield* started(session.id)
           const row = yield* rowOf(session.id)
           assert.deepStrictEqual([row?.workspace_state, row?.native_session_id], ["ready", null])
@@ -130,12 +131,13 @@ it.scopedLive(
 
           // The sessions before it were dealt with by then.
           assert.deepInclude(yield* rowOf(idle.id), { workspace_state: "none", lease_state: "none" })
-          assert.deepInclude(yield* rowOf(broken.id), { lease_state: "none", native_digest: null })
+          assert.deepInclude(yield* rowOf(broken.id), { lease_state: "lost", workspace_state: "preparing" })
           const failed = yield* runTurn(broken.id, say("One."))
           assert.deepInclude(failed, { state: "failed", reason: "executor_unavailable" })
 
           // One that is closed before its first turn leaves nothing.
           const unused = yield* sessions.create(principal, workspaceId, {})
+          yield* eventsUntil(unused.id, ({ type }) => type === "executor.ready")
           const [pid = 0] = yield* started(unused.id)
           yield* sessions.close(principal, unused.id)
           yield* eventsUntil(unused.id, ({ type }) => type === "executor.released")

@@ -13,7 +13,7 @@ import {
   turnInput
 } from "@reins/testing/harness/Turns"
 import Ajv from "ajv/dist/2020.js"
-import { Effect, Option } from "effect"
+import { Effect, Option, Redacted } from "effect"
 
 const script = (...steps: ReadonlyArray<object>) => JSON.stringify(steps)
 
@@ -309,6 +309,43 @@ layer(services, { excludeTestServices: true })("what an agent is told", (it) => 
       assert.deepStrictEqual(yield* typesWith({}, "offered"), links)
       assert.deepStrictEqual(yield* typesWith(about, "links"), links)
       assert.deepStrictEqual(yield* typesWith(about, "words"), ["text", "text", "text", "text"])
+    })
+  )
+
+  it.scoped("is servers of tools where it says that it speaks to them over HTTP, and no line shows their tokens", () =>
+    Effect.gen(function* () {
+      const token = Redacted.make("token-of-the-tools-1234")
+      const toolServers = [{ name: "tools", url: "http://127.0.0.1:9/mcp", token }]
+      const serversWith = Effect.fnUntraced(function* (capabilities: object) {
+        const { paramsOf } = yield* turn([{ say: "hello" }], { capabilities }, {}, { toolServers })
+        const [params] = paramsOf("session/new")
+        allowed("NewSessionRequest", params)
+        assert.notInclude(JSON.stringify(params), Redacted.value(token))
+        return JSON.parse(JSON.stringify(params)).mcpServers
+      })
+      const [told, ...others] = yield* serversWith({ mcpCapabilities: { http: true } })
+      assert.deepStrictEqual(others, [])
+      assert.deepInclude(told, { type: "http", name: "tools", url: "http://127.0.0.1:9/mcp" })
+      assert.deepStrictEqual(
+        told.headers.map(({ name }: { readonly name: string }) => name),
+        ["Authorization"]
+      )
+      assert.deepStrictEqual(yield* serversWith({ mcpCapabilities: { http: false } }), [])
+    })
+  )
+
+  it.scoped("are further directories where it takes them", () =>
+    Effect.gen(function* () {
+      const about = { capabilities: { sessionCapabilities: { additionalDirectories: {} } } }
+      const directoriesOf = Effect.fnUntraced(function* (about: About, shared: ReadonlyArray<string>) {
+        const { paramsOf } = yield* turn([{ say: "hello" }], about, {}, { additionalDirectories: shared })
+        const [params] = paramsOf("session/new")
+        allowed("NewSessionRequest", params)
+        return JSON.parse(JSON.stringify(params)).additionalDirectories
+      })
+      assert.deepStrictEqual(yield* directoriesOf(about, ["/srv/guides", "/srv/other"]), ["/srv/guides", "/srv/other"])
+      assert.isUndefined(yield* directoriesOf(about, []))
+      assert.isUndefined(yield* directoriesOf({}, ["/srv/guides"]))
     })
   )
 })

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Passwords } from "@reins/core/identity/Passwords"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { Effect, Either, Fiber, Redacted } from "effect"
 
 const password = Redacted.make("a quiet heron at noon")
@@ -74,7 +75,7 @@ describe("Passwords", () => {
             { concurrency: "unbounded" }
           )
         )
-        yield* Effect.repeat(Effect.yieldNow(), { until: () => refused === 150 - (1 + 16) })
+        yield* Effect.repeat(aMoment, { until: () => refused === 150 - (1 + 16) })
         for (const login of ["first login", "second login"]) yield* asked(login, passwords.hash)
         assert.isAtMost(served.indexOf("first login"), 1)
         assert.isAtMost(served.indexOf("second login"), 3)

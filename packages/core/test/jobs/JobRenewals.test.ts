@@ -3,6 +3,7 @@ import type { JobKind } from "@reins/core/jobs/JobKind"
 import * as Worker from "@reins/core/jobs/Worker"
 import { Database } from "@reins/core/store/Database"
 import { identity } from "@reins/testing/identity/Identity"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { databases } from "@reins/testing/store/Databases"
 import { Chunk, Clock, Deferred, Effect, Layer, Logger, TestClock } from "effect"
 import { counted, errors, given, newKind, succeeded } from "./Workers.js"
@@ -26,7 +27,7 @@ const rename = (from: string, to: string) =>
 /** Waits until somebody sleeps for this many milliseconds from now. */
 const sleptFor = Effect.fnUntraced(function* (ms: number) {
   const at = (yield* Clock.currentTimeMillis) + ms
-  yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), TestClock.sleeps()), { until: Chunk.contains(at) })
+  yield* Effect.repeat(Effect.zipRight(aMoment, TestClock.sleeps()), { until: Chunk.contains(at) })
 })
 
 /** Waits until a claim that is made or renewed now waits for its next renewal. */

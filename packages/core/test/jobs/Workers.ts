@@ -1,3 +1,4 @@
+import { turnOfTheLoop } from "@reins/core/base/EventLoop"
 import type { JobId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { Job } from "@reins/core/domain/Job"
 import type { Principal } from "@reins/core/domain/Principal"
@@ -11,6 +12,7 @@ import type { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { newAccount } from "@reins/testing/identity/Identity"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { Context, Effect, Layer, Logger, TestClock } from "effect"
 
 export const succeeded = { state: "succeeded" as const, command: Effect.void }
@@ -86,15 +88,18 @@ export const counted = (layer: Layer.Layer<Database | Bell>) => {
   return { traffic, database }
 }
 
-/** Waits until nothing is asked of the database any more. A fiber that has its answer asks the next thing some steps later. */
+/** Waits until nothing is asked of the database any more. A fiber that has its answer asks the next thing a turn of the loop later. */
 const quiet = (traffic: Traffic) => {
-  let steps = 0
-  return Effect.repeat(Effect.yieldNow(), {
-    until: () => {
-      steps = traffic.pending > 0 ? 0 : steps + 1
-      return steps > 50
+  let turns = 0
+  return Effect.repeat(
+    Effect.suspend(() => (traffic.pending > 0 ? aMoment : turnOfTheLoop)),
+    {
+      until: () => {
+        turns = traffic.pending > 0 ? 0 : turns + 1
+        return turns > 5
+      }
     }
-  })
+  )
 }
 
 /** A workspace whose jobs a test submits and looks at. */
@@ -133,7 +138,7 @@ export const given = Effect.fnUntraced(function* (traffic: Traffic) {
       ),
     /** Looks again and again, without any time passing. */
     until: (id: JobId, wanted: (job: Job) => boolean): Effect.Effect<Job> =>
-      Effect.repeat(Effect.zipRight(Effect.yieldNow(), Effect.orDie(jobs.get(principal, id))), {
+      Effect.repeat(Effect.zipRight(aMoment, Effect.orDie(jobs.get(principal, id))), {
         until: (job: Job) => wanted(job)
       })
   }

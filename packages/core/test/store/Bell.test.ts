@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { databases, postgresDatabase } from "@reins/testing/store/Databases"
 import { Context, Deferred, Effect, Exit, Layer, Redacted, Schedule, Scope } from "effect"
 import pg from "pg"
@@ -97,8 +98,7 @@ describe("Bell of several processes on PostgreSQL", () => {
       const [db, here] = [Context.get(process, Database), Context.get(process, Bell)]
       const others = yield* Scope.make()
       const there = Context.get(yield* Scope.extend(Layer.build(Postgres.layer(url)), others), Bell)
-      const whenNotified = (topic: string) =>
-        Effect.repeat(Effect.yieldNow(), { until: () => notified.includes(topic) })
+      const whenNotified = (topic: string) => Effect.repeat(aMoment, { until: () => notified.includes(topic) })
 
       // This process hears its own rings without the database.
       yield* listening(here, "session:1")
@@ -119,7 +119,7 @@ describe("Bell of several processes on PostgreSQL", () => {
       yield* Scope.close(others, Exit.void)
       const lines = db.all(db.sql`select 1 from pg_stat_activity
         where application_name = 'reins-bell' and datname = current_database()`)
-      yield* Effect.repeat(lines, { until: ({ length }) => length === 1 })
+      yield* Effect.repeat(Effect.zipRight(aMoment, lines), { until: ({ length }) => length === 1 })
       const last = Context.get(yield* Layer.build(Postgres.layer(url)), Bell)
       yield* listening(last, "session:5")
       yield* here.ring("session:4")

@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { databaseSuite } from "@reins/testing/store/DatabaseSuite"
 import { databases, postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Fiber, Redacted } from "effect"
@@ -22,9 +23,13 @@ const holder = (url: Redacted.Redacted) =>
       lock: (key: number) => ask(`select pg_advisory_lock(${key})`),
       unlock: (key: number) => ask(`select pg_advisory_unlock(${key})`),
       whenAwaited: (key: number) =>
-        Effect.repeat(ask(`select 1 from pg_locks where locktype = 'advisory' and objid = ${key} and not granted`), {
-          until: ({ rows }) => rows.length > 0
-        })
+        Effect.repeat(
+          Effect.zipRight(
+            aMoment,
+            ask(`select 1 from pg_locks where locktype = 'advisory' and objid = ${key} and not granted`)
+          ),
+          { until: ({ rows }) => rows.length > 0 }
+        )
     }
   })
 

@@ -7,6 +7,7 @@ import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
 import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
 import { goodPassword, identity, newClient, newEmail, nextMail } from "@reins/testing/identity/Identity"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger, TestClock } from "effect"
 
@@ -18,7 +19,7 @@ const tokens = Effect.gen(function* () {
 })
 
 const until = (expected: number) =>
-  Effect.repeat(Effect.zipRight(Effect.yieldNow(), tokens), { until: (count) => count === expected })
+  Effect.repeat(Effect.zipRight(aMoment, tokens), { until: (count) => count === expected })
 
 /** Lets hours pass, one by one. */
 const hoursUntil = (expected: number) =>
@@ -67,7 +68,7 @@ if (sqlite !== undefined) {
           Layer.provide(Logger.replace(Logger.defaultLogger, logger))
         )
         yield* Effect.gen(function* () {
-          yield* Effect.repeat(Effect.yieldNow(), { until: () => lines.length > 0 })
+          yield* Effect.repeat(aMoment, { until: () => lines.length > 0 })
           broken = false
           yield* hoursUntil(0)
         }).pipe(Effect.provide(housekeeping))

@@ -36,8 +36,8 @@ export const newReceiver = Effect.gen(function* () {
     const delivery = {
       ...asked,
       id: String(asked.headers["webhook-id"]),
-      sessionId: body.data.session_id,
-      seq: body.data.seq,
+      sessionId: body.data.session_id ?? "",
+      seq: body.data.seq ?? 0,
       type: body.type
     }
     const before = received.filter(({ id }) => id === delivery.id).length

@@ -1,64 +1,19 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
-import type { WebhookEndpointInput } from "@reins/core/api/WebhooksApi"
 import { WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import { now } from "@reins/core/domain/Timestamp"
-import { Outbound } from "@reins/core/outbound/Outbound"
 import { Boot } from "@reins/core/placement/Boot"
 import { Database } from "@reins/core/store/Database"
 import * as Couriers from "@reins/core/webhooks/Couriers"
 import { DeliveryQueue } from "@reins/core/webhooks/DeliveryQueue"
-import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
-import { maxEndpoints, Webhooks } from "@reins/core/webhooks/Webhooks"
+import { maxEndpoints } from "@reins/core/webhooks/Webhooks"
 import { everythingStored, newAccount } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer } from "effect"
-import { Webhook } from "standardwebhooks"
-import { addSession, appendUsage, events, newSession } from "../events/Sessions.js"
-import { newReceiver, type Received } from "./Receiver.js"
-
-const services = (database: (typeof databases)[number]["layer"]) =>
-  Layer.mergeAll(Webhooks.layer, DeliveryQueue.layer).pipe(
-    Layer.provideMerge(WebhookStore.layer),
-    Layer.provideMerge(Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] })),
-    Layer.provideMerge(events(database))
-  )
-
-const numbersTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
-
-/** Somebody with a session, a receiver and an endpoint that leads there. */
-const newEndpoint = (input: Partial<WebhookEndpointInput> = {}) =>
-  Effect.gen(function* () {
-    const webhooks = yield* Webhooks
-    const person = yield* newSession
-    const receiver = yield* newReceiver
-    const endpoint = yield* webhooks.create(person.principal, person.workspaceId, { url: receiver.url, ...input })
-    return { ...person, receiver, endpoint, webhooks }
-  })
-
-/** Reads again and again until the value is as wanted. */
-const eventually = <A, E, R>(read: Effect.Effect<A, E, R>, isThere: (value: A) => boolean): Effect.Effect<A, E, R> =>
-  Effect.flatMap(read, (value) =>
-    isThere(value)
-      ? Effect.succeed(value)
-      : Effect.delay(
-          Effect.suspend(() => eventually(read, isThere)),
-          "10 millis"
-        )
-  )
-
-const verified = (secret: string, { body, headers }: Received) =>
-  new Webhook(secret).verify(body, {
-    "webhook-id": String(headers["webhook-id"]),
-    "webhook-timestamp": String(headers["webhook-timestamp"]),
-    "webhook-signature": String(headers["webhook-signature"])
-  })
-
-/** The `seq` of what a session was sent, without what came again. */
-const firsts = (received: ReadonlyArray<Received>, sessionId: string): ReadonlyArray<number> => [
-  ...new Set(received.filter((each) => each.sessionId === sessionId).map(({ seq }) => seq))
-]
+import { addSession, appendUsage } from "../events/Sessions.js"
+import { eventually, firsts, newEndpoint, numbersTo, services, verified } from "./Endpoints.js"
+import { newReceiver } from "./Receiver.js"
 
 for (const { layer, name } of databases) {
   describe(`Webhooks on ${name}`, () => {
@@ -195,8 +150,6 @@ for (const { layer, name } of databases) {
             yield* appendUsage(sessionId, [2])
             const enabled = yield* webhooks.update(principal, endpoint.id, { state: "enabled" })
             assert.deepInclude(enabled, { state: "enabled", disabled_reason: null })
-            const { items } = yield* webhooks.deliveries(principal, endpoint.id, {})
-            yield* webhooks.retry(principal, items.at(-1)?.id ?? "")
             yield* receiver.until((received) => firsts(received, sessionId).length === 2)
             assert.deepStrictEqual(firsts(receiver.received, sessionId), [1, 2])
           }).pipe(Effect.provide(Couriers.layer))
@@ -360,12 +313,15 @@ for (const { layer, name } of databases) {
           const { endpoint, principal, webhooks, workspaceId } = yield* newEndpoint()
           const guest = yield* newAccount
           const asGuest: Principal = { ...principal, accountId: guest.id }
+          const created = endpoint.created_at
           const all = (as: Principal): ReadonlyArray<Effect.Effect<unknown, ReinsError>> => [
             webhooks.list(as, workspaceId, {}),
             webhooks.create(as, workspaceId, { url: "https://a.example" }),
             webhooks.get(as, endpoint.id),
             webhooks.update(as, endpoint.id, { state: "disabled" }),
             webhooks.rotate(as, endpoint.id, {}),
+            webhooks.test(as, endpoint.id),
+            webhooks.retryAll(as, endpoint.id, { since: created }),
             webhooks.deliveries(as, endpoint.id, {}),
             webhooks.remove(as, endpoint.id)
           ]

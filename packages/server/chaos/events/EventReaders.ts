@@ -10,6 +10,8 @@ export interface Source {
 }
 
 export interface StreamRequest {
+  /** The path of another stream than that of the session. */
+  readonly path?: string
   /** Without a question mark. */
   readonly query?: string
   readonly lastEventId?: number
@@ -29,7 +31,8 @@ export const readStream = (source: Source, request: StreamRequest): Promise<bool
   new Promise((resolve, reject) => {
     let answered = false
     let cut: NodeJS.Timeout | undefined
-    const url = `${source.baseUrl}/api/sessions/${source.sessionId}/events?${request.query ?? ""}`
+    const path = request.path ?? `/api/sessions/${source.sessionId}/events`
+    const url = `${source.baseUrl}${path}?${request.query ?? ""}`
     const headers = {
       accept: "text/event-stream",
       authorization: `Bearer ${source.apiKey}`,
@@ -64,10 +67,10 @@ export const readStream = (source: Source, request: StreamRequest): Promise<bool
 export type Follow = (source: Source, goal: number) => Promise<ReadonlyArray<number>>
 
 /** The lifetime of a connection: a tenth of a second to two. */
-const lifetime = (): number => 100 + Math.floor(Math.random() * 1900)
+export const lifetime = (): number => 100 + Math.floor(Math.random() * 1900)
 
 /** Until a server is back that was killed. */
-const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50))
+export const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50))
 
 /** By server-sent events and `Last-Event-ID`, as a browser does. `types` narrows them. */
 export const bySse =
@@ -95,7 +98,7 @@ export const bySse =
   }
 
 /** A `fetch` whose answers break off. */
-const cutting: typeof fetch = async (input, init) => {
+export const cutting: typeof fetch = async (input, init) => {
   const connection = new AbortController()
   const response = await fetch(input, {
     ...init,

@@ -7,6 +7,7 @@ import { upTo } from "@reins/testing/process/Turns"
 import { assert, describe, it } from "vitest"
 import { soakMs, storms } from "../Volume.js"
 import { byClient, byPages, bySse, type Follow, type Source } from "./EventReaders.js"
+import { insist } from "./Insist.js"
 
 const place = placeForEachTest(inMemory)
 const timeout = 1_200_000 + soakMs
@@ -18,27 +19,6 @@ interface Storm {
 }
 
 const times = <A>(count: number, value: A): ReadonlyArray<A> => Array.from({ length: count }, () => value)
-
-/** Sends a change until it is answered, always with the same key: it is made once, however often the server dies at it. */
-const insist = async (source: Source, method: string, path: string, body: object): Promise<void> => {
-  const key = crypto.randomUUID()
-  for (;;) {
-    const response = await fetch(`${source.baseUrl}/api/sessions/${source.sessionId}${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${source.apiKey}`,
-        "content-type": "application/json",
-        "idempotency-key": key
-      },
-      body: JSON.stringify(body)
-    }).catch(() => undefined)
-    const text = await response?.text().catch(() => undefined)
-    if (response?.ok === true && text !== undefined) return
-    if (response !== undefined && response.status !== 409 && response.status < 500 && text !== undefined)
-      throw new Error(`${method} ${path}: ${response.status} ${text}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
 
 /** Makes one event, in one of the ways of a client. */
 const makeEvent = (source: Source, number: number): Promise<void> => {

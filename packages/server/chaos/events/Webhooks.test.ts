@@ -31,7 +31,7 @@ class Receiver {
         return
       }
       const message = await webhooks.verify(Buffer.concat(chunks), request.headers, this.secret).catch(() => undefined)
-      if (message === undefined) this.forged++
+      if (message === undefined || message.type === "webhook.test") this.forged++
       else if (this.seen.has(message.data.id)) this.again++
       else {
         this.seen.add(message.data.id)

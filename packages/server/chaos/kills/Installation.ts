@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Reins } from "@reins/client"
 import { remote, token } from "@reins/testing/changes/Fixture"
-import { agentsIn } from "@reins/testing/executor/Processes"
+import { agentsIn, endEach } from "@reins/testing/executor/Processes"
 import { newKey } from "@reins/testing/process/Caller"
 import { steadyPort } from "@reins/testing/process/Ports"
 import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
@@ -88,6 +88,8 @@ export class Installation {
   async end(): Promise<void> {
     this.server?.kill("SIGKILL")
     await this.server?.ended
+    // No server comes after this one, which would end them.
+    endEach(agentsIn(this.dataDir))
     await this.gateway.close()
     await this.mail.close()
     await Effect.runPromise(Scope.close(this.outside, Exit.void))

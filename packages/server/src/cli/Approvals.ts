@@ -70,12 +70,12 @@ interface GivenAnswer {
 }
 
 const answerOf = async (
-  { description, form, kind, options, title, url, ...interaction }: Interaction,
+  { budget_of, description, form, kind, options, title, url, ...interaction }: Interaction,
   answering: Answering,
   signal: AbortSignal
 ): Promise<GivenAnswer | undefined> => {
   const paint = painter(process.stderr)
-  if (kind === "budget") return budgetAnswerOf({ options, title }, answering, signal)
+  if (kind === "budget") return budgetAnswerOf({ budget_of, options, title }, answering, signal)
   const what = `${kind === "approval" ? "The agent asks to" : "The agent asks"}: ${harmless(title)}`
   if (answering !== "ask") {
     const wanted = answering === "allow" ? /^allow/ : /^reject/
@@ -94,13 +94,14 @@ const answerOf = async (
 
 /** A budget is raised with a command of its own, which nobody gives where there is no terminal. */
 const budgetAnswerOf = async (
-  { options, title }: Pick<Interaction, "options" | "title">,
+  { budget_of, options, title }: Pick<Interaction, "budget_of" | "options" | "title">,
   answering: Answering,
   signal: AbortSignal
 ): Promise<GivenAnswer | undefined> => {
-  const of = /\b(?:sess|turn|key|wsp)_\w+/.exec(title)?.[0] ?? "ID"
   const stop = options[0]
-  tell(`${painter(process.stderr)("yellow", "?")} ${harmless(title)}. Raise it: reins budget ${of} AMOUNT`)
+  tell(
+    `${painter(process.stderr)("yellow", "?")} ${harmless(title)}. Raise it: reins budget ${budget_of ?? "ID"} AMOUNT`
+  )
   if (answering !== "ask") return stop && { answer: stop.id }
   const choices = [
     { value: "", label: "Wait until somebody has raised it" },

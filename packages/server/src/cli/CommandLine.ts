@@ -11,6 +11,7 @@ const commands = {
   run: async () => (await import("./Run.js")).run,
   sessions: async () => (await import("./Sessions.js")).sessions,
   budget: async () => (await import("./Budgets.js")).budget,
+  webhooks: async () => (await import("./Webhooks.js")).webhooks,
   accounts: async () => (await import("./Accounts.js")).accounts,
   keys: async () => (await import("./Keys.js")).keys,
   harnesses: async () => (await import("./Harnesses.js")).harnesses,

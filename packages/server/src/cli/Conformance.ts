@@ -48,6 +48,7 @@ export const manners = (ground: Ground, place: Place) =>
       ...(yield* tried("edit", null, Abilities.editing(ground, place))),
       ...(yield* tried("other model", null, Abilities.choosing(ground))),
       ...(yield* tried("image", null, Hands.seeing(ground, place))),
+      ...(yield* tried("tools over http", null, Abilities.connecting(ground))),
       ...(yield* tried("kept", null, keeping(ground))),
       ...(yield* tried("wrong key", null, Failures.wrongKey(ground))),
       ...(yield* tried("retry after", null, Failures.retrying(ground))),

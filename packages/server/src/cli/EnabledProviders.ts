@@ -1,11 +1,12 @@
 import { type OptionalProvider, optionalProviders } from "@reins/core/harness/OptionalManifests"
+import { settingsFiles } from "@reins/core/store/DataDirectory"
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "./CommandFailed.js"
 import { installationFile } from "./InstallationFile.js"
 
 /** The file that names the optional providers of an installation. */
 const file = installationFile(
-  "harnesses.json",
+  settingsFiles.harnesses,
   Schema.Struct({ enabled: Schema.Array(Schema.Literal(...optionalProviders)) }),
   `has to be as {"enabled":["claude"]}, with names out of ${optionalProviders.join(", ")}.`
 )

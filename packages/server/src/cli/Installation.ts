@@ -77,6 +77,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     allowLocalRepositories: config.allowLocalRepositories,
     allowSshRepositories: config.allowSshRepositories,
     allowPrivateHosts: config.allowPrivateHosts,
+    sharedDirectories: config.sharedDirectories,
     executors: config.executors,
     agentLimits: config.agentLimits,
     ...(config.containerImage !== undefined && { containerImage: config.containerImage }),

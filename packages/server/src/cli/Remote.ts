@@ -81,7 +81,8 @@ const asFailure = (error: unknown): CommandFailed | undefined => {
   // Before it asks a server the client refuses ids that cannot be one, such as the empty word of a variable that is not set.
   if (error instanceof TypeError && / needs "\w+", the id as a string$/.test(error.message))
     return new CommandFailed({
-      message: "An id is empty or cannot be one. `reins sessions ls` and `reins keys list` show them."
+      message:
+        "An id is empty or cannot be one. `reins sessions ls`, `reins keys list` and `reins webhooks ls` show them."
     })
   return isClientError(error) ? new CommandFailed({ message: sentenceOf(error) }) : undefined
 }

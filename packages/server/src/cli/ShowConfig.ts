@@ -44,6 +44,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   allow_local_repositories: core.allowLocalRepositories,
   allow_ssh_repositories: core.allowSshRepositories,
   allow_private_hosts: core.allowPrivateHosts.join(","),
+  shared_directories: core.sharedDirectories.join(","),
   trusted_proxies: config.trustedProxies.join(","),
   cors_origins: config.corsOrigins.join(","),
   max_running_turns: core.maxRunningTurns,

@@ -1,11 +1,12 @@
 import { Evidence } from "@reins/core/harness/Evidence"
+import { settingsFiles } from "@reins/core/store/DataDirectory"
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "./CommandFailed.js"
 import { installationFile } from "./InstallationFile.js"
 
 /** The file with the evidence of agents on this machine. */
 const file = installationFile(
-  "evidence.json",
+  settingsFiles.evidence,
   Schema.Struct({ evidence: Schema.Array(Evidence) }),
   "holds no evidence. Remove it, and verify your agents again."
 )

@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http"
 import type { CoreLimits } from "@reins/core/base/CoreLimits"
-import { Cause, Effect, Exit, FiberId, Runtime, RuntimeFlags } from "effect"
+import { Cause, Context, Effect, Exit, FiberId, Runtime, RuntimeFlags } from "effect"
 import { type Shutdown, shuttingDown } from "../Shutdown.js"
 import { clientAddressBehind } from "./ClientAddress.js"
 import { Exchange } from "./Exchange.js"
@@ -34,8 +34,10 @@ export const listener = (
   { corsOrigins = [], limits, publicUrl, trustedProxies }: ListenerOptions
 ): Effect.Effect<RequestListener> =>
   Effect.zipWith(Effect.runtime<never>(), spansOf, (current, inSpan) => {
+    // Handlers have their services, and each commit copies the context that it is in.
+    const withoutServices = Runtime.make({ ...current, context: Context.empty() })
     // Nothing reads the metrics of fibers that Effect keeps.
-    const runtime = Runtime.disableRuntimeFlag(current, RuntimeFlags.RuntimeMetrics)
+    const runtime = Runtime.disableRuntimeFlag(withoutServices, RuntimeFlags.RuntimeMetrics)
     const fork = Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption))
     const forkToItsEnd = Runtime.runFork(Runtime.disableRuntimeFlag(runtime, RuntimeFlags.Interruption))
     const table = new RouteTable(routes)

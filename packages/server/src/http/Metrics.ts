@@ -1,4 +1,5 @@
 import { JobStore } from "@reins/core/jobs/JobStore"
+import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
 import { Effect } from "effect"
 import * as Figures from "../Figures.js"
 import { Reply } from "./Reply.js"
@@ -27,14 +28,16 @@ const meterOf = ({ method, path }: Route): Meter => {
 }
 
 /**
- * `GET /metrics` shows the figures in the text format of Prometheus, with those of the process and the live jobs by kind and state. The page holds no
+ * `GET /metrics` shows the figures in the text format of Prometheus, with those of the process, the live jobs by kind and state, and the
+ * deliveries to webhook endpoints that wait. The page holds no
  * id and no name of a person. What writes it is loaded with the first request, which is also from when on the event loop is watched.
  */
-export const metricsRoute: Effect.Effect<Route, never, JobStore> = Effect.gen(function* () {
+export const metricsRoute: Effect.Effect<Route, never, JobStore | WebhookStore> = Effect.gen(function* () {
   const jobs = yield* JobStore
+  const webhooks = yield* WebhookStore
   const page = Effect.gen(function* () {
     const { contentType, write } = yield* Effect.promise(() => import("./PrometheusPage.js"))
-    const live = yield* jobs.countLive
+    const live = { jobs: yield* jobs.countLive, deliveries: yield* webhooks.countPending }
     const text = yield* Effect.promise(() => write(live))
     return new Reply(200, text, { "content-type": contentType })
   })

@@ -1,4 +1,5 @@
 import type { JobState } from "@reins/core/domain/Job"
+import type { WebhookEndpointState } from "@reins/core/domain/Webhook"
 import { Metric, type MetricPair, MetricState } from "effect"
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from "prom-client"
 
@@ -20,10 +21,15 @@ const gaugeOf = (name: string, help: string, read: () => number) =>
 gaugeOf("process_heap_used_bytes", "Memory in use by JavaScript.", () => process.memoryUsage().heapUsed)
 gaugeOf("process_uptime_seconds", "Since the process began.", () => Math.round(process.uptime()))
 
-/** The page, with the numbers of live jobs by kind and state. */
-export const write = async (
-  live: ReadonlyArray<{ readonly kind: string; readonly state: JobState; readonly count: number }>
-): Promise<string> => {
+/** The numbers of what waits or runs in the whole installation. */
+export interface Live {
+  readonly jobs: ReadonlyArray<{ readonly kind: string; readonly state: JobState; readonly count: number }>
+  /** Deliveries to webhook endpoints, by the state of these. */
+  readonly deliveries: ReadonlyArray<{ readonly state: WebhookEndpointState; readonly count: number }>
+}
+
+/** The page, with what waits and runs at this moment. */
+export const write = async (live: Live): Promise<string> => {
   const ofMoment = new Registry()
   const jobs = new Gauge({
     name: "reins_jobs",
@@ -31,7 +37,14 @@ export const write = async (
     labelNames: ["kind", "state"],
     registers: [ofMoment]
   })
-  for (const { count, kind, state } of live) jobs.set({ kind, state }, count)
+  for (const { count, kind, state } of live.jobs) jobs.set({ kind, state }, count)
+  const deliveries = new Gauge({
+    name: "reins_webhook_deliveries_pending",
+    help: "Deliveries that are still to get through, by the state of their webhook endpoint.",
+    labelNames: ["endpoint"],
+    registers: [ofMoment]
+  })
+  for (const { count, state } of live.deliveries) deliveries.set({ endpoint: state }, count)
   const ofService = AggregatorRegistry.aggregate([families(Metric.unsafeSnapshot())])
   const pages = await Promise.all([ofService.metrics(), ofMoment.metrics(), ofProcess.metrics()])
   return pages.join("\n")

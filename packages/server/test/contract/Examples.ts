@@ -134,6 +134,8 @@ const examples = {
       idOf("webhook_endpoint_id", endpoint)
     ),
   "POST /api/webhook-endpoints/{webhook_endpoint_id}/secret-rotations": only({ overlap_seconds: 3600 }),
+  "POST /api/webhook-endpoints/{webhook_endpoint_id}/tests": nothing,
+  "POST /api/webhook-endpoints/{webhook_endpoint_id}/retries": only({ since: "2026-01-01T00:00:00.000Z" }),
   "POST /api/webhook-deliveries/{webhook_delivery_id}/retries": nothing,
   "POST /api/workspaces/{workspace_id}/harness-installations": only({ provider_id: "alpha" }),
   "POST /api/workspaces/{workspace_id}/projects": () =>

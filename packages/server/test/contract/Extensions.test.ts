@@ -47,6 +47,8 @@ const promised: Readonly<Record<string, number>> = {
   "PATCH /api/webhook-endpoints/{webhook_endpoint_id}": 200,
   "DELETE /api/webhook-endpoints/{webhook_endpoint_id}": 200,
   "POST /api/webhook-endpoints/{webhook_endpoint_id}/secret-rotations": 200,
+  "POST /api/webhook-endpoints/{webhook_endpoint_id}/tests": 202,
+  "POST /api/webhook-endpoints/{webhook_endpoint_id}/retries": 202,
   "GET /api/webhook-endpoints/{webhook_endpoint_id}/deliveries": 200,
   "GET /api/webhook-deliveries/{webhook_delivery_id}": 200,
   "POST /api/webhook-deliveries/{webhook_delivery_id}/retries": 202,

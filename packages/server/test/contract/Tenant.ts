@@ -185,8 +185,6 @@ export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
     for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turnId, to, actor))
     const asked = yield* journal.commit(
       interactions.open(turnId, actor, {
-        _tag: "asked",
-        request_id: "ask-1",
         kind: "approval",
         title: "Run the tests",
         description: null,

@@ -84,7 +84,8 @@ describe("the blocks of the pages", () => {
       "docs/self-hosting.md: Caddy asks for a certificate of the domain; deploy/Caddy of the chaos suite runs the file without one",
       "docs/self-hosting.md: it needs a collector; the tests send to one of their own",
       "docs/upgrading.md: it needs the client programs of PostgreSQL; lifecycle/BackupPostgres of the chaos suite runs the commands that reins itself prints",
-      "docs/upgrading.md: there is no other release to upgrade to, and no service manager; the commands besides these two are run above and below"
+      "docs/upgrading.md: there is no other release to upgrade to, and no service manager; the commands besides these two are run above and below",
+      "docs/webhooks.md: there is no receiver at that address; packages/server/test/cli/Webhooks.test.ts runs these commands"
     ])
   })
 

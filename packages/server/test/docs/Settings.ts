@@ -86,6 +86,10 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     does: "Gateways, forges and git servers that may be on a private address or without TLS, as in `127.0.0.1:11434,gitlab.lan`, or `*` for all.",
     fallback: "none"
   },
+  shared_directories: {
+    does: "Directories of the machine that every agent may read, in a sandbox too, such as documents or other repositories. Agents that take further roots are told of them.",
+    fallback: "none"
+  },
   trusted_proxies: {
     does: "Reverse proxies, as in `127.0.0.1,10.0.0.0/8`. Their `X-Forwarded-For` tells where a request comes from.",
     fallback: "none"

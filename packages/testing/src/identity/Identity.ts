@@ -13,7 +13,6 @@ import { Passwords } from "@reins/core/identity/Passwords"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
-
 import * as Worker from "@reins/core/jobs/Worker"
 import { Boot } from "@reins/core/placement/Boot"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
@@ -23,6 +22,7 @@ import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
 import { Journal } from "@reins/core/store/Journal"
 import { Context, Effect, Fiber, Layer, Option, Queue, Redacted, TestClock } from "effect"
+import { aMoment } from "../process/Waiting.js"
 
 export const publicUrl = "https://reins.example.com"
 
@@ -113,7 +113,7 @@ export const nextMail = (email: string) =>
   Effect.gen(function* () {
     const mailbox = yield* Mailbox
     const mail = yield* mailbox.take(email)
-    yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), runningJobs), { until: (jobs) => jobs.length === 0 })
+    yield* Effect.repeat(Effect.zipRight(aMoment, runningJobs), { until: (jobs) => jobs.length === 0 })
     return mail
   }).pipe(Effect.provide(mailWorker))
 

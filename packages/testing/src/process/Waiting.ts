@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises"
+import { Effect } from "effect"
 
 type Nothing = undefined | false
 
@@ -14,3 +15,12 @@ export const eventually = async <A>(
   }
   throw new Error(`It did not come to be: ${what}`)
 }
+
+/**
+ * A millisecond of the machine, whatever clock the test has. What looks again and again lets everything else go on with it: `Effect.yieldNow`
+ * yields to fibers alone, and keeps the process from hearing of files and connections.
+ */
+export const aMoment: Effect.Effect<void> = Effect.async<void>((resume) => {
+  const timer = setTimeout(() => resume(Effect.void), 1)
+  return Effect.sync(() => clearTimeout(timer))
+})

@@ -49,6 +49,7 @@ export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime
       {
         ...redactedOf(input.environment),
         ...input.connection?.secrets,
+        ...Object.fromEntries((input.toolServers ?? []).map(({ name, token }) => [`tool_server_${name}`, token])),
         ...(input.passage && { passage: input.passage.url })
       },
       input.connection?.told

@@ -5,7 +5,7 @@ import type { Agent, Emit, HarnessDriver, OpenAgent } from "../HarnessDriver.js"
 import type { HarnessEvent } from "../HarnessEvent.js"
 import * as Launch from "../Launch.js"
 import type { AgentInput, TurnRequest } from "../TurnInput.js"
-import { type AcpAgent, inTime, makeAgent } from "./AcpAgent.js"
+import { type AcpAgent, inTime, makeAgent, orBroken } from "./AcpAgent.js"
 import { makePeer } from "./AcpPeer.js"
 import { prompt } from "./AcpPrompt.js"
 import { initialize, openSession, selectModel, setOptions } from "./AcpSession.js"
@@ -62,6 +62,7 @@ const open = (settings: AcpSettings): OpenAgent =>
     yield* Effect.forkScoped(watchOutput(agent, process, peer))
     yield* Effect.forkScoped(watchStderr(agent, process))
     yield* inTime(agent)(initialize(agent, peer))
+    yield* orBroken(agent)(Launch.workspaceMade(input))
     const id = yield* inTime(agent)(openSession(agent, peer))
     yield* Effect.addFinalizer(() => process.stop(stopHooks(agent, peer, id)))
     yield* inTime(agent)(selectModel(agent, peer, id))
@@ -78,5 +79,6 @@ const open = (settings: AcpSettings): OpenAgent =>
 /** The driver for agents that speak the Agent Client Protocol. */
 export const acpDriver: HarnessDriver = {
   driver: "acp",
+  startsEarly: true,
   bind: (settings) => Effect.map(Schema.decodeUnknown(AcpSettings, { onExcessProperty: "error" })(settings), open)
 }

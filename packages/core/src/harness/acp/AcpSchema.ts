@@ -51,11 +51,13 @@ export const InitializeResult = reading<acp.InitializeResponse & { readonly prot
     agentCapabilities: optional(
       Schema.Struct({
         loadSession: optional(Schema.Boolean),
+        mcpCapabilities: optional(Schema.Struct({ http: optional(Schema.Boolean) })),
         promptCapabilities: optional(
           Schema.Struct({ image: optional(Schema.Boolean), embeddedContext: optional(Schema.Boolean) })
         ),
         sessionCapabilities: optional(
           Schema.Struct({
+            additionalDirectories: optional(Schema.Unknown),
             close: optional(Schema.Unknown),
             resume: optional(Schema.Unknown)
           })

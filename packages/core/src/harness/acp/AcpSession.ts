@@ -1,5 +1,5 @@
 import type * as acp from "@agentclientprotocol/sdk"
-import { Effect, Ref, Schema } from "effect"
+import { Effect, Redacted, Ref, Schema } from "effect"
 import type { OptionChoices } from "../../domain/AgentReport.js"
 import { type AcpAgent, ask, failed, tell } from "./AcpAgent.js"
 import { ConfigOptions, InitializeResult, SessionResult } from "./AcpSchema.js"
@@ -36,14 +36,28 @@ export const initialize = Effect.fnUntraced(function* (agent: AcpAgent, peer: Js
   ])
 })
 
-/** The place of a native session. */
-const placeOf = ({ input }: AcpAgent) => ({ cwd: input.workspaceDir, mcpServers: [] })
+/** The place of a native session, with the further directories and the servers of tools that the agent can be told of. */
+const placeOf = ({ input, offered }: AcpAgent) =>
+  Effect.map(Ref.get(offered), ({ mcpCapabilities, sessionCapabilities }) => ({
+    cwd: input.workspaceDir,
+    ...(sessionCapabilities?.additionalDirectories != null &&
+      input.additionalDirectories !== undefined &&
+      input.additionalDirectories.length > 0 && { additionalDirectories: [...input.additionalDirectories] }),
+    mcpServers: (mcpCapabilities?.http === true ? (input.toolServers ?? []) : []).map(
+      ({ name, token, url }): acp.McpServer => ({
+        type: "http",
+        name,
+        url,
+        headers: [{ name: "Authorization", value: `Bearer ${Redacted.value(token)}` }]
+      })
+    )
+  }))
 
 /** Resumes a native session. Fails when that is impossible, because a new session in its place would have forgotten everything. */
 const resume = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string) {
   const { resume } = agent.settings
   if (resume === "none") return yield* Failures.contextUnavailable(agent.runtime, "it has no way to resume")
-  const params = { sessionId, ...placeOf(agent) }
+  const params = { sessionId, ...(yield* placeOf(agent)) }
   return yield* ask(agent, peer, `session/${resume}`, params, Schema.NullishOr(SessionResult)).pipe(
     Effect.map((result) => ({ ...result, sessionId })),
     Effect.catchTag("RpcError", (error) => {
@@ -62,7 +76,7 @@ export const openSession = Effect.fnUntraced(function* (agent: AcpAgent, peer: J
   const { nativeSessionId } = agent.input
   const session =
     nativeSessionId === null
-      ? yield* ask(agent, peer, "session/new", placeOf(agent), SessionResult).pipe(
+      ? yield* ask(agent, peer, "session/new", yield* placeOf(agent), SessionResult).pipe(
           Effect.catchTag("RpcError", failed(agent))
         )
       : yield* resume(agent, peer, nativeSessionId)

@@ -16,13 +16,22 @@ import {
 } from "./ExecutorRows.js"
 import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
-import { delegationRunsOnce, turnIsCancelled, turnIsInterrupted, turnRunsOnce } from "./TurnRows.js"
+import {
+  delegationRunsOnce,
+  idleAgentIsEnded,
+  keptAgentIsInterrupted,
+  keptAgentIsReplaced,
+  turnIsCancelled,
+  turnIsInterrupted,
+  turnRunsOnce
+} from "./TurnRows.js"
 import { mailArrives, sessionIsWokenOnce, waitIsKept } from "./WaitRows.js"
+import { endpointIsDisabledOnce, eventsArrive } from "./WebhookRows.js"
 
 /** Every point with what must hold after a kill there. A point without a row is a type error. */
 export const matrix: Readonly<Record<FailpointName, ReadonlyArray<Row>>> = {
   "request.begun": [...requestIsDoneOnce("commit"), mailArrives(1)],
-  "request.committed": [...requestIsDoneOnce("answer"), turnIsCancelled, mailArrives(1)],
+  "request.committed": [...requestIsDoneOnce("answer"), turnIsCancelled, idleAgentIsEnded, mailArrives(1)],
   "job.claimed": [
     turnRunsOnce(again),
     executorIsActivatedOnce(again),
@@ -47,15 +56,16 @@ export const matrix: Readonly<Record<FailpointName, ReadonlyArray<Row>>> = {
     mailArrives(1)
   ],
   "turn.begun": [turnRunsOnce(again)],
-  "turn.prepared": [turnRunsOnce(again)],
-  "turn.running": [turnIsInterrupted(1, "an agent")],
+  "turn.prepared": [turnRunsOnce(again), keptAgentIsReplaced],
+  "turn.running": [turnIsInterrupted(1, "an agent"), keptAgentIsInterrupted()],
   "turn.spawned": [turnRunsOnce(again, "an agent")],
-  "turn.output_written": [turnIsInterrupted(3, "an agent")],
-  "turn.agent_ended": [turnIsInterrupted()],
+  "turn.output_written": [turnIsInterrupted(3, "an agent"), keptAgentIsInterrupted(3)],
+  "turn.agent_ended": [turnIsInterrupted(), keptAgentIsInterrupted()],
   "executor.allocated": [turnRunsOnce(again), executorIsActivatedOnce(again)],
   "setup.output_told": [workspaceIsSetUp],
   "setup.ran": [workspaceIsSetUp],
   "setup.copied": [workspaceIsSetUp],
+  "workspace.cloned": [turnRunsOnce(again), executorIsActivatedOnce(again), workspaceIsMadeByUpload],
   "workspace.made": [turnRunsOnce(again), executorIsActivatedOnce(again), workspaceIsMadeByUpload],
   "workspace.removed": [workspaceIsRemoved],
   "upload.written": [fileIsUploaded],
@@ -78,7 +88,11 @@ export const matrix: Readonly<Record<FailpointName, ReadonlyArray<Row>>> = {
   "wait.kept": [waitIsKept],
   "wait.delivered": [sessionIsWokenOnce],
   "mail.composed": [mailArrives(1)],
-  "mail.sent": [mailArrives(2)]
+  "mail.sent": [mailArrives(2)],
+  "webhook.log_read": [eventsArrive(1)],
+  "webhook.derived": [eventsArrive(1), endpointIsDisabledOnce],
+  "webhook.sent": [eventsArrive(2), endpointIsDisabledOnce],
+  "webhook.recorded": [eventsArrive(1), endpointIsDisabledOnce]
 }
 
 const isPoint = (name: string): name is FailpointName => name in matrix
@@ -95,5 +109,6 @@ export const onPostgres: ReadonlyArray<FailpointName> = [
   "delivery.pushed",
   "merge_request.created",
   "wait.delivered",
-  "mail.sent"
+  "mail.sent",
+  "webhook.sent"
 ]

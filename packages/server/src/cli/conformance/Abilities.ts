@@ -26,6 +26,7 @@ import {
   remembers,
   run
 } from "./Ground.js"
+import { startToolServer, toolName, toolWord } from "./ToolServer.js"
 
 /** The tokens that the scripted gateway says of each answer. That protocol counts the cached ones beside the others. */
 const outputTokens = 20
@@ -154,37 +155,46 @@ export const resuming = Effect.fnUntraced(function* (ground: Ground, place: Plac
   )
 })
 
+/** A turn of the agent over its driver alone, with a process of its own that is told of more than sessions tell. Gives its end. */
+const turnAlone = Effect.fnUntraced(function* (
+  ground: Ground,
+  given: Pick<TurnInput, "homeDir" | "workspaceDir" | "nativeSessionId" | "prompt"> & Partial<TurnInput>
+) {
+  const harness = yield* Harness
+  const { api_key, ...settings } = credentialOf(ground, ground.key)
+  const turn: TurnInput = {
+    manifest: ground.manifest,
+    installed: yield* Effect.orDie((yield* HarnessInstall).install(ground.manifest.provider_id)),
+    executor: yield* Local.make(`verify-${process.pid}`),
+    leaseId: `verify-${process.pid}`,
+    connection: { kind: "gateway", settings, secrets: { api_key: Redacted.make(api_key) } },
+    model,
+    cancel: Effect.never,
+    deadline: "2 minutes",
+    ...given
+  }
+  return yield* Effect.scoped(Effect.flatMap(harness.open(turn), (agent) => agent.turn(turn, () => Effect.void))).pipe(
+    Effect.catchAll(({ message, reason }) => Effect.succeed(`${reason}, ${message}`))
+  )
+})
+
 /** The agent's own files, in another home, are enough to go on. */
 export const exporting = Effect.fnUntraced(function* (ground: Ground, place: Place) {
   yield* stopAgent(place)
-  const harness = yield* Harness
   const session = yield* (yield* SessionStore).find(place.sessionId)
-  const installed = yield* Effect.orDie((yield* HarnessInstall).install(ground.manifest.provider_id))
   const { home, workTree } = sessionPaths(ground.dataDir, place.sessionId)
-  const { files } = yield* harness.nativeState(ground.manifest, home)
+  const { files } = yield* (yield* Harness).nativeState(ground.manifest, home)
   const elsewhere = join(ground.dataDir, "elsewhere")
   yield* Effect.promise(async () => {
     for (const { path } of files) await cp(join(home, path), join(elsewhere, path), { recursive: true })
   })
   const before = ground.gateway.requests.length
-  const { api_key, ...settings } = credentialOf(ground, ground.key)
-  const turn: TurnInput = {
-    manifest: ground.manifest,
-    installed,
-    executor: yield* Local.make(`verify-${process.pid}`),
-    leaseId: `verify-${process.pid}`,
+  const ended = yield* turnAlone(ground, {
     workspaceDir: workTree,
     homeDir: elsewhere,
-    connection: { kind: "gateway", settings, secrets: { api_key: Redacted.make(api_key) } },
-    model,
     nativeSessionId: session?.native_session_id ?? null,
-    prompt: [{ type: "text", text: script("Go on elsewhere.", { say: "Here I am." }) }],
-    cancel: Effect.never,
-    deadline: "2 minutes"
-  }
-  const ended = yield* Effect.scoped(
-    Effect.flatMap(harness.open(turn), (agent) => agent.turn(turn, () => Effect.void))
-  ).pipe(Effect.catchAll(({ message, reason }) => Effect.succeed(`${reason}, ${message}`)))
+    prompt: [{ type: "text", text: script("Go on elsewhere.", { say: "Here I am." }) }]
+  })
   const isRemembered = remembers(ground.gateway.requests.slice(before))
   return finding(
     "export",
@@ -193,3 +203,38 @@ export const exporting = Effect.fnUntraced(function* (ground: Ground, place: Pla
     `${files.length === 0 ? "no files" : "the files of its state"} in another home: ${ended}, ${isRemembered ? "remembered" : "forgot"}`
   )
 })
+
+/** An agent that says so connects to a server of tools over HTTP with its token. Nothing is found of one that does not say so. */
+export const connecting = Effect.fnUntraced(function* (ground: Ground) {
+  const { asked, toolServer } = yield* startToolServer
+  const before = ground.gateway.requests.length
+  let isOffered = false
+  const ended = yield* turnAlone(ground, {
+    workspaceDir: join(ground.dataDir, "tools", "workspace"),
+    homeDir: join(ground.dataDir, "tools", "home"),
+    nativeSessionId: null,
+    prompt: [{ type: "text", text: script("Ask for a word.", { tool: toolName, args: {} }, { say: "Asked." }) }],
+    toolServers: [toolServer],
+    onLine: (direction, line) =>
+      Effect.sync(() => {
+        if (direction === "in" && /"mcpCapabilities":\{[^}]*"http":true/.test(line)) isOffered = true
+      })
+  })
+  if (!isOffered) return []
+  const isTold = ground.gateway.requests
+    .slice(before)
+    .some(({ messages }) => messages.some(({ role, text }) => role === "tool_result" && text.includes(toolWord)))
+  const seen = [
+    asked.includes("tools/list") ? "its tools were listed" : "its tools were not listed",
+    asked.includes("tools/call") ? "one was called" : "none was called",
+    isTold ? "the model got the answer" : "the model got no answer"
+  ]
+  return [
+    finding(
+      "tools over http",
+      null,
+      asked.includes("tools/list"),
+      `${ended}; a server with a token: ${seen.join(", ")}`
+    )
+  ]
+}, Effect.scoped)

@@ -3,7 +3,7 @@ import shared from "./vitest.config.js"
 
 const { resolve = {}, ssr = {} } = shared
 
-/** The console in Chromium, on published servers with the small agent and the scripted gateway. */
+/** The console in Chromium, on published servers with the scripted gateway. Two files run side by side, each with a server and a browser. */
 export default defineConfig({
   resolve,
   ssr,
@@ -13,6 +13,6 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 120_000,
     pool: "forks",
-    poolOptions: { forks: { minForks: 1, maxForks: 1 } }
+    poolOptions: { forks: { minForks: 1, maxForks: 2 } }
   }
 })

@@ -7,7 +7,19 @@ import { methodsBy, type Route } from "../src/Route.js"
  */
 const verbs = new Set([
   ...["acknowledge", "activate", "add", "answer", "apply", "archive", "cancel", "capture", "change", "close", "create"],
-  ...["delegate", "deliver", "disconnect", "login", "logout", "merge", "open", "publish", "refresh", "register"],
+  ...[
+    "delegate",
+    "deliver",
+    "disconnect",
+    "install",
+    "login",
+    "logout",
+    "merge",
+    "open",
+    "publish",
+    "refresh",
+    "register"
+  ],
   ...[
     "release",
     "remove",

@@ -1,19 +1,21 @@
 import { AccountPage } from "./account/AccountPage.js"
+import { ConnectionsPage } from "./connections/ConnectionsPage.js"
 import { Inbox } from "./inbox/Inbox.js"
 import { workspace } from "./inbox/Workspace.js"
+import { ProjectPage } from "./project/ProjectPage.js"
+import { ProjectsPage } from "./project/ProjectsPage.js"
 import { ReviewPage } from "./review/ReviewPage.js"
 import { parts } from "./route/Route.js"
 import { SessionPage } from "./session/SessionPage.js"
-import { ConnectionsPage } from "./setup/ConnectionsPage.js"
 import { FirstSteps } from "./setup/FirstSteps.js"
 import { KeysPage } from "./setup/KeysPage.js"
 import { MembersPage } from "./setup/MembersPage.js"
 import { NewSessionPage } from "./setup/NewSessionPage.js"
-import { ProjectPage } from "./setup/ProjectPage.js"
-import { ProjectsPage } from "./setup/ProjectsPage.js"
 import { ServerPage } from "./setup/ServerPage.js"
-import { UsagePage } from "./setup/UsagePage.js"
 import { Nothing, PageHead } from "./ui/Basics.js"
+import { UsagePage } from "./usage/UsagePage.js"
+import { WebhookPage } from "./webhooks/WebhookPage.js"
+import { WebhooksPage } from "./webhooks/WebhooksPage.js"
 
 /** The page of the address. */
 export const Pages = () => {
@@ -47,12 +49,14 @@ export const Pages = () => {
       return <ProjectsPage {...given} />
     case "members":
       return <MembersPage {...given} />
+    case "webhooks":
+      return id === "" ? <WebhooksPage {...given} /> : <WebhookPage key={id} endpointId={id} />
     case "keys":
       return <KeysPage {...given} />
     case "usage":
       return <UsagePage {...given} />
     case "server":
-      return <ServerPage />
+      return <ServerPage {...given} />
     case "account":
       return <AccountPage />
     default:

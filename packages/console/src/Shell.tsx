@@ -21,7 +21,8 @@ const setup = [
   { to: "projects", name: "Projects" },
   { to: "members", name: "Members" },
   { to: "keys", name: "API keys" },
-  { to: "usage", name: "Usage" },
+  { to: "webhooks", name: "Webhooks" },
+  { to: "usage", name: "Usage and budgets" },
   { to: "server", name: "Server" }
 ] as const
 
@@ -65,7 +66,16 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
           Menu{questions.value.length > 0 && <span class="count">{questions.value.length}</span>}
         </button>
       </div>
-      <nav id="navigation" class={isOpen.value ? "open" : ""} aria-label="Pages">
+      {/* A link to the page that is shown leads nowhere, and closes the menu all the same. */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click */}
+      <nav
+        id="navigation"
+        class={isOpen.value ? "open" : ""}
+        aria-label="Pages"
+        onClick={({ target }) => {
+          if (target instanceof Element && target.closest("a") !== null) isOpen.value = false
+        }}
+      >
         <Mark />
         <Workspaces />
         {work.map((each) => (

@@ -3,10 +3,12 @@ import "./styles/parts.css"
 import "./styles/pages.css"
 import { render } from "preact"
 import { App } from "./App.js"
+import { takeSetupCode } from "./account/SetupCode.js"
 import { startWorkspace } from "./inbox/Workspace.js"
 import { startTheme } from "./look/Theme.js"
 import { startRouting } from "./route/Route.js"
 
+takeSetupCode()
 startRouting()
 startTheme()
 startWorkspace()

@@ -1,20 +1,17 @@
 import { createServer, request, type Server } from "node:http"
 import { picture, watch } from "@reins/testing/browser/Browser"
 import { newKey, password } from "@reins/testing/process/Caller"
-import { startServer } from "@reins/testing/process/ServerProcess"
-import { endless } from "@reins/testing/process/Turns"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { logIn, owner, phone, worldForEachTest } from "./World.js"
+import { desk, harness, logIn, owner, phone, worldForFile } from "./World.js"
 
-const world = worldForEachTest()
-const harness = { provider_id: "alpha", model: "scripted-1" }
+const world = worldForFile()
 
 describe("the console, live", () => {
   it("asks on every page what an agent asks, and a phone answers it with a tap and a note", async () => {
-    const caller = await world.newCaller()
+    const caller = await world.caller()
     const client = caller.at(world.server)
-    const page = await world.newPage(phone, true)
+    const page = await world.newPage(phone, { hasTouch: true })
     await page.goto(`${world.server.url}/ui/keys`)
     await logIn(page)
     const session = await client.sessions.create({
@@ -38,32 +35,8 @@ describe("the console, live", () => {
     assert.deepStrictEqual([answered?.answer, answered?.note, answered?.state], ["once", "Mind the cache.", "answered"])
   })
 
-  it("tells in words what a killed server has left behind, and goes on after the acknowledgement", async () => {
-    const caller = await world.newCaller()
-    const session = await caller.newSession(caller.at(world.server))
-    const page = await world.loggedIn(`sessions/${session}`)
-    await page.getByLabel("Message").fill(endless())
-    await page.keyboard.press("Control+Enter")
-    await page.locator("summary", { hasText: "done" }).waitFor()
-    const { port } = new URL(world.server.url)
-    world.server.kill("SIGKILL")
-    await world.server.ended
-    await page.getByRole("alert").first().waitFor()
-    await picture(page, "server-away")
-    await startServer({ dataDir: world.place.dataDir, env: world.env, args: ["--port", port] })
-    await page.getByRole("button", { name: "Acknowledge" }).waitFor()
-    await page.getByText(/The queue of the session waits until somebody has looked/).waitFor()
-    await page.getByRole("alert").waitFor({ state: "detached" })
-    await picture(page, "interrupted")
-    await page.getByRole("button", { name: "Acknowledge" }).click()
-    await page.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" })
-    await page.getByLabel("Message").fill(script("Go on.", { say: "Here I am again." }))
-    await page.getByRole("button", { name: "Send" }).click()
-    await page.getByText("Here I am again.", { exact: true }).waitFor()
-  })
-
   it("follows eight sessions in eight tabs over HTTP/1.1", async () => {
-    const caller = await world.newCaller()
+    const caller = await world.caller()
     const client = caller.at(world.server)
     const first = await world.loggedIn()
     const pages = await Promise.all(
@@ -85,7 +58,7 @@ describe("the console, live", () => {
   })
 
   it("shows nothing of one account to another that logs in afterwards", async () => {
-    const caller = await world.newCaller()
+    const caller = await world.caller()
     const client = caller.at(world.server)
     const { id } = await client.sessions.create({ workspace_id: caller.workspaceId, harness, title: "A secret plan" })
     newKey(world.place.dataDir, world.env, "other@example.com")
@@ -103,11 +76,11 @@ describe("the console, live", () => {
   })
 
   it("works below a path of a proxy, from a deep link on", async () => {
-    const caller = await world.newCaller()
+    const caller = await world.caller()
     const session = await caller.newSession(caller.at(world.server))
     const proxy = await proxyBelow("/tools/reins", Number(new URL(world.server.url).port))
     try {
-      const page = await world.newPage()
+      const page = await world.newPage(desk, { isStranger: true })
       const { complaints, requests } = watch(page)
       await page.goto(`${proxy.url}/ui/sessions/${session}/events`)
       await logIn(page)

@@ -3,10 +3,10 @@ import { createRequire } from "node:module"
 import { picture, watch } from "@reins/testing/browser/Browser"
 import type { Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
-import { assert, describe, it } from "vitest"
-import { desk, logIn, phone, worldForEachTest } from "./World.js"
+import { assert, beforeAll, describe, it } from "vitest"
+import { desk, harness, logIn, phone, worldForFile } from "./World.js"
 
-const world = worldForEachTest()
+const world = worldForFile()
 
 /** The file of axe is run in the page by the tools of the browser, which no policy of the page holds back. */
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
@@ -38,8 +38,9 @@ const pages = {
   new: "Start the session",
   start: "The first session",
   connections: "alpha_gateway",
-  projects: "There is no project",
+  projects: "Shop",
   members: "owner@example.com",
+  webhooks: "hooks.example",
   keys: "rk_",
   usage: "alpha · scripted-1",
   server: "requests per minute",
@@ -47,87 +48,189 @@ const pages = {
   nowhere: "There is no such page"
 } as const
 
+/** A dialog of a page: the button that opens it, and the words that it shows. */
+const dialogs = {
+  connections: ["New connection", "Base URL"],
+  webhooks: ["New endpoint", "It is told of"],
+  keys: ["New key", "It is good for"],
+  usage: ["Set a budget", "Tokens in all"],
+  projects: ["New project", "Slug"]
+} as const
+
+/** Makes sessions of several standings, a project with a version, and an endpoint. Gives the paths of their pages with words of each. */
+const furnish = async (): Promise<Readonly<Record<string, string>>> => {
+  const caller = await world.caller()
+  const client = caller.at(world.server)
+  const { workspaceId: workspace_id } = caller
+  const given = { workspace_id, harness }
+  const { items: connections } = await client.connections.list({ workspace_id })
+  for (const { id, kind } of connections)
+    if (kind === "alpha_gateway")
+      await client.connections.update({ connection_id: id, prices: { "*": { input: 2, output: 8 } } })
+  const done = await client.sessions.create({
+    ...given,
+    title: "Write the sum",
+    labels: { team: "web" },
+    budget: { max_tokens: 100_000, max_cost_usd: 2.5 },
+    repository: { url: world.forge.url },
+    message: script(
+      "Write the sum in `src/sum.js`.",
+      { think: "First a look at what is there.", tool: "bash", cmd: "ls -la" },
+      {
+        say: "There is nothing yet, so I write it.",
+        tool: "write",
+        path: "src/sum.js",
+        content: "export const sum = (a, b) => a + b\n"
+      },
+      { tool: "write", path: "a.txt", content: "one and a half\nmore\n" },
+      { say: "The sum is written." }
+    )
+  })
+  const asking = await client.sessions.create({
+    ...given,
+    title: "Clean the build folder",
+    permissions: { default: "ask" },
+    message: script("Clean.", { tool: "bash", cmd: "rm -rf build" }, { say: "Done." })
+  })
+  const waiting = await client.sessions.create({
+    ...given,
+    title: "A thrifty one",
+    budget: { max_tokens: 1 },
+    message: script("Do it.", { tool: "bash", cmd: "true" }, { say: "All done." })
+  })
+  await client.sessions.create({ ...given, title: "A gateway that says no", message: script("Fail.", { error: 401 }) })
+  const project = await client.projects.create({
+    workspace_id,
+    name: "Shop",
+    slug: "shop",
+    spec: {
+      repository: { url: world.forge.url, base_ref: "main" },
+      setup: [{ name: "install", argv: ["npm", "ci"] }],
+      setup_network: ["registry.npmjs.org"],
+      environment: [{ name: "MODE", value: "test" }],
+      network: "none",
+      permissions: { default: "ask", tools: { read: "allow" } }
+    }
+  })
+  await client.projects.replaceSecret({ project_id: project.id, name: "registry-token", secret: "canary" })
+  const endpoint = await client.webhooks.createEndpoint({
+    workspace_id,
+    url: "https://hooks.example/reins",
+    description: "The bot of the team",
+    types: ["turn.action_required", "turn.succeeded"]
+  })
+  let changeset = ""
+  for await (const event of client.sessions.stream({
+    session_id: done.id,
+    types: ["changeset.ready", "turn.failed"]
+  })) {
+    changeset = event.changeset_id ?? ""
+    break
+  }
+  for (const { id } of [asking, waiting])
+    for await (const { type } of client.sessions.stream({ session_id: id })) if (type === "turn.action_required") break
+  return {
+    ...pages,
+    [`projects/${project.id}`]: "npm ci",
+    [`webhooks/${endpoint.id}`]: "Deliveries",
+    [`sessions/${done.id}`]: "The sum is written.",
+    [`sessions/${done.id}/changes`]: "In the workspace now",
+    [`sessions/${done.id}/files`]: "a.txt",
+    [`sessions/${done.id}/events`]: "session.created",
+    [`sessions/${done.id}/usage`]: "of 100,000 tokens spent",
+    [`sessions/${done.id}/review/${changeset}`]: "export const sum",
+    [`sessions/${asking.id}`]: "Allow once",
+    [`sessions/${waiting.id}`]: "Raise the budget"
+  }
+}
+
+/** The findings of axe on what is shown, by light and dark, and the pixels by which it is wider than the window. */
+const findingsInBoth = async (page: Page, name: string): Promise<ReadonlyArray<string>> => {
+  const found: Array<string> = []
+  for (const look of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: look })
+    found.push(...(await findingsOf(page)).map((finding) => `${look} ${name}: ${finding}`))
+    await picture(page, `page-${look}-${name}`)
+  }
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+  return wide > 0 ? [...found, `${name} is ${wide} px wider than the window`] : found
+}
+
+const sizes = { desk, phone } as const
+
 describe("the pages of the console", () => {
-  it("have no serious finding of axe and no word of a failure, by light and dark, on a desk and on a phone", async () => {
-    const caller = await world.newCaller()
-    const client = caller.at(world.server)
-    const given = { workspace_id: caller.workspaceId, harness: { provider_id: "alpha", model: "scripted-1" } }
-    const done = await client.sessions.create({
-      ...given,
-      title: "Write the sum",
-      labels: { team: "web" },
-      repository: { url: world.forge.url },
-      message: script(
-        "Write the sum in `src/sum.js`.",
-        { think: "First a look at what is there.", tool: "bash", cmd: "ls -la" },
-        {
-          say: "There is nothing yet, so I write it.",
-          tool: "write",
-          path: "src/sum.js",
-          content: "export const sum = (a, b) => a + b\n"
-        },
-        { tool: "write", path: "a.txt", content: "one and a half\nmore\n" },
-        { say: "The sum is written." }
-      )
-    })
-    const asking = await client.sessions.create({
-      ...given,
-      title: "Clean the build folder",
-      permissions: { default: "ask" },
-      message: script("Clean.", { tool: "bash", cmd: "rm -rf build" }, { say: "Done." })
-    })
-    await client.sessions.create({
-      ...given,
-      title: "A gateway that says no",
-      message: script("Fail.", { error: 401 })
-    })
-    let changeset = ""
-    for await (const event of client.sessions.stream({
-      session_id: done.id,
-      types: ["changeset.ready", "turn.failed"]
-    })) {
-      changeset = event.changeset_id ?? ""
-      break
-    }
-    for await (const { type } of client.sessions.stream({ session_id: asking.id }))
-      if (type === "turn.action_required") break
-    const all = {
-      ...pages,
-      [`sessions/${done.id}`]: "The sum is written.",
-      [`sessions/${done.id}/changes`]: "In the workspace now",
-      [`sessions/${done.id}/files`]: "a.txt",
-      [`sessions/${done.id}/events`]: "session.created",
-      [`sessions/${done.id}/usage`]: "alpha · scripted-1",
-      [`sessions/${done.id}/review/${changeset}`]: "export const sum",
-      [`sessions/${asking.id}`]: "Allow once"
-    }
-    const page = await world.loggedIn()
-    const { complaints } = watch(page)
-    const found: Array<string> = []
-    for (const [look, size] of [
-      ["light", desk],
-      ["dark", phone]
-    ] as const) {
-      await page.setViewportSize(size)
-      await page.emulateMedia({ colorScheme: look })
+  let all: Readonly<Record<string, string>>
+  beforeAll(async () => {
+    all = await furnish()
+  })
+
+  for (const [at, size] of Object.entries(sizes))
+    it(`have no serious finding of axe at ${size.width} px, by light and dark, and show no failure`, async () => {
+      const page = await world.loggedIn("", size)
+      const { complaints } = watch(page)
+      const found: Array<string> = []
       for (const [path, words] of Object.entries(all)) {
         await page.goto(`${world.server.url}/ui/${path}`)
         await page.locator("main").getByText(words).first().waitFor()
         await page.getByText(/Waiting for/).waitFor({ state: "detached" })
-        found.push(...(await findingsOf(page)).map((finding) => `${look} /ui/${path}: ${finding}`))
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-        if (wide > 0) found.push(`${look} /ui/${path} is ${wide} px wider than the window`)
-        await picture(page, `page-${look}-${path.replace(/\/?\w+_\w+/g, "").replaceAll("/", "-") || "inbox"}`)
+        const name = path.replace(/\/?(\w)\w+_\w+/g, "-$1").replaceAll("/", "-") || "inbox"
+        found.push(...(await findingsInBoth(page, `${at}-${name}`)))
       }
+      for (const [path, [opens, words]] of Object.entries(dialogs)) {
+        await page.goto(`${world.server.url}/ui/${path}`)
+        await page.getByRole("button", { name: opens }).click()
+        await page.getByRole("dialog").getByText(words).first().waitFor()
+        found.push(...(await findingsInBoth(page, `${at}-${path}-dialog`)))
+      }
+      const [project = ""] = Object.keys(all).filter((path) => path.startsWith("projects/"))
+      await page.goto(`${world.server.url}/ui/${project}`)
+      await page.getByRole("button", { name: "Publish a version" }).click()
+      await page.getByText("Network of agents").waitFor()
+      found.push(...(await findingsInBoth(page, `${at}-project-dialog`)))
+      assert.deepStrictEqual(found, [])
+      assert.deepStrictEqual(complaints, [])
+    })
+
+  it("are reached by Tab alone, in their order, each stop with a ring around it that can be seen", async () => {
+    const page = await world.loggedIn("webhooks")
+    await page.getByText("hooks.example").waitFor()
+    await page.evaluate(() => (document.activeElement instanceof HTMLElement ? document.activeElement.blur() : null))
+    const wanted = await page.evaluate(() =>
+      [...document.querySelectorAll("a[href], button:not(:disabled), select, input, textarea, summary")]
+        .filter((element) => element.checkVisibility())
+        .map((element, index) => {
+          element.setAttribute("data-stop", `${index}`)
+          return element.outerHTML
+        })
+    )
+    const reached: Array<number> = []
+    const bare: Array<string> = []
+    // What scrolls is a stop for keys as well.
+    const others = 5
+    for (let pressed = 0; pressed < wanted.length + others && reached.length < wanted.length; pressed++) {
+      await page.keyboard.press("Tab")
+      const { html, ring, stop } = await page.evaluate(() => {
+        const element = document.activeElement ?? document.body
+        const { outlineStyle, outlineWidth } = getComputedStyle(element)
+        const ring = outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0
+        return { stop: Number(element.getAttribute("data-stop") ?? -1), html: element.outerHTML, ring }
+      })
+      if (stop >= 0) reached.push(stop)
+      if (!ring) bare.push(html)
     }
-    assert.deepStrictEqual(found, [])
-    assert.deepStrictEqual(complaints, [])
+    const missed = wanted.filter((_, index) => !reached.includes(index))
+    assert.deepStrictEqual(missed, [])
+    assert.deepStrictEqual(
+      reached,
+      reached.toSorted((one, other) => one - other)
+    )
+    assert.deepStrictEqual(bare, [])
   })
 
   it("survive a login: who follows a link and is asked to log in comes to the page of the link", async () => {
-    const caller = await world.newCaller()
+    const caller = await world.caller()
     const session = await caller.newSession(caller.at(world.server))
-    const page = await world.newPage()
+    const page = await world.newPage(desk, { isStranger: true })
     const { complaints } = watch(page)
     await page.goto(`${world.server.url}/ui/sessions/${session}/events`)
     await page.getByRole("heading", { name: "Log in" }).waitFor()
@@ -142,8 +245,23 @@ describe("the pages of the console", () => {
     await page.getByText("session.created").waitFor()
   })
 
+  it("say after a second what they wait for", async () => {
+    const page = await world.loggedIn("account")
+    let answer: () => void = () => undefined
+    const held = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    await page.route("**/webhook-endpoints*", async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.getByRole("link", { name: "Webhooks" }).click()
+    await page.getByText(/Waiting for the webhook endpoints \d+ s/).waitFor()
+    answer()
+    await page.getByText("hooks.example").waitFor()
+  })
+
   it("say the API's own sentence and the request of what fails", async () => {
-    await world.newCaller()
     const page = await world.loggedIn("sessions/sess_01k00000000000000000000023")
     const alert = page.getByRole("alert")
     await alert.getByText("No such resource, or it is not visible to these credentials.").waitFor()

@@ -6,10 +6,9 @@ import Database from "better-sqlite3"
 import type { Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { logIn, worldForEachTest } from "./World.js"
+import { harness, logIn, worldForFile } from "./World.js"
 
-const world = worldForEachTest()
-const harness = { provider_id: "alpha", model: "scripted-1" }
+const world = worldForFile()
 
 /**
  * Scrolls a list from its top to its end and back, and gives the most time in milliseconds that a processor worked for one frame. It is the time
@@ -65,7 +64,7 @@ const fillLog = (dataDir: string, session_id: string, wanted: number): void => {
 
 describe("the console with much to show", () => {
   it("scrolls a session of 10,000 events without a frame over 100 ms, and loads at most 150 kB", async () => {
-    const caller = await world.newCaller()
+    const caller = await world.caller()
     const client = caller.at(world.server)
     const session = await caller.newSession(client)
     await client
@@ -97,7 +96,7 @@ describe("the console with much to show", () => {
   })
 
   it("scrolls a diff of 5,000 lines without a frame over 100 ms, unified and split, and keeps comments and what was viewed", async () => {
-    const caller = await world.newCaller()
+    const caller = await world.caller()
     const client = caller.at(world.server)
     const { id: session_id } = await client.sessions.create({
       workspace_id: caller.workspaceId,

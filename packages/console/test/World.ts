@@ -1,33 +1,47 @@
-import { startBrowser } from "@reins/testing/browser/Browser"
+import { join } from "node:path"
+import { type Browser, picture, startBrowser } from "@reins/testing/browser/Browser"
 import { remote, token } from "@reins/testing/changes/Fixture"
+import { installedFrom, registry } from "@reins/testing/harness/Registry"
 import { manifestsWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { type Caller, newCaller, password } from "@reins/testing/process/Caller"
-import { inMemory, placeForEachTest } from "@reins/testing/process/Place"
+import { inMemory, type Moments, type Place, placeForEachTest, placeForFile } from "@reins/testing/process/Place"
 import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
-import { afterEach, beforeEach } from "vitest"
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest"
 
-/** The surroundings of the console in a test: a published server with the small agent, a scripted gateway, a forge, and Chromium. */
+/** The agents of a world: the small one, the real ones, or a small one that is to be installed from a registry. */
+export type Agents = "small" | "real" | "to_install"
+
+/** The surroundings of the console in a test: a published server, a scripted gateway, a forge, and Chromium. */
 export interface World {
-  readonly place: ReturnType<typeof placeForEachTest>
+  readonly place: Place
   readonly server: ServerProcess
   readonly env: Readonly<Record<string, string>>
   readonly context: BrowserContext
   /** A repository on a stand-in of Gitea. */
   readonly forge: Effect.Effect.Success<ReturnType<typeof remote>>
   readonly forgeToken: string
-  /** A caller with a key, of an account whose password is `password`, with a connection to the gateway. */
-  readonly newCaller: () => Promise<Caller>
-  /** An empty page; one with fingers has a browser context of its own. */
-  readonly newPage: (size?: Size, hasTouch?: boolean) => Promise<Page>
-  /** A page of the console that is logged in. */
-  readonly loggedIn: (path?: string, size?: Size) => Promise<Page>
+  /** The registry that agents are installed from, where the world has one. */
+  readonly registry: Effect.Effect.Success<typeof registry>
+  /** The caller with a key of the owner, who has a connection to the gateway. It is made once for a server. */
+  readonly caller: () => Promise<Caller>
+  /** Starts the server, where it is not started by itself. */
+  readonly start: (agents: Agents) => Promise<void>
+  /** An empty page; one with fingers, or of a stranger, has a browser context of its own. */
+  readonly newPage: (size?: Size, options?: PageOptions) => Promise<Page>
+  /** A page of the console that is logged in as the owner. */
+  readonly loggedIn: (path?: string, size?: Size, options?: PageOptions) => Promise<Page>
 }
 
 export interface Size {
   readonly width: number
   readonly height: number
+}
+
+interface PageOptions {
+  readonly hasTouch?: boolean
+  readonly isStranger?: boolean
 }
 
 /** A desk and a phone. */
@@ -37,37 +51,69 @@ export const phone: Size = { width: 390, height: 844 }
 /** The owner of the installation of a test. */
 export const owner = { email: "owner@example.com", password }
 
-/** Makes a world for each test of the file. */
-export const worldForEachTest = (): World => {
-  const place = placeForEachTest(inMemory)
+/** Makes a world for each test of the file, in which nothing is started yet. */
+export const emptyWorldForEachTest = (): World =>
+  worldBetween({ before: beforeEach, after: afterEach }, placeForEachTest(inMemory), undefined)
+
+/** Makes one world for all tests of the file. */
+export const worldForFile = (): World =>
+  worldBetween({ before: beforeAll, after: afterAll }, placeForFile(inMemory), "small")
+
+const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents | undefined): World => {
   let scope: Scope.CloseableScope
   let forge: World["forge"]
+  let packages: World["registry"]
   let server: ServerProcess
-  let browser: Awaited<ReturnType<typeof startBrowser>>
+  let browser: Browser
   let env: Record<string, string>
-  beforeEach(async () => {
-    scope = await Effect.runPromise(Scope.make())
-    forge = await Effect.runPromise(Scope.extend(remote("gitea"), scope))
-    env = {
-      REINS_MANIFESTS_DIR: manifestsWithSmallAgent(place.directory),
-      REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1,localhost",
-      REINS_LEASE_SECONDS: "3",
-      REINS_HEARTBEAT_SECONDS: "1"
+  let caller: Promise<Caller> | undefined
+  const inScope = <A>(effect: Effect.Effect<A, unknown, Scope.Scope>) => Effect.runPromise(Scope.extend(effect, scope))
+  const start: World["start"] = async (wanted) => {
+    env = { ...settings, ...(await agentsOf(wanted)) }
+    server = await startServer({ dataDir: place.dataDir, env })
+  }
+  const agentsOf = async (wanted: Agents): Promise<Record<string, string>> => {
+    if (wanted === "real") return {}
+    if (wanted === "small") return { REINS_MANIFESTS_DIR: manifestsWithSmallAgent(place.directory) }
+    packages = await inScope(registry)
+    const { install } = installedFrom(packages.packages).runtime
+    return {
+      REINS_MANIFESTS_DIR: manifestsWithSmallAgent(place.directory, { install }),
+      REINS_NPM_REGISTRY: packages.url,
+      REINS_CACHE_DIR: join(place.directory, "cache")
     }
-    const [started, opened] = await Promise.all([startServer({ dataDir: place.dataDir, env }), startBrowser()])
-    server = started
-    browser = opened
+  }
+  before(async () => {
+    scope = await Effect.runPromise(Scope.make())
+    caller = undefined
+    forge = await inScope(remote("gitea"))
+    await Promise.all([
+      agents && start(agents),
+      startBrowser().then((started) => {
+        browser = started
+      })
+    ])
   })
-  afterEach(async () => {
+  after(async () => {
     await browser.close()
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
-  const newPage: World["newPage"] = async (size = desk, hasTouch = false) => {
-    const own = hasTouch
-      ? await browser.context.browser()?.newContext({ hasTouch, isMobile: true, viewport: size })
-      : undefined
+  // What a failed test showed last is kept with the other pictures. Hooks run in the order against that of their making.
+  afterEach(async ({ task }) => {
+    const contexts = new Set([browser.context, ...(browser.context.browser()?.contexts() ?? [])])
+    for (const [index, page] of [...contexts].flatMap((each) => each.pages()).entries()) {
+      const name = task.name.replaceAll(/\W+/g, "-").slice(0, 60)
+      if (task.result?.state === "fail") await picture(page, `failed-${name}-${index}`)
+      if (index > 0) await page.close()
+    }
+  })
+  const newPage: World["newPage"] = async (size = desk, { hasTouch = false, isStranger = false } = {}) => {
+    const own =
+      hasTouch || isStranger
+        ? await browser.context.browser()?.newContext({ hasTouch, isMobile: hasTouch, viewport: size })
+        : undefined
     const page = await (own ?? browser.context).newPage()
-    page.setDefaultTimeout(30_000)
+    page.setDefaultTimeout(60_000)
     await page.setViewportSize(size)
     return page
   }
@@ -85,16 +131,32 @@ export const worldForEachTest = (): World => {
     get forge() {
       return forge
     },
+    get registry() {
+      return packages
+    },
     forgeToken: token,
-    newCaller: () => newCaller(server, place.dataDir, place.gateway, env),
+    start,
+    caller: () => {
+      caller ??= newCaller(server, place.dataDir, place.gateway, env)
+      return caller
+    },
     newPage,
-    loggedIn: async (path = "", size = desk) => {
-      const page = await newPage(size)
+    loggedIn: async (path = "", size = desk, options = {}) => {
+      const page = await newPage(size, options)
       await page.goto(`${server.url}/ui${path === "" ? "" : `/${path}`}`)
-      await logIn(page)
+      const entry = page.getByRole("heading", { name: "Log in" })
+      await page.locator("#main").or(entry).first().waitFor()
+      if (await entry.isVisible()) await logIn(page)
       return page
     }
   }
+}
+
+/** Turns of lost workers are taken over soon, and the servers of the test may be called. */
+const settings = {
+  REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1,localhost",
+  REINS_LEASE_SECONDS: "3",
+  REINS_HEARTBEAT_SECONDS: "1"
 }
 
 /** Logs in where the page asks for it. */
@@ -104,3 +166,7 @@ export const logIn = async (page: Page, { email, password } = owner): Promise<vo
   await page.getByRole("button", { name: "Log in" }).click()
   await page.locator("#main").waitFor()
 }
+
+/** The harness of sessions with the small agent. Beta can be steered. */
+export const harness = { provider_id: "alpha", model: "scripted-1" } as const
+export const talkative = { provider_id: "beta", model: "scripted-1" } as const

@@ -4,7 +4,9 @@ import { Access } from "./access/Access.js"
 import { AgentPool } from "./agents/AgentPool.js"
 import { CoreConfig } from "./base/CoreConfig.js"
 import { BudgetStore } from "./budgets/BudgetStore.js"
+import { HarnessInstallations } from "./catalog/HarnessInstallations.js"
 import { Installed } from "./catalog/Installed.js"
+import { installJob } from "./catalog/InstallJob.js"
 import { Limits } from "./catalog/Limits.js"
 import { Models } from "./catalog/Models.js"
 import { Providers } from "./catalog/Providers.js"
@@ -264,6 +266,7 @@ const changes = Layer.mergeAll(Applications.layer, MergeRequests.layer).pipe(
 
 const connected = Layer.mergeAll(
   Validations.layer,
+  HarnessInstallations.layer,
   Layer.provide(Models.layer, Layer.provide(Workspaces.layer, IdentityStores.layer))
 )
 
@@ -390,6 +393,7 @@ const jobs = Layer.unwrapEffect(
         return [
           yield* turnJob,
           yield* validationJob,
+          yield* installJob,
           yield* activationJob,
           yield* releaseJob,
           yield* captureJob,

@@ -2,9 +2,10 @@ import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { type Action, useAction } from "../api/Loading.js"
 import { reins, serviceUrl, whoAmI } from "../api/Server.js"
-import { path } from "../route/Route.js"
+import { go, path } from "../route/Route.js"
 import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Mark } from "../ui/Mark.js"
+import { setupCode } from "./SetupCode.js"
 
 type Way = "log_in" | "register" | "look_into_mail"
 
@@ -15,7 +16,7 @@ const enter = async (email: string, password: string) => {
 
 /** Logs in, or makes an account. */
 export const Entry = () => {
-  const way = useSignal<Way>("log_in")
+  const way = useSignal<Way>(setupCode.value === "" ? "log_in" : "register")
   const email = useSignal("")
   const action = useAction()
   useEffect(() => {
@@ -96,39 +97,75 @@ const Register = ({
   action,
   email,
   switchTo
-}: EntryProps & { readonly accepted: (email: string) => void }) => (
-  <>
-    <h1>Create an account</h1>
-    <form
-      onSubmit={(event) => {
-        const { display_name = "", email = "", password = "" } = fieldsOf(event)
-        void action.run("the account", async () => {
-          const { status } = await reins.accounts.register({ email, password, display_name: display_name || null })
-          if (status === "verified") await enter(email, password)
-          else accepted(email)
-        })
-      }}
-    >
-      <Field label="Name">
-        <input name="display_name" autocomplete="name" autofocus />
-      </Field>
-      <Field label="E-mail address">
-        <input name="email" type="email" required autocomplete="username" defaultValue={email} />
-      </Field>
-      <Field label="Password" hint="A few words that nobody else would put together.">
-        <input name="password" type="password" required minLength={8} autocomplete="new-password" />
-      </Field>
-      <button type="submit" class="primary wide" disabled={action.busy.value !== undefined}>
-        Create the account
-      </button>
-    </form>
-    <p class="fine">
-      <button type="button" class="link" onClick={switchTo}>
-        I have an account
-      </button>
-    </p>
-  </>
-)
+}: EntryProps & { readonly accepted: (email: string) => void }) => {
+  const asksCode = useSignal(false)
+  const isFirst = asksCode.value || setupCode.value !== ""
+  return (
+    <>
+      <h1>Create an account</h1>
+      <form
+        onSubmit={(event) => {
+          const { display_name = "", email = "", password = "", setup_code = "" } = fieldsOf(event)
+          void action.run("the account", async () => {
+            const { status } = await reins.accounts.register({
+              email,
+              password,
+              display_name: display_name || null,
+              setup_code: setup_code || null
+            })
+            if (status !== "verified") return accepted(email)
+            setupCode.value = ""
+            await enter(email, password)
+            go("start")
+          })
+        }}
+      >
+        <Field label="Name">
+          <input name="display_name" autocomplete="name" autofocus />
+        </Field>
+        <Field label="E-mail address">
+          <input name="email" type="email" required autocomplete="username" defaultValue={email} />
+        </Field>
+        <Field label="Password" hint="A few words that nobody else would put together.">
+          <input name="password" type="password" required minLength={8} autocomplete="new-password" />
+        </Field>
+        {isFirst ? (
+          <Field
+            label="Setup code"
+            hint={
+              <>
+                For the first account of a server. <code>reins accounts first</code> prints it on the server's machine;
+                no mail is needed then.
+              </>
+            }
+          >
+            <input
+              name="setup_code"
+              class="code"
+              autocomplete="off"
+              spellcheck={false}
+              placeholder="XXXX-XXXX-XXXX-XXXX"
+              defaultValue={setupCode.value}
+            />
+          </Field>
+        ) : null}
+        <button type="submit" class="primary wide" disabled={action.busy.value !== undefined}>
+          Create the account
+        </button>
+      </form>
+      <p class="fine spread">
+        <button type="button" class="link" onClick={switchTo}>
+          I have an account
+        </button>
+        {!isFirst && (
+          <button type="button" class="link" onClick={() => (asksCode.value = true)}>
+            I have a setup code
+          </button>
+        )}
+      </p>
+    </>
+  )
+}
 
 const LookIntoMail = ({ back, email }: { readonly email: string; readonly back: () => void }) => (
   <>
@@ -137,7 +174,9 @@ const LookIntoMail = ({ back, email }: { readonly email: string; readonly back: 
       A link went to <strong>{email}</strong>. Open it to verify your address, then log in.
     </p>
     <p class="fine">
-      A server without a mail server writes its mails to the folder <code>outbox</code> of its data directory.
+      A server without a mail server writes its mails to the folder <code>outbox</code> of its data directory. The first
+      account of a server needs no mail: whoever runs it makes the account with the link that{" "}
+      <code>reins accounts first</code> prints.
     </p>
     <button type="button" class="primary wide" onClick={back}>
       Log in

@@ -81,3 +81,56 @@ export const useAction = (): Action => {
     }
   }
 }
+
+/** A page of a list, as the API gives it. */
+interface Listed<A> {
+  readonly items: ReadonlyArray<A>
+  readonly next_cursor: string | null
+}
+
+/** A list that is read page by page. */
+export interface Paged<A> extends Loaded<Listed<A>> {
+  /** Reads the next page too, which is there while `next_cursor` is. */
+  readonly more: () => void
+}
+
+/** `useLoaded` for a list. Another key begins with the first page again; a reload reads as many as were shown. */
+export const usePages = <A>(
+  what: string,
+  read: (cursor: string | undefined, signal: AbortSignal) => Promise<Listed<A>>,
+  keys: ReadonlyArray<unknown>
+): Paged<A> => {
+  const key = JSON.stringify(keys)
+  const wanted = useSignal({ key, pages: 1 })
+  const pages = wanted.value.key === key ? wanted.value.pages : 1
+  const loaded = useLoaded(
+    what,
+    async (signal) => {
+      let page = await read(undefined, signal)
+      const items = [...page.items]
+      for (let at = 1; at < pages && page.next_cursor !== null; at++) {
+        page = await read(page.next_cursor, signal)
+        items.push(...page.items)
+      }
+      return { items, next_cursor: page.next_cursor }
+    },
+    [...keys, pages]
+  )
+  const more = () => {
+    wanted.value = { key, pages: pages + 1 }
+  }
+  return { ...loaded, more }
+}
+
+/** Does something again and again while it is wanted and the page is seen. */
+export const useEvery = (ms: number, isWanted: boolean, act: () => void): void => {
+  const acting = useRef(act)
+  acting.current = act
+  useEffect(() => {
+    if (!isWanted) return
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") acting.current()
+    }, ms)
+    return () => clearInterval(timer)
+  }, [ms, isWanted])
+}

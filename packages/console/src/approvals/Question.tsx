@@ -5,6 +5,7 @@ import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Outcome, State, Time } from "../ui/Basics.js"
 import { now } from "../ui/Now.js"
+import { RaiseBudget } from "../usage/BudgetForm.js"
 import { countdown } from "../words/Words.js"
 import { FormFields, type Values, valuesOf } from "./FormFields.js"
 
@@ -16,7 +17,12 @@ export const Question = ({ interaction }: { readonly interaction: Interaction })
       <p class="question-title">
         <State of={state === "pending" ? "requires_action" : state} as={state === "pending" ? kind : state} /> {title}
       </p>
-      {description !== null && <pre class="question-text">{readable(description)}</pre>}
+      {description !== null &&
+        (kind === "budget" ? (
+          <p>The next model call of the turn waits, and goes out when the budget is raised.</p>
+        ) : (
+          <pre class="question-text">{readable(description)}</pre>
+        ))}
       {url !== null && (
         <p>
           The agent asks you to open{" "}
@@ -52,7 +58,9 @@ const nameOf = (options: Interaction["options"], id: string): string =>
   options.find((each) => each.id === id)?.name ?? id
 
 const Answers = ({ interaction }: { readonly interaction: Interaction }) => {
-  const { default: fallback, expires_at, form, id, options } = interaction
+  const { default: fallback, expires_at, form, id, kind, options } = interaction
+  // The question of a budget says the call of the API that raises it.
+  const [, raised] = /PATCH \/api\/[a-z-]+\/(\w+)/.exec(interaction.description ?? "") ?? []
   const action = useAction()
   const note = useSignal("")
   const isNoted = useSignal(false)
@@ -68,6 +76,22 @@ const Answers = ({ interaction }: { readonly interaction: Interaction }) => {
       })
     )
   const left = countdown(expires_at, now.value)
+  if (kind === "budget") {
+    const ends = options.map((option) => (
+      <button key={option.id} type="button" disabled={action.busy.value !== undefined} onClick={() => answer(option)}>
+        {option.name}
+      </button>
+    ))
+    return (
+      <>
+        {raised === undefined ? <p class="answers">{ends}</p> : <RaiseBudget id={raised}>{ends}</RaiseBudget>}
+        <p class="fine" role="timer">
+          {left === "" ? "The time to raise it is over." : `In ${left} the turn ends.`}
+        </p>
+        <Outcome of={action} />
+      </>
+    )
+  }
   return (
     <form
       onSubmit={(event) => {

@@ -26,6 +26,9 @@ const workspaceId = computed(() => workspace.value?.id)
 /** True for somebody who may change things in the workspace. */
 export const mayWrite = computed(() => workspace.value !== undefined && workspace.value.role !== "viewer")
 
+/** True for somebody who decides who belongs to the workspace, what it may spend and where its events go. */
+export const isOwner = computed(() => workspace.value?.role === "owner")
+
 /** Where the sessions of the workspace stand, the newest first; undefined until they have come. */
 export const standings = signal<ReadonlyArray<Standing> | undefined>(undefined)
 export const hasMore = signal(false)

@@ -15,6 +15,7 @@ export const ApplyForm = ({ changeset }: { readonly changeset: Changeset }) => {
   )
   const apply = (target_session_id: string, strategy: string, dry_run: boolean) =>
     action.run(dry_run ? "the try" : "the application", async () => {
+      result.value = undefined
       const { application, operation } = await reins.changesets.apply({
         changeset_id: changeset.id,
         target_session_id,

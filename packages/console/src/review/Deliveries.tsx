@@ -51,7 +51,7 @@ const DeliveryCard = ({
     (signal) => reins.deliveries.listMergeRequests({ delivery_id, limit: 5 }, { signal }),
     [id, state, changed]
   )
-  const isOpened = (requests.value.value?.items ?? []).some((each) => each.state === "open" || each.state === "pending")
+  const isOpened = (requests.value.value?.items ?? []).some(({ state }) => /^(?:open|pending|merged)$/.test(state))
   const act = (doing: string, work: () => Promise<unknown>) =>
     action.run(doing, async () => {
       await work()

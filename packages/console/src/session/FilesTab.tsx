@@ -6,6 +6,7 @@ import { reins } from "../api/Server.js"
 import { Await, Copy, Nothing } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
 import { bytes } from "../words/Words.js"
+import { pictureType, pictureUrl } from "./Picture.js"
 import type { TabProps } from "./SessionPage.js"
 
 /** The files of the session's workspace. */
@@ -99,19 +100,10 @@ const FileView = ({ path, sessionId }: { readonly sessionId: string; readonly pa
   )
 }
 
-const pictures = /\.(png|jpe?g|gif|webp|svg|avif)$/i
-
 const Content = ({ file: { content, encoding, path } }: { readonly file: FileContent }) => {
-  if (encoding === "utf-8") return <Lines text={content} />
-  const type = pictures.exec(path)?.[1]?.toLowerCase()
-  if (type === undefined) return <Nothing>The file is not a text.</Nothing>
-  return (
-    <img
-      class="picture"
-      alt={path}
-      src={`data:image/${type === "jpg" ? "jpeg" : type === "svg" ? "svg+xml" : type};base64,${content}`}
-    />
-  )
+  if (encoding === "utf-8" && pictureType(path) === undefined) return <Lines text={content} />
+  if (pictureType(path) === undefined) return <Nothing>The file is not a text.</Nothing>
+  return <img class="picture" alt={path} src={pictureUrl(path, encoding === "base64" ? content : btoa(content))} />
 }
 
 const Lines = ({ text }: { readonly text: string }) => (

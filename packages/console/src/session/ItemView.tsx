@@ -6,13 +6,14 @@ import { Prose } from "../ui/Prose.js"
 import { bytes, count, dollars, duration, plain, tokens } from "../words/Words.js"
 import type { Item } from "./Conversation.js"
 import { MediaView } from "./MediaView.js"
+import { Picture, pictureType } from "./Picture.js"
 import { ToolCard } from "./ToolCard.js"
 
 /** One thing of a conversation. It is drawn anew only when it has changed. */
 export const ItemView = memo(({ item, sessionId }: { readonly item: Item; readonly sessionId: string }) => {
   switch (item.kind) {
     case "message":
-      return <MessageView message={item.message} />
+      return <MessageView message={item.message} sessionId={sessionId} />
     case "words":
       return item.words === "reasoning" ? (
         <Reasoning text={item.text} isDone={item.sealed} />
@@ -86,7 +87,7 @@ export const ItemView = memo(({ item, sessionId }: { readonly item: Item; readon
   }
 })
 
-const MessageView = ({ message }: { readonly message: Message }) => (
+const MessageView = ({ message, sessionId }: { readonly message: Message; readonly sessionId: string }) => (
   <article class={`message ${message.role}`}>
     <p class="fine">
       {message.kind === "message"
@@ -98,8 +99,11 @@ const MessageView = ({ message }: { readonly message: Message }) => (
       block.type === "text" ? (
         <Prose key={`${index}`} text={block.text} />
       ) : (
-        <span key={block.upload_id} class="chip">
-          {block.path} <span class="fine">{bytes(block.size)}</span>
+        <span key={block.upload_id}>
+          <span class="chip">
+            {block.path} <span class="fine">{bytes(block.size)}</span>
+          </span>
+          {pictureType(block.path) !== undefined && <Picture path={block.path} sessionId={sessionId} />}
         </span>
       )
     )}

@@ -1,11 +1,12 @@
 import type { Harness } from "@reins/client"
 import type { ComponentChildren } from "preact"
+import { InstallAgent } from "../agents/Agents.js"
 import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
+import { ConnectionForm } from "../connections/ConnectionForm.js"
+import { Validation } from "../connections/ConnectionsPage.js"
 import { Await, PageHead, State } from "../ui/Basics.js"
 import { count } from "../words/Words.js"
-import { ConnectionForm } from "./ConnectionForm.js"
-import { Validation } from "./ConnectionsPage.js"
 import { NewSessionForm } from "./NewSessionPage.js"
 
 /** From an empty server to the first session: a connection, an agent, a message. */
@@ -25,7 +26,7 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
       const served = installed.find((each) => connectionOf(each) !== undefined)
       return {
         installed,
-        harnesses: harnesses.items,
+        harnesses: harnesses.items.filter(({ tier }) => tier !== "disabled"),
         served,
         connection: served && connectionOf(served),
         executor: executors.items.find((each) => each.default)
@@ -48,17 +49,18 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
               ) : (
                 <>
                   <p>
-                    No agent is installed on this server. Its operator installs one with a command, which downloads it
-                    and checks its digest:
+                    An agent is the program that does the work. It is downloaded in the pinned version, and its digest
+                    is checked.
                   </p>
-                  <p>
-                    <code>reins harnesses install {harnesses[0]?.provider_id ?? "alpha"}</code>
-                  </p>
-                  <p>
-                    <button type="button" onClick={state.reload}>
-                      Look again
-                    </button>
-                  </p>
+                  {harnesses.map((harness, index) => (
+                    <InstallAgent
+                      key={harness.provider_id}
+                      harness={harness}
+                      isFirst={index === 0}
+                      workspaceId={workspaceId}
+                      reload={state.reload}
+                    />
+                  ))}
                 </>
               )}
             </Step>

@@ -1,13 +1,23 @@
 import { useSignal } from "@preact/signals"
 import type { ApiKey, IssuedApiKey } from "@reins/client"
-import { useAction, useLoaded } from "../api/Loading.js"
+import { useAction, usePages } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
-import { Await, Copy, Field, fieldsOf, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
+import { Await, Field, fieldsOf, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
+import { Confirm } from "../ui/Confirm.js"
 import { Dialog } from "../ui/Dialog.js"
+import { More } from "../ui/More.js"
+import { Secret } from "../ui/Secret.js"
+import { BudgetFields, BudgetForm } from "../usage/BudgetForm.js"
+import { limitsOf } from "../usage/Budgets.js"
+import { BudgetView } from "../usage/BudgetView.js"
 
 /** The keys that programs call with. */
 export const KeysPage = ({ workspaceId }: { readonly workspaceId: string }) => {
-  const list = useLoaded("the API keys", (signal) => reins.apiKeys.list({ limit: 100 }, { signal }), [])
+  const list = usePages(
+    "the API keys",
+    (cursor, signal) => reins.apiKeys.list({ limit: 100, ...(cursor !== undefined && { cursor }) }, { signal }),
+    []
+  )
   const isMaking = useSignal(false)
   return (
     <>
@@ -29,6 +39,7 @@ export const KeysPage = ({ workspaceId }: { readonly workspaceId: string }) => {
           )
         }
       </Await>
+      <More of={list} />
       {isMaking.value && (
         <Dialog
           title="New key"
@@ -45,13 +56,14 @@ export const KeysPage = ({ workspaceId }: { readonly workspaceId: string }) => {
 }
 
 const KeyRow = ({
-  apiKey: { created_at, expires_at, id, last4, last_used_at, name, prefix, revoked_at, scopes },
+  apiKey: { budget, created_at, expires_at, id, last4, last_used_at, name, prefix, revoked_at, scopes },
   reload
 }: {
   readonly apiKey: ApiKey
   readonly reload: () => void
 }) => {
   const action = useAction()
+  const isChanging = useSignal(false)
   const revoke = () =>
     action.run("the end of the key", async () => {
       await reins.apiKeys.revoke({ key_id: id })
@@ -75,13 +87,31 @@ const KeyRow = ({
         {expires_at !== null && ` · until ${expires_at.slice(0, 10)}`}
       </span>
       {revoked_at === null ? (
-        <button type="button" class="small danger" onClick={revoke}>
-          Revoke
-        </button>
+        <span class="actions">
+          <button type="button" class="small" onClick={() => (isChanging.value = true)}>
+            Budget
+          </button>
+          <Confirm act={revoke} ask="Programs that call with it are refused at once. Revoke it?">
+            Revoke
+          </Confirm>
+        </span>
       ) : (
         <State of="revoked" />
       )}
+      {budget !== null && revoked_at === null && <BudgetView budget={budget} />}
       <Outcome of={action} />
+      {isChanging.value && (
+        <Dialog title={`Budget of the key ${name}`} close={() => (isChanging.value = false)}>
+          <BudgetForm
+            id={id}
+            budget={budget}
+            done={() => {
+              isChanging.value = false
+              reload()
+            }}
+          />
+        </Dialog>
+      )}
     </li>
   )
 }
@@ -89,27 +119,19 @@ const KeyRow = ({
 const KeyForm = ({ workspaceId }: { readonly workspaceId: string }) => {
   const action = useAction()
   const made = useSignal<IssuedApiKey | undefined>(undefined)
-  if (made.value !== undefined) {
-    const { secret } = made.value
-    return (
-      <div role="status">
-        <p>This is the key. It is shown this once; copy it now.</p>
-        <p>
-          <code class="block">{secret}</code>
-        </p>
-        <Copy label="Copy the key" text={secret} />
-      </div>
-    )
-  }
+  if (made.value !== undefined) return <Secret name="key" value={made.value.secret} />
   return (
     <form
       onSubmit={(event) => {
-        const { expires = "", name = "", scope = "", where = "" } = fieldsOf(event)
+        const fields = fieldsOf(event)
+        const { expires = "", name = "", scope = "", where = "" } = fields
+        const budget = limitsOf(fields)
         void action.run("the key", async () => {
           made.value = await reins.apiKeys.create({
             name,
             scopes: scope === "admin" ? ["read", "write", "admin"] : scope === "write" ? ["read", "write"] : ["read"],
             ...(where === "one" && { workspace_id: workspaceId }),
+            ...(budget !== undefined && { budget }),
             ...(expires !== "" && { expires_at: new Date(`${expires}T00:00:00Z`).toISOString() })
           })
         })
@@ -134,6 +156,10 @@ const KeyForm = ({ workspaceId }: { readonly workspaceId: string }) => {
       <Field label="Until" hint="Empty for no end.">
         <input name="expires" type="date" />
       </Field>
+      <details>
+        <summary>A budget for what it may spend</summary>
+        <BudgetFields budget={null} />
+      </details>
       <p class="end">
         <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
           Create the key

@@ -1,8 +1,9 @@
 import type { Member } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { me, reins } from "../api/Server.js"
-import { workspace } from "../inbox/Workspace.js"
+import { isOwner as mayManage } from "../inbox/Workspace.js"
 import { Await, Field, fieldsOf, Outcome, PageHead, State } from "../ui/Basics.js"
+import { Confirm } from "../ui/Confirm.js"
 
 const roles = ["viewer", "member", "owner"] as const
 const roleOf = (value: string): Member["role"] => roles.find((role) => role === value) ?? "viewer"
@@ -16,7 +17,7 @@ export const MembersPage = ({ workspaceId }: { readonly workspaceId: string }) =
     [workspaceId]
   )
   const action = useAction()
-  const isOwner = workspace.value?.role === "owner"
+  const isOwner = mayManage.value
   const change = (doing: string, work: () => Promise<unknown>) =>
     action.run(doing, async () => {
       await work()
@@ -59,7 +60,7 @@ export const MembersPage = ({ workspaceId }: { readonly workspaceId: string }) =
             {items.map(({ account_id, display_name, email, id, role, state }) => (
               <li class="row-line" key={id}>
                 <strong>{display_name ?? email}</strong>
-                <span class="fine">{email}</span>
+                {display_name !== null && <span class="fine">{email}</span>}
                 <State of={state} />
                 {isOwner && account_id !== me.value?.account.id ? (
                   <span class="actions">
@@ -76,15 +77,18 @@ export const MembersPage = ({ workspaceId }: { readonly workspaceId: string }) =
                         <option key={each}>{each}</option>
                       ))}
                     </select>
-                    <button
-                      type="button"
-                      class="small danger"
-                      onClick={() =>
+                    <Confirm
+                      ask={
+                        state === "invited"
+                          ? "The link of the mail ends. Take it back?"
+                          : `${email} loses all access. Remove?`
+                      }
+                      act={() =>
                         change("the removal", () => reins.workspaces.removeMember({ workspace_id, account_id: id }))
                       }
                     >
                       {state === "invited" ? "Take back" : "Remove"}
-                    </button>
+                    </Confirm>
                   </span>
                 ) : (
                   <span class="fine">{role}</span>

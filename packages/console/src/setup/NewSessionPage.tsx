@@ -4,6 +4,8 @@ import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { go } from "../route/Route.js"
 import { Await, Field, fieldsOf, Nothing, Outcome, PageHead } from "../ui/Basics.js"
+import { BudgetFields } from "../usage/BudgetForm.js"
+import { limitsOf } from "../usage/Budgets.js"
 
 /** A place to begin a session. */
 export const NewSessionPage = ({ workspaceId }: { readonly workspaceId: string }) => (
@@ -85,6 +87,7 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
             <Agent harnesses={harnesses} workspaceId={workspaceId} isOfProject={project.value !== ""} />
             <details>
               <summary>More</summary>
+              <BudgetFields budget={null} />
               <div class="columns">
                 <Field label="Title">
                   <input name="title" maxLength={200} />
@@ -187,8 +190,10 @@ const titleOf = (message: string): string => {
 /** The body for the API, without the fields that were left empty. */
 const inputOf = (fields: Readonly<Record<string, string>>): Omit<SessionsCreateInput, "workspace_id"> => {
   const { base_ref, executor, labels, message, model, permissions, project_id, provider_id, repository, title } = fields
+  const budget = limitsOf(fields)
   return {
     ...(message && { message }),
+    ...(budget !== undefined && { budget }),
     ...((title || message) && { title: title || titleOf(message ?? "") }),
     ...(project_id && { project_id }),
     ...(repository && { repository: { url: repository, ...(base_ref && { base_ref }) } }),

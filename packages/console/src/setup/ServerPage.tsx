@@ -1,11 +1,12 @@
 import type { ExecutorBackend, Harness, Limits } from "@reins/client"
+import { InstallAgent } from "../agents/Agents.js"
 import { useLoaded } from "../api/Loading.js"
 import { reins, serviceUrl } from "../api/Server.js"
 import { Await, PageHead, State } from "../ui/Basics.js"
 import { bytes, plain } from "../words/Words.js"
 
 /** The offers and the limits of the server: executors, providers and limits. */
-export const ServerPage = () => {
+export const ServerPage = ({ workspaceId }: { readonly workspaceId: string }) => {
   const version = useLoaded("the release", (signal) => reins.catalog.getVersion({}, { signal }), [])
   const executors = useLoaded("the executors", (signal) => reins.catalog.listExecutorBackends({}, { signal }), [])
   const harnesses = useLoaded("the providers", (signal) => reins.catalog.listHarnesses({}, { signal }), [])
@@ -39,7 +40,7 @@ export const ServerPage = () => {
         {({ items }) => (
           <ul class="cards">
             {items.map((each) => (
-              <ProviderCard key={each.provider_id} harness={each} />
+              <ProviderCard key={each.provider_id} harness={each} workspaceId={workspaceId} reload={harnesses.reload} />
             ))}
           </ul>
         )}
@@ -51,7 +52,7 @@ export const ServerPage = () => {
 }
 
 const ExecutorCard = ({
-  executor: { available, backend, default: isDefault, isolation, note }
+  executor: { available, backend, default: isDefault, isolation, limits, note }
 }: {
   readonly executor: ExecutorBackend
 }) => (
@@ -71,11 +72,13 @@ const ExecutorCard = ({
         </p>
         <dl>
           <dt>Files</dt>
-          <dd>{isolation.filesystem}</dd>
+          <dd>{plain(isolation.filesystem)}</dd>
           <dt>Network</dt>
-          <dd>{isolation.network}</dd>
+          <dd>{plain(isolation.network)}</dd>
           <dt>Processes</dt>
-          <dd>{isolation.processes}</dd>
+          <dd>{plain(isolation.processes)}</dd>
+          <dt>Limits</dt>
+          <dd>{limitWords(limits)}</dd>
         </dl>
       </>
     )}
@@ -83,40 +86,55 @@ const ExecutorCard = ({
   </li>
 )
 
+/** The limits that hold for one agent, with their means. */
+const limitWords = (limits: ExecutorBackend["limits"]): string => {
+  const held = Object.entries(limits).flatMap(([name, { enforced_by, value }]) => {
+    if (enforced_by === null || value === null) return []
+    const most = /bytes/.test(name) ? bytes(value) : value.toLocaleString("en")
+    return [`${plain(name.replace(/_bytes$/, ""))} ${most} by ${plain(enforced_by)}`]
+  })
+  return held.length === 0 ? "none are held for each agent" : held.join(", ")
+}
+
 const ProviderCard = ({
-  harness: { capabilities, connection, display_name, installed, provider_id, tier, version }
+  harness,
+  reload,
+  workspaceId
 }: {
   readonly harness: Harness
-}) => (
-  <li>
-    <div class="section-head">
-      <h3>
-        {display_name} <code>{provider_id}</code>
-      </h3>
-      <span>
-        <State of={installed ? "ready" : "none"} as={installed ? `installed ${version ?? ""}` : "not installed"} />{" "}
-        <State of={tier} />
-      </span>
-    </div>
-    {!installed && (
-      <p class="fine">
-        The operator installs it with <code>reins harnesses install {provider_id}</code>
-      </p>
-    )}
-    {connection !== null && (
-      <p class="fine">
-        It {connection.required ? "needs" : "takes"} a connection of the kind {connection.kind}.
-      </p>
-    )}
-    <p class="chips">
-      {Object.entries(capabilities).map(([name, value]) => (
-        <span key={name} class={`chip ${value}`}>
-          {plain(name)} <span class="fine">{value}</span>
+  readonly workspaceId: string
+  readonly reload: () => void
+}) => {
+  const { capabilities, connection, display_name, installed, provider_id, tier, version } = harness
+  return (
+    <li>
+      <div class="section-head">
+        <h3>
+          {display_name} <code>{provider_id}</code>
+        </h3>
+        <span>
+          <State of={installed ? "ready" : "none"} as={installed ? `installed ${version ?? ""}` : "not installed"} />{" "}
+          <State of={tier} />
         </span>
-      ))}
-    </p>
-  </li>
-)
+      </div>
+      {!installed && tier !== "disabled" && (
+        <InstallAgent harness={harness} workspaceId={workspaceId} reload={reload} />
+      )}
+      {connection !== null && (
+        <p class="fine">
+          It {connection.required ? "needs" : "takes"} a connection of the kind {connection.kind}.
+        </p>
+      )}
+      <p class="chips">
+        {Object.entries(capabilities).map(([name, value]) => (
+          <span key={name} class={`chip ${value}`}>
+            {plain(name)} <span class="fine">{value}</span>
+          </span>
+        ))}
+      </p>
+    </li>
+  )
+}
 
 const LimitsTable = ({ limits }: { readonly limits: Limits }) => (
   <div class="table">

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals"
-import type { ComponentChildren, TargetedSubmitEvent } from "preact"
-import { useEffect } from "preact/hooks"
+import { type ComponentChildren, cloneElement, type TargetedSubmitEvent, type VNode } from "preact"
+import { useEffect, useId } from "preact/hooks"
 import type { Failure } from "../api/Failure.js"
 import type { Action, Loaded } from "../api/Loading.js"
 import { ago, plain } from "../words/Words.js"
@@ -125,7 +125,7 @@ export const State = ({ of, as = plain(of) }: { readonly of: string; readonly as
   <span class={`state ${tones[of] ?? "calm"}`}>{as}</span>
 )
 
-/** A labelled control, with a hint below it. */
+/** A labelled control, with a hint below it. The control takes an `id` and an `aria-describedby`. */
 export const Field = ({
   children,
   hint,
@@ -133,15 +133,18 @@ export const Field = ({
 }: {
   readonly label: string
   readonly hint?: ComponentChildren
-  readonly children: ComponentChildren
-}) => (
-  // biome-ignore lint/a11y/noLabelWithoutControl: the control is among the children
-  <label class="field">
-    <span>{label}</span>
-    {children}
-    {hint !== undefined && <small>{hint}</small>}
-  </label>
-)
+  readonly children: VNode<{ id?: string; "aria-describedby"?: string }>
+}) => {
+  const id = useId()
+  const described = hint === undefined ? {} : { "aria-describedby": `${id}.hint` }
+  return (
+    <div class="field">
+      <label htmlFor={id}>{label}</label>
+      {cloneElement(children, { id, ...described })}
+      {hint !== undefined && <small id={`${id}.hint`}>{hint}</small>}
+    </div>
+  )
+}
 
 /** The head of a page, and the title of the window with it. */
 export const PageHead = ({

@@ -63,3 +63,7 @@ export const duration = (from: string, to: string): string => {
   const minutes = Math.floor(seconds / 60)
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
+
+/** A day of the calendar where the reader is, as in `23 Nov 2026`. */
+export const day = (time: string): string =>
+  new Date(time).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" })

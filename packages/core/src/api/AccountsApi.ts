@@ -27,6 +27,10 @@ export const RegisterInput = Schema.Struct({
   display_name: field(
     optional(Schema.String.pipe(Schema.maxLength(200))),
     "The name that others see, at most 200 characters."
+  ),
+  setup_code: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100))),
+    "The code that `reins accounts first` prints on the machine of the server. It makes the first account of an installation without a mail, and is good until an account was verified."
   )
 }).annotations({ identifier: "RegisterInput", description: "An account to be." })
 
@@ -84,7 +88,10 @@ export const PasswordChange = Schema.Struct({
 }).annotations({ identifier: "PasswordChange", description: "The password was changed." })
 
 export const Status = Schema.Struct({
-  status: field(Schema.String, "`accepted` when a mail follows if there is such an account; otherwise what was done.")
+  status: field(
+    Schema.String,
+    "`accepted` when a mail follows if there is such an account; otherwise what was done, as `verified` with a setup code."
+  )
 }).annotations({ identifier: "Status", description: "A request that tells nothing about the account." })
 
 export const Login = Schema.Struct({

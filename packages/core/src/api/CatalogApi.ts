@@ -3,9 +3,9 @@ import { Schema } from "effect"
 import { ExecutorBackend, HarnessEntry, Model } from "../domain/Catalog.js"
 import { field } from "../domain/Field.js"
 import { withDefaultOf } from "../domain/Installed.js"
-import { Job, Operation } from "../domain/Job.js"
+import { Job, Operation, OperationRef } from "../domain/Job.js"
 import { Timestamp } from "../domain/Timestamp.js"
-import { extension, idPath, read } from "./Endpoint.js"
+import { extension, idPath, post, read, withStatus } from "./Endpoint.js"
 
 export const HarnessList = Schema.Struct({
   items: field(Schema.Array(HarnessEntry), "The providers, disabled ones included.")
@@ -100,6 +100,22 @@ export const Version = Schema.Struct({
 }).annotations({ identifier: "Version", description: "What is installed." })
 export type Version = typeof Version.Type
 
+export const HarnessInstallationInput = Schema.Struct({
+  provider_id: field(
+    Schema.String.pipe(Schema.maxLength(200)),
+    "The provider whose pinned agent is to be installed. `GET /api/harnesses` lists them."
+  )
+}).annotations({ identifier: "HarnessInstallationInput", description: "An agent to be installed." })
+export type HarnessInstallationInput = typeof HarnessInstallationInput.Type
+
+export const HarnessInstallationAnswer = Schema.Struct({
+  operation: field(
+    OperationRef,
+    "The work. Its job ends as `succeeded` once the agent is there; meanwhile `installing` of `GET /api/harnesses` tells how far it is."
+  )
+}).annotations({ identifier: "HarnessInstallationAnswer", description: "An installation that was asked for." })
+export type HarnessInstallationAnswer = typeof HarnessInstallationAnswer.Type
+
 export class CatalogApi extends HttpApiGroup.make("catalog")
   .add(
     read(
@@ -109,6 +125,18 @@ export class CatalogApi extends HttpApiGroup.make("catalog")
     ).addSuccess(ExecutorBackendList)
   )
   .add(read("listHarnesses", "/api/harnesses", "The installed provider catalog").addSuccess(HarnessList))
+  .add(
+    post(
+      "installHarness",
+      "/api/workspaces/:workspace_id/harness-installations",
+      "Install the pinned agent of a provider",
+      "admin"
+    )
+      .setPath(idPath("workspace_id"))
+      .setPayload(HarnessInstallationInput)
+      .addSuccess(withStatus(HarnessInstallationAnswer, 202))
+      .annotateContext(extension)
+  )
   .add(
     read("listModels", "/api/models", "The models that a workspace's connection gives access to")
       .setUrlParams(ModelQuery)

@@ -5,7 +5,7 @@ import type { ErrorCode } from "../domain/ReinsError.js"
  * another code does not compile, and an answer that is not listed fails the tests of the contract.
  */
 export const operationErrors = {
-  "accounts.register": ["rate_limited", "waiting_capacity"],
+  "accounts.register": ["rate_limited", "token_expired", "waiting_capacity"],
   "accounts.login": ["email_unverified", "invalid_credentials", "rate_limited", "waiting_capacity"],
   "accounts.logout": [],
   "accounts.verifyEmail": ["token_expired"],
@@ -248,6 +248,7 @@ export const operationErrors = {
   "delegations.wait": ["forbidden", "not_found"],
   "catalog.listExecutorBackends": [],
   "catalog.listHarnesses": [],
+  "catalog.installHarness": ["forbidden", "insufficient_scope", "not_found", "provider_disabled", "rate_limited"],
   "catalog.listModels": [
     "connection_revoked",
     "connection_required",

@@ -1,5 +1,5 @@
 import { basename } from "node:path"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { CapabilityName } from "../domain/Capability.js"
@@ -99,6 +99,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
               proofs,
               verified: trialOf(evidence),
               installed: installed._tag === "Some",
+              installing: Option.getOrNull(install.progress(manifest.provider_id)),
               version: manifest.runtime?.agent.version ?? null,
               source: basename(source),
               digest

@@ -53,6 +53,21 @@ export const HarnessEntry = Schema.Struct({
     Schema.Boolean,
     "True when the pinned packages are in the cache of this machine. A disabled provider has none."
   ),
+  installing: field(
+    Schema.NullOr(
+      Schema.Struct({
+        package: field(Schema.String, "The package that is downloaded, as `name@version`."),
+        packages_done: field(Schema.Int, "The packages that are complete."),
+        packages_total: field(Schema.Int, "The packages of the agent."),
+        downloaded_bytes: field(Schema.Int, "The bytes of the package that are here."),
+        total_bytes: field(
+          Schema.NullOr(Schema.Int),
+          "The bytes that the package has; null when its registry does not tell."
+        )
+      })
+    ),
+    "How far the installation is that the answering server works on; null when it works on none."
+  ),
   version: field(Schema.NullOr(Schema.String), "The pinned version of the agent; null for a disabled provider."),
   source: field(
     Schema.String,

@@ -151,8 +151,8 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     next: "Read the present state from the resources, and go on with `after` set to `details.next_after`."
   },
   token_expired: {
-    when: "The one-time token of a mail or of an invitation was used, has expired or never existed.",
-    next: "Ask for a new one."
+    when: "The one-time token of a mail or of an invitation was used, has expired or never existed, or a setup code is not good any more.",
+    next: "Ask for a new one, or register without a setup code."
   },
   payload_too_large: {
     when: "A body, a message or a file is larger than the installation takes. `details` has the limit.",

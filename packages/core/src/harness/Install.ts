@@ -169,6 +169,8 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
       providerId: string,
       onProgress?: (progress: InstallProgress) => void
     ) => Effect.Effect<InstalledHarness, HarnessNotFound | HarnessInstallError>
+    /** How far the installation is that this process works on. None when it works on none, or its first package has not begun. */
+    readonly progress: (providerId: string) => Option.Option<InstallProgress>
   }
 >() {
   /** Installs below `cacheDir`. The registry is that of `REINS_NPM_REGISTRY`, else of `npm_config_registry`, else the public one of npm. */
@@ -183,6 +185,7 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
         )
 
         const verified: Verified = new Map()
+        const underWay = new Map<string, InstallProgress>()
         const plans = new Map<Manifest, Effect.Effect<Plan, HarnessInstallError>>()
         const planOf = (manifest: Manifest) => {
           const plan = plans.get(manifest) ?? makePlan(cacheDir, manifest)
@@ -203,13 +206,22 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
         ) {
           const plan = yield* planOf(yield* manifests.get(providerId))
           if (yield* isComplete(plan, verified)) return plan.installed
-          yield* Effect.unlessEffect(build(plan, registry, onProgress), isComplete(plan, verified)).pipe(
-            withLock(`${plan.installed.directory}.lock`, diskError)
+          const report = (progress: InstallProgress) => {
+            underWay.set(providerId, progress)
+            onProgress(progress)
+          }
+          yield* Effect.unlessEffect(build(plan, registry, report), isComplete(plan, verified)).pipe(
+            withLock(`${plan.installed.directory}.lock`, diskError),
+            Effect.ensuring(Effect.sync(() => underWay.delete(providerId)))
           )
           return plan.installed
         })
 
-        return HarnessInstall.of({ find, install })
+        return HarnessInstall.of({
+          find,
+          install,
+          progress: (providerId) => Option.fromNullable(underWay.get(providerId))
+        })
       })
     )
 }

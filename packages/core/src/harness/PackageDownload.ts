@@ -86,6 +86,7 @@ const fetchTo = async (
   let received = 0
   let reported = 0
   const report = () => onProgress({ package: named(pinned), downloaded_bytes: received, total_bytes: total })
+  report()
   await pipeline(
     response.body,
     async function* (chunks: AsyncIterable<Uint8Array>) {

@@ -60,6 +60,8 @@ export class AccountStore extends Context.Tag("@reins/core/identity/AccountStore
     readonly replaceHash: (account: AccountRow, hash: string) => Effect.Effect<boolean, never, Commit>
     /** False when the hash that was read was replaced meanwhile. Other commits cannot replace it until this one ends. */
     readonly holdHash: (account: AccountRow) => Effect.Effect<boolean, never, Commit>
+    /** True once an account of the installation has been verified, whatever became of it. */
+    readonly anyVerified: Effect.Effect<boolean>
     /** Newest first. */
     readonly list: (request: PageRequest) => Effect.Effect<Page<Account>, ReinsError<"invalid_cursor">>
   }
@@ -112,6 +114,10 @@ export class AccountStore extends Context.Tag("@reins/core/identity/AccountStore
               where id = ${id} and password_hash = ${password_hash}${db.forUpdate}`),
             (same) => same !== undefined
           ),
+        anyVerified: Effect.map(
+          db.first(sql`select id from accounts where state <> 'unverified' limit 1`),
+          (row) => row !== undefined
+        ),
         list: fn("AccountStore.list")(function* (request) {
           const { before, limit } = yield* Keyset.descending(request)
           const rows = yield* db.all(sql<AccountRow>`select * from accounts

@@ -14,6 +14,7 @@ import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Vault } from "../secrets/Vault.js"
 import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { type AccountRow, AccountStore, normaliseEmail, toAccount } from "./AccountStore.js"
@@ -22,6 +23,7 @@ import { mailTo } from "./MailJob.js"
 import * as OneTimeTokens from "./OneTimeTokens.js"
 import * as PasswordRules from "./PasswordRules.js"
 import { Passwords, type PasswordsBusy } from "./Passwords.js"
+import { isSetupCode, setupCodeOf } from "./SetupCode.js"
 import * as Throttle from "./Throttle.js"
 import { WorkspaceStore } from "./WorkspaceStore.js"
 
@@ -49,12 +51,16 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
      * Makes an unverified account and mails a link that verifies it. Only the owner of the address learns by mail that it is taken:
      * the answer, the work and the time are the same. Registering an unverified address again replaces its password and its links. Fails
      * with `RequestInvalid` for an address or a password that cannot be taken, with `rate_limited` when the client has registered too often
-     * within an hour, and with `waiting_capacity` while too many passwords wait to be hashed.
+     * within an hour, and with `waiting_capacity` while too many passwords wait to be hashed. With a setup code it makes an active account with
+     * its workspace and mails nothing; that fails with `token_expired` for another code, and once an account was verified.
      */
     readonly register: (
       input: typeof RegisterInput.Type,
       client: { readonly clientAddress: string }
-    ) => Command<Registration<"accepted">, PasswordsBusy | ReinsError<"rate_limited"> | RequestInvalid>
+    ) => Command<
+      Registration<"accepted" | "verified">,
+      PasswordsBusy | ReinsError<"rate_limited" | "token_expired"> | RequestInvalid
+    >
     /**
      * A token activates its account together with its workspace, once. A used, expired or unknown one fails with `token_expired`.
      * An address gets a new link by mail if it waits for one, and the same answer if not. At most 3 mails go to an address within an
@@ -84,6 +90,8 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
     readonly get: (idOrEmail: string) => Effect.Effect<Account, Unseen>
     /** The accounts of the installation, newest first, on behalf of the operator. */
     readonly list: (page: PageRequest) => Effect.Effect<Page<Account>, ReinsError<"invalid_cursor">>
+    /** The code with which whoever runs the installation makes its first account. Null once an account was verified. */
+    readonly setupCode: Effect.Effect<string | null>
     /** Deletes the one-time tokens that can no longer be used. The statement is a commit of its own. */
     readonly purge: Effect.Effect<void>
   }
@@ -118,7 +126,8 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
               const email = yield* check(input.email, password)
               yield* checkStranger(clientAddress)
               const password_hash = yield* passwords.hashOfStranger(password)
-              return verification.register({ email, password_hash, display_name: input.display_name ?? null })
+              const values = { email, password_hash, display_name: input.display_name ?? null }
+              return verification.begin(values, input.setup_code)
             })
           ),
         verifyEmail: ({ email, token = "" }) =>
@@ -161,6 +170,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
           return account === undefined ? yield* notFound() : toAccount(account)
         }),
         list: store.list,
+        setupCode: Effect.map(store.anyVerified, (any) => (any ? null : setupCodeOf(vault))),
         purge: OneTimeTokens.purge(db)
       })
     })
@@ -194,12 +204,15 @@ const registrationLimit = Effect.gen(function* () {
   })
 })
 
+type NewValues = Pick<AccountRow, "email" | "display_name" | "password_hash">
+
 /** The steps from an unverified account to an active one. Each is part of a commit. */
 const makeVerification = Effect.gen(function* () {
   const db = yield* Database
   const jobs = yield* JobStore
   const store = yield* AccountStore
   const throttle = yield* Throttle.make
+  const vault = yield* Vault
   const workspaces = yield* WorkspaceStore
 
   const registerAgain = Effect.fnUntraced(function* (
@@ -212,17 +225,39 @@ const makeVerification = Effect.gen(function* () {
     yield* jobs.enqueue(mailTo(id, "verify_email"))
   })
 
+  const register = Effect.fnUntraced(function* (values: NewValues) {
+    const created = yield* store.insert({ ...values, state: "unverified" })
+    const account = created ?? (yield* store.lockByEmail(values.email))
+    const mayMail = yield* throttle.take(Throttle.mailLimit, values.email)
+    if (created !== undefined) yield* jobs.enqueue(mailTo(created.id, "verify_email"))
+    else if (mayMail && account?.state === "unverified")
+      yield* registerAgain(account, { display_name: values.display_name, password_hash: values.password_hash })
+    else if (mayMail && account?.state === "active") yield* jobs.enqueue(mailTo(account.id, "already_registered"))
+    return accepted
+  })
+
+  /** Makes the first account of the installation. One that a stranger has begun with the same address gives way. */
+  const registerFirst = Effect.fnUntraced(function* (values: NewValues, code: string) {
+    if (!isSetupCode(vault, code) || (yield* store.anyVerified)) return yield* setupCodeRefused
+    const begun = yield* store.lockByEmail(values.email)
+    if (begun !== undefined) {
+      yield* store.registerAgain(begun.id, values)
+      yield* OneTimeTokens.voidAll(db, "verify_email", begun.id)
+    }
+    const account = begun ?? (yield* store.insert({ ...values, state: "unverified" }))
+    const active = account && (yield* store.activate(account.id))
+    if (active === undefined) return yield* setupCodeRefused
+    yield* workspaces.addPersonal(active.id)
+    return { status: "verified" as const }
+  })
+
   return {
-    register: Effect.fnUntraced(function* (values: Pick<AccountRow, "email" | "display_name" | "password_hash">) {
-      const created = yield* store.insert({ ...values, state: "unverified" })
-      const account = created ?? (yield* store.lockByEmail(values.email))
-      const mayMail = yield* throttle.take(Throttle.mailLimit, values.email)
-      if (created !== undefined) yield* jobs.enqueue(mailTo(created.id, "verify_email"))
-      else if (mayMail && account?.state === "unverified")
-        yield* registerAgain(account, { display_name: values.display_name, password_hash: values.password_hash })
-      else if (mayMail && account?.state === "active") yield* jobs.enqueue(mailTo(account.id, "already_registered"))
-      return accepted
-    }),
+    /** Registers an account with a mail, or with a setup code without one. */
+    begin: (
+      values: NewValues,
+      setupCode: string | undefined
+    ): Effect.Effect<Registration<"accepted" | "verified">, ReinsError<"token_expired">, Commit> =>
+      setupCode === undefined ? register(values) : registerFirst(values, setupCode),
     /** Sends a new link to an address. */
     resend: Effect.fnUntraced(function* (given: string) {
       const email = normaliseEmail(given)
@@ -252,6 +287,12 @@ const tokenExpired = new ReinsError({
   code: "token_expired",
   message:
     "This token was used, has expired or never existed. If your address is verified, log in; else send your e-mail to this endpoint to get a new link."
+})
+
+const setupCodeRefused = new ReinsError({
+  code: "token_expired",
+  message:
+    "The setup code is not that of this server, or its first account was made already. `reins accounts first` on the machine of the server says more. Without a code you get a mail with a link."
 })
 
 const alreadyExists = new ReinsError({ code: "already_exists", message: "An account with this e-mail address exists." })

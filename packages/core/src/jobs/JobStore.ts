@@ -42,6 +42,12 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
     readonly cancel: (jobId: JobId) => Effect.Effect<boolean, never, Commit>
     /** The newest job for a subject. Dies when the subject never had one. */
     readonly newestOf: (subjectId: string) => Effect.Effect<OperationRef>
+    /** The job of a kind for a subject that a workspace has requested and that has not ended. Undefined when there is none. */
+    readonly findLive: (of: {
+      readonly kind: string
+      readonly subjectId: string
+      readonly workspaceId: WorkspaceId
+    }) => Effect.Effect<OperationRef | undefined>
     /** True when an attempt for the subject has ended and its progress is not known. */
     readonly isUnproven: (subjectId: string) => Effect.Effect<boolean>
     /** The number of jobs of each kind in each state that is not an end. What has no job is absent. */
@@ -118,10 +124,14 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
           Effect.flatMap(
             db.first(sql<NewestRow>`select id, operation_id, state from jobs
             where subject_id = ${subjectId} order by id desc limit 1`),
-            (row) =>
-              row === undefined
-                ? Effect.dieMessage(`no job for ${subjectId}`)
-                : Effect.succeed({ id: row.operation_id, job_id: row.id, state: row.state })
+            (row) => (row === undefined ? Effect.dieMessage(`no job for ${subjectId}`) : Effect.succeed(refOf(row)))
+          ),
+        findLive: ({ kind, subjectId, workspaceId }) =>
+          Effect.map(
+            db.first(sql<NewestRow>`select id, operation_id, state from jobs
+            where subject_id = ${subjectId} and kind = ${kind} and workspace_id = ${workspaceId}
+              and ${sql.in("state", liveJobStates)} order by id desc limit 1`),
+            (row) => row && refOf(row)
           ),
         isUnproven: (subjectId) =>
           Effect.map(
@@ -151,6 +161,8 @@ const cancelledEnd = (jobId: JobId, row: JobStatements.CancelledRow): JobEnd => 
   attempt: row.attempt_count,
   error: { code: "cancelled", message: "It was cancelled before another attempt began.", retryable: false }
 })
+
+const refOf = (row: NewestRow): OperationRef => ({ id: row.operation_id, job_id: row.id, state: row.state })
 
 interface NewestRow {
   readonly id: JobId

@@ -1,73 +1,12 @@
-import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
-import http from "node:http"
-import { tmpdir } from "node:os"
+import { readFile, rm, stat, writeFile } from "node:fs/promises"
 import * as path from "node:path"
 import { assert, it } from "@effect/vitest"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
 import { Manifests } from "@reins/core/harness/Manifests"
-import { onLoopback } from "@reins/testing/connections/Loopback"
+import { installedFrom as manifestOf, registry } from "@reins/testing/harness/Registry"
 import { ConfigProvider, Effect, Layer, Option } from "effect"
-import { create } from "tar"
-import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 import gamma from "../../../../manifests/gamma.json" with { type: "json" }
-
-interface Tarball {
-  readonly name: string
-  readonly bytes: Buffer
-  readonly integrity: string
-}
-
-const makeTarball = async (root: string, name: string): Promise<Tarball> => {
-  const directory = path.join(root, name, "package")
-  await mkdir(path.join(directory, "bin"), { recursive: true })
-  await writeFile(path.join(directory, "package.json"), JSON.stringify({ name, version: "1.0.0" }))
-  await writeFile(path.join(directory, "bin/run"), `#!/bin/sh\necho ${name}\n`)
-  const file = path.join(root, `${path.basename(name)}.tgz`)
-  await create({ gzip: true, file, cwd: path.join(root, name) }, ["package"])
-  const bytes = await readFile(file)
-  return { name, bytes, integrity: `sha512-${createHash("sha512").update(bytes).digest("base64")}` }
-}
-
-/** A registry of two packages; `broken` names the ones that it does not have, `altered` those that differ from what was pinned. */
-const registry = Effect.gen(function* () {
-  const root = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(path.join(tmpdir(), "reins-install-"))),
-    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-  )
-  const tarballs = yield* Effect.promise(() =>
-    Promise.all(["agent", "@scope/dependency"].map((name) => makeTarball(root, name)))
-  )
-  const requests: Array<string> = []
-  const broken = new Set<string>()
-  const altered = new Set<string>()
-  const port = yield* onLoopback(() =>
-    http.createServer((request, response) => {
-      requests.push(request.url ?? "")
-      const found = tarballs.find(({ name }) => request.url === `/${name}/-/${path.basename(name)}-1.0.0.tgz`)
-      if (found === undefined || broken.has(found.name)) return void response.writeHead(503).end()
-      response.end(altered.has(found.name) ? Buffer.concat([found.bytes, Buffer.from("x")]) : found.bytes)
-    })
-  )
-  const url = `http://127.0.0.1:${port}`
-  const packages = tarballs.map(({ integrity, name }) => ({ name, version: "1.0.0", integrity }))
-  return { altered, broken, cacheDir: path.join(root, "cache"), packages, requests, url }
-})
-
-const manifestOf = (
-  packages: ReadonlyArray<object>,
-  platform: object = { os: process.platform, cpu: process.arch }
-) => ({
-  ...alpha,
-  runtime: {
-    ...alpha.runtime,
-    install: {
-      packages,
-      platforms: [{ id: "here", packages: [], executable: "node_modules/agent/bin/run", ...platform }]
-    }
-  }
-})
 
 const installer = (cacheDir: string, url: string, manifest: object) =>
   HarnessInstall.pipe(

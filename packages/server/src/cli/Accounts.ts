@@ -6,6 +6,7 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { toDetails } from "@reins/server/http/validation/Validation"
 import { Effect, Redacted } from "effect"
+import type { Config } from "../Config.js"
 import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
 import { configOf, installationOptions } from "./Settings.js"
@@ -45,10 +46,29 @@ const createAccount = Command.make(
     })
 ).pipe(Command.withDescription("Make an account that can be used at once"))
 
+const setupLink = Command.make("first", installationOptions, (options) =>
+  Effect.gen(function* () {
+    const config = yield* configOf(options)
+    const code = yield* Effect.provide(
+      Effect.flatMap(Accounts, (accounts) => accounts.setupCode),
+      Installation.layer(config)
+    )
+    if (code === null)
+      return yield* new CommandFailed({
+        message: "There is an account already. Another one: reins accounts create --email you@example.com"
+      })
+    yield* Effect.sync(() => process.stdout.write(`${setupLinkOf(config, code)}\n`))
+  })
+).pipe(Command.withDescription("Print the link that makes the first account in a browser, without a mail"))
+
+/** The page that makes the first account. The code comes behind the `#`, which no browser sends and no proxy logs. */
+export const setupLinkOf = ({ publicUrl }: Pick<Config, "publicUrl">, code: string): string =>
+  `${publicUrl.href.replace(/\/$/, "")}/ui#setup=${code}`
+
 /** `reins accounts` */
 export const accounts = Command.make("accounts").pipe(
   Command.withDescription("The accounts that may use the service"),
-  Command.withSubcommands([createAccount])
+  Command.withSubcommands([createAccount, setupLink])
 )
 
 export const createKey = Command.make(

@@ -12,9 +12,12 @@ import { type ListenError, listenError } from "../ListenError.js"
 import * as Observation from "../Observation.js"
 import { type ListenOptions, Server } from "../Server.js"
 import * as Telemetry from "../Telemetry.js"
+import { setupLinkOf } from "./Accounts.js"
 import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
+import { tell } from "./Output.js"
 import { configOf, serverOptions } from "./Settings.js"
+import { painter } from "./Style.js"
 import { whyNoExecutor } from "./WhyNoExecutor.js"
 
 /** The HTTP service over a core, with the settings of a configuration. */
@@ -60,7 +63,7 @@ const announce = (config: Config) =>
     Effect.gen(function* () {
       const server = yield* Server
       const accounts = yield* Accounts
-      const { items } = yield* accounts.list({ limit: 1 })
+      const setupCode = yield* accounts.setupCode
       const executor = (yield* (yield* Executors).list).find((each) => each.default)?.backend
       yield* Effect.sync(() =>
         process.stdout.write(
@@ -68,10 +71,15 @@ const announce = (config: Config) =>
         )
       )
       yield* collectEarlier
-      if (items.length > 0) return
+      if (setupCode === null) return
       yield* Effect.logInfo(
-        `There is no account yet. Make one${config.console ? ` at ${server.url}/ui, or` : ""}, and a key for it: reins accounts create --email ` +
-          "you@example.com, then reins keys create --email you@example.com --name first"
+        `There is no account yet. ${config.console ? "Make one in a browser with the link of: reins accounts first. Or make one" : "Make one"} ` +
+          "and a key for it: reins accounts create --email you@example.com, then reins keys create --email you@example.com --name first"
+      )
+      // A terminal is read by whoever has started the server. Anything else may be a log, where the code does not belong.
+      if (!config.console || process.stderr.isTTY !== true) return
+      yield* Effect.sync(() =>
+        tell(`\nMake the first account at ${painter(process.stderr)("bold", setupLinkOf(config, setupCode))}\n`)
       )
     })
   )

@@ -1,4 +1,5 @@
 import { apiVersion } from "@reins/core/api/Api"
+import { HarnessInstallations } from "@reins/core/catalog/HarnessInstallations"
 import { Limits } from "@reins/core/catalog/Limits"
 import { Models } from "@reins/core/catalog/Models"
 import { Providers } from "@reins/core/catalog/Providers"
@@ -10,12 +11,14 @@ import type { Handlers } from "./Handlers.js"
 
 export const catalog = Effect.gen(function* () {
   const executors = yield* Executors
+  const installations = yield* HarnessInstallations
   const limits = yield* Limits
   const models = yield* Models
   const providers = yield* Providers
   const handlers: Handlers<"catalog"> = {
     listExecutorBackends: () => Effect.map(executors.list, (items) => ({ items })),
     listHarnesses: () => Effect.map(providers.list, (items) => ({ items })),
+    installHarness: ({ body, path, principal }) => installations.request(principal, path.workspace_id, body),
     listModels: ({ principal, query }) => models.list(principal, query),
     getLimits: () => Effect.succeed(limits),
     getVersion: () => Effect.succeed({ release: packageJson.version, api_version: apiVersion })

@@ -4,8 +4,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { listenError } from "@reins/server/ListenError"
 import type { Finished } from "@reins/testing/process/ServerProcess"
+import { eventually } from "@reins/testing/process/Waiting"
 import { afterEach, assert, beforeEach, describe, it, vi } from "vitest"
-import { type At, reinsAt, reinsProcess, terminal } from "./Cli.js"
+import { type At, begin, reinsAt, reinsProcess, terminal } from "./Cli.js"
 
 let at: At = { cwd: "", env: {} }
 
@@ -58,6 +59,44 @@ describe("help and version", () => {
       assert.match(stderr, /\S/)
       assert.notInclude(stderr + stdout, "\u001b")
     }
+  })
+})
+
+describe("an installation without an account", () => {
+  const link = /http:\/\/127\.0\.0\.1:(\d+)\/ui#setup=((?:[0-9A-Z]{4}-){3}[0-9A-Z]{4})/
+
+  it("gets its first one with a link that a terminal shows, no log has, and `reins accounts first` prints", async () => {
+    const data = ["--data-dir", join(at.cwd, "data")]
+    const shown = terminal(at, ["serve", "--executor", "local", "--port", "0", ...data])
+    await shown.until(/Make the first account at \S+#setup=\S+/)
+    const [, port = "", code = ""] = link.exec(shown.raw()) ?? assert.fail(shown.raw())
+    const printed = await reinsAt(at, ["accounts", "first", ...data])
+    assert.deepStrictEqual([printed.status, link.exec(printed.stdout)?.[2]], [0, code], printed.stderr)
+    const answer = await fetch(`http://127.0.0.1:${port}/api/auth/register`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "idempotency-key": "first" },
+      body: JSON.stringify({ email: "ann@example.com", password: "a quiet heron at noon", setup_code: code })
+    })
+    assert.deepStrictEqual(await answer.json(), { status: "verified" })
+    shown.type("\u0003")
+    await shown.finished
+    const refused = await reinsAt(at, ["accounts", "first", ...data])
+    assert.deepStrictEqual([refused.status, refused.stdout], [1, ""])
+    assert.match(refused.stderr, /^reins: There is an account already/)
+  })
+
+  it("says in its log how to get the link, without the code", async () => {
+    const data = ["--data-dir", join(at.cwd, "data")]
+    const server = begin(at, ["serve", "--executor", "local", "--port", "0", ...data])
+    await eventually("the server says that there is no account", () =>
+      server.output().includes("There is no account yet")
+    )
+    process.kill(server.pid, "SIGTERM")
+    const { stderr, stdout } = await server.finished
+    assert.include(stderr, "reins accounts first")
+    const { stdout: printed } = await reinsAt(at, ["accounts", "first", ...data])
+    const [, , code = ""] = link.exec(printed) ?? assert.fail(printed)
+    assert.notInclude(stderr + stdout, code)
   })
 })
 

@@ -42,6 +42,9 @@ describe("a malformed request", () => {
           assert.isAbove(replies.filter(({ status }) => status === 422).length, 4, operation.name)
           for (const { text } of replies) assert.isFalse(holdsSecret(text), `${operation.name} ${text}`)
         }
+        const account = { email: "first@example.com", password, setup_code: ["canary-code"] }
+        const { status, text } = yield* change("POST", "/api/auth/register", { headers: {}, body: account })
+        assert.deepStrictEqual([status, holdsSecret(text)], [422, false], text)
         assert.sameMembers(checked, [
           "POST /api/auth/register",
           "POST /api/auth/login",

@@ -137,6 +137,7 @@ const examples = {
   "POST /api/webhook-endpoints/{webhook_endpoint_id}/tests": nothing,
   "POST /api/webhook-endpoints/{webhook_endpoint_id}/retries": only({ since: "2026-01-01T00:00:00.000Z" }),
   "POST /api/webhook-deliveries/{webhook_delivery_id}/retries": nothing,
+  "POST /api/workspaces/{workspace_id}/harness-installations": only({ provider_id: "alpha" }),
   "POST /api/workspaces/{workspace_id}/projects": () =>
     Effect.sync(() => ({ body: { slug: `p-${newKey().slice(5, 20).replaceAll(/\W/g, "-")}`, name: "Another" } })),
   "PATCH /api/projects/{project_id}": only({ name: "Renamed" }),

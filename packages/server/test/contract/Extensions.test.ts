@@ -52,6 +52,7 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/webhook-endpoints/{webhook_endpoint_id}/deliveries": 200,
   "GET /api/webhook-deliveries/{webhook_delivery_id}": 200,
   "POST /api/webhook-deliveries/{webhook_delivery_id}/retries": 202,
+  "POST /api/workspaces/{workspace_id}/harness-installations": 202,
   "GET /api/version": 200
 }
 

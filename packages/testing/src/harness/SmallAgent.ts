@@ -102,14 +102,18 @@ export const cacheWithSmallAgent = (directory: string): string => {
 }
 
 /**
- * Writes the manifest of alpha with the small agent to a directory, for published servers (REINS_MANIFESTS_DIR). It asks before each tool where
- * the permissions of the session say so.
+ * Writes the manifests of alpha and beta with the small agent to a directory, for published servers (REINS_MANIFESTS_DIR). It asks before each
+ * tool where the permissions of the session say so. `installed` gives the installation of alpha, where it is not to be that of the real agent.
  */
-export const manifestsWithSmallAgent = (directory: string): string => {
+export const manifestsWithSmallAgent = (directory: string, installed: { readonly install?: object } = {}): string => {
   const manifests = join(directory, "manifests")
   mkdirSync(manifests, { recursive: true })
-  const manifest = withSmallAgent(alpha, "{{permissions.mode}}")
-  const capabilities = { ...manifest.capabilities, interactive_approval: "supported" }
-  writeFileSync(join(manifests, "alpha.json"), JSON.stringify(vouched({ ...manifest, capabilities })))
+  for (const given of [alpha, beta]) {
+    const manifest = withSmallAgent(given, "{{permissions.mode}}")
+    const capabilities = { ...manifest.capabilities, interactive_approval: "supported" }
+    const runtime = { ...manifest.runtime, ...(given === alpha && installed) }
+    const written = vouched({ ...manifest, runtime, capabilities })
+    writeFileSync(join(manifests, `${manifest.provider_id}.json`), JSON.stringify(written))
+  }
   return manifests
 }

@@ -3,7 +3,7 @@ import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { type Gateway, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
-import { afterEach, beforeEach } from "vitest"
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest"
 import { agentsIn, endEach } from "../executor/Processes.js"
 import { postgresDatabase } from "../store/Databases.js"
 import { killServers } from "./ServerProcess.js"
@@ -28,7 +28,20 @@ export const inMemory = (): string => (roomy("/dev/shm") ? "/dev/shm" : tmpdir()
 export const inHome = homedir
 
 /** Makes a new place for each test of the file that calls it. */
-export const placeForEachTest = (parent: () => string = tmpdir): Place => {
+export const placeForEachTest = (parent: () => string = tmpdir): Place =>
+  placeBetween({ before: beforeEach, after: afterEach }, parent)
+
+/** Makes one place for all tests of the file that calls it. */
+export const placeForFile = (parent: () => string = tmpdir): Place =>
+  placeBetween({ before: beforeAll, after: afterAll }, parent)
+
+/** The moments between which something is there. */
+export interface Moments {
+  readonly before: (begin: () => Promise<void>) => void
+  readonly after: (end: () => Promise<void>) => void
+}
+
+const placeBetween = ({ after, before }: Moments, parent: () => string): Place => {
   let directory: string
   let gateway: Gateway
   let scope: Scope.CloseableScope
@@ -36,12 +49,12 @@ export const placeForEachTest = (parent: () => string = tmpdir): Place => {
     await killServers()
     endEach(agentsIn(directory))
   }
-  beforeEach(async () => {
+  before(async () => {
     directory = mkdtempSync(join(parent(), ".reins-test-"))
     gateway = await startGateway()
     scope = await Effect.runPromise(Scope.make())
   })
-  afterEach(async () => {
+  after(async () => {
     await endProcesses()
     await gateway.close()
     await Effect.runPromise(Scope.close(scope, Exit.void))

@@ -8,7 +8,7 @@ const mask = "**********"
 
 /** Names of fields that hold secrets, in every spelling. An answer ends up in the logs of clients. */
 const secretName =
-  /pass(?:word|phrase|wd)|secret|token|credential|(?:api|private|access)[_-]?key|auth[_-]?json|authorization|cookie/i
+  /pass(?:word|phrase|wd)|secret|token|credential|(?:api|private|access)[_-]?key|auth[_-]?json|setup[_-]?code|authorization|cookie/i
 
 const isSecretName = (key: string | number): boolean => typeof key === "string" && secretName.test(key)
 

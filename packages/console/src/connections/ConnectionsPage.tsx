@@ -4,9 +4,12 @@ import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Await, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
+import { Confirm } from "../ui/Confirm.js"
 import { Dialog } from "../ui/Dialog.js"
-import { plain } from "../words/Words.js"
+import { count, plain } from "../words/Words.js"
+import { ConnectionChange, CredentialForm } from "./ConnectionChange.js"
 import { ConnectionForm } from "./ConnectionForm.js"
+import { connectionKinds, isGateway } from "./ConnectionKinds.js"
 
 /** The connections of the workspace: gateways of models, forges and git. */
 export const ConnectionsPage = ({ workspaceId }: { readonly workspaceId: string }) => {
@@ -57,8 +60,13 @@ export const ConnectionsPage = ({ workspaceId }: { readonly workspaceId: string 
 }
 
 const ConnectionCard = ({ connection, reload }: { readonly connection: Connection; readonly reload: () => void }) => {
-  const { created_at, credential, health, id, kind, label, settings, state } = connection
+  const { created_at, credential, health, id, kind, label, preferred_model, prices, settings, state } = connection
   const action = useAction()
+  const dialog = useSignal<"change" | "credential" | undefined>(undefined)
+  const close = () => {
+    dialog.value = undefined
+    reload()
+  }
   const setState = (to: "active" | "disabled") =>
     action.run("the connection", async () => {
       await reins.connections.update({ connection_id: id, state: to })
@@ -81,13 +89,22 @@ const ConnectionCard = ({ connection, reload }: { readonly connection: Connectio
         {kind}
         {Object.entries(settings).map(([name, value]) => ` · ${plain(name)} ${value}`)}
         {credential !== null &&
-          ` · credential ${credential.ordinal}${credential.last4 === null ? "" : `, ending in ${credential.last4}`}`}{" "}
-        · <Time at={created_at} />
+          ` · credential ${credential.ordinal}${credential.last4 === null ? "" : `, ending in ${credential.last4}`}`}
+        {preferred_model !== null && ` · prefers ${preferred_model}`}
+        {prices !== null && ` · prices of ${count(Object.keys(prices).length, "model")}`} · <Time at={created_at} />
       </p>
       {mayWrite.value && state !== "revoked" && (
         <>
           <Validation connectionId={id} validated={reload} />
           <p class="actions">
+            <button type="button" class="small" onClick={() => (dialog.value = "change")}>
+              Change
+            </button>
+            {connectionKinds[kind] !== undefined && (
+              <button type="button" class="small" onClick={() => (dialog.value = "credential")}>
+                Replace the credential
+              </button>
+            )}
             {state === "active" ? (
               <button type="button" class="small" onClick={() => setState("disabled")}>
                 Disable
@@ -97,13 +114,23 @@ const ConnectionCard = ({ connection, reload }: { readonly connection: Connectio
                 Enable
               </button>
             )}
-            <button type="button" class="small danger" onClick={disconnect}>
+            <Confirm act={disconnect} ask="Its credential is deleted, and sessions that use it stop. Revoke it?">
               Revoke for good
-            </button>
+            </Confirm>
           </p>
         </>
       )}
       <Outcome of={action} />
+      {dialog.value === "change" && (
+        <Dialog title={`Change ${label}`} isWide close={close}>
+          <ConnectionChange connection={connection} isGateway={isGateway(kind)} done={close} />
+        </Dialog>
+      )}
+      {dialog.value === "credential" && (
+        <Dialog title={`Replace the credential of ${label}`} close={close}>
+          <CredentialForm connection={connection} done={close} />
+        </Dialog>
+      )}
     </li>
   )
 }

@@ -1,20 +1,38 @@
 import type { ModelUsage, UsageSum } from "@reins/client"
+import type { ComponentChildren } from "preact"
 import { dollars, tokens } from "../words/Words.js"
 
-/** The usage by model and in all. */
+/** The usage of one thing. */
+export interface UsageRow {
+  readonly key: string
+  readonly name: ComponentChildren
+  readonly sum: UsageSum
+}
+
+/** The usage of each model. */
+export const modelRows = (byModel: ReadonlyArray<ModelUsage>): ReadonlyArray<UsageRow> =>
+  byModel.map((sum) => {
+    const name = `${sum.provider_id} · ${sum.model ?? "no model"}`
+    return { key: name, name, sum }
+  })
+
+/** The usage by one thing each, and in all. */
 export const UsageTable = ({
-  byModel,
+  by,
+  rows,
   total
 }: {
+  /** The heading of the things. */
+  readonly by: string
+  readonly rows: ReadonlyArray<UsageRow>
   readonly total: UsageSum
-  readonly byModel: ReadonlyArray<ModelUsage>
 }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-  <section class="table" aria-label="Usage by model" tabIndex={0}>
+  <section class="table" aria-label={`Usage by ${by.toLowerCase()}`} tabIndex={0}>
     <table>
       <thead>
         <tr>
-          <th>Model</th>
+          <th>{by}</th>
           <th>Turns</th>
           <th>Input</th>
           <th>of it cached</th>
@@ -23,12 +41,8 @@ export const UsageTable = ({
         </tr>
       </thead>
       <tbody>
-        {byModel.map((each) => (
-          <Row
-            key={`${each.provider_id}/${each.model}`}
-            name={`${each.provider_id} · ${each.model ?? "no model"}`}
-            sum={each}
-          />
+        {rows.map(({ key, name, sum }) => (
+          <Row key={key} name={name} sum={sum} />
         ))}
       </tbody>
       <tfoot>
@@ -38,7 +52,7 @@ export const UsageTable = ({
   </section>
 )
 
-const Row = ({ name, sum }: { readonly name: string; readonly sum: UsageSum }) => (
+const Row = ({ name, sum }: { readonly name: ComponentChildren; readonly sum: UsageSum }) => (
   <tr>
     <th scope="row">{name}</th>
     <td>{sum.turns}</td>

@@ -57,3 +57,18 @@ export const connectionKinds: Readonly<
     ]
   }
 }
+
+/** True for a kind that leads to models. */
+export const isGateway = (kind: string): boolean => !/^(?:github|gitlab|gitea|git|git_ssh)$/.test(kind)
+
+/** The credential of the fields of a form, without those that were left empty. */
+export const credentialOf = (
+  fields: ReadonlyArray<CredentialField>,
+  given: Readonly<Record<string, string>>
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    fields.flatMap(({ name }) => {
+      const value = given[name] ?? ""
+      return value === "" ? [] : [[name, value]]
+    })
+  )

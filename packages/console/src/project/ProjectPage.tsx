@@ -1,10 +1,13 @@
 import { useSignal } from "@preact/signals"
-import type { Project, ProjectSpec, ProjectVersion } from "@reins/client"
+import type { Project, ProjectVersion } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
-import { Await, Field, fieldsOf, Outcome, PageHead, State, Time } from "../ui/Basics.js"
+import { Await, Outcome, PageHead, State, Time } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
+import { Secrets } from "./Secrets.js"
+import { SpecForm } from "./SpecForm.js"
+import { SpecView } from "./SpecView.js"
 
 /** A project with its versions. */
 export const ProjectPage = ({ projectId }: { readonly projectId: string }) => {
@@ -42,16 +45,19 @@ export const ProjectPage = ({ projectId }: { readonly projectId: string }) => {
           <Await of={versions}>
             {({ items }) => (
               <>
+                <Secrets projectId={projectId} />
+                <h2>Versions</h2>
                 <ul class="cards">
                   {items.map((version) => (
                     <VersionCard key={version.id} version={version} />
                   ))}
                 </ul>
                 {isPublishing.value && (
-                  <Dialog title="Publish a version" close={() => (isPublishing.value = false)}>
-                    <VersionForm
+                  <Dialog title="Publish a version" isWide close={() => (isPublishing.value = false)}>
+                    <SpecForm
                       projectId={projectId}
-                      spec={newestOf(items)?.spec ?? {}}
+                      workspaceId={value.workspace_id}
+                      from={newestOf(items)?.spec ?? {}}
                       done={() => {
                         isPublishing.value = false
                         versions.reload()
@@ -87,54 +93,6 @@ const VersionCard = ({ version: { notes, ordinal, published_at, spec } }: { read
       </span>
     </div>
     {notes !== null && <p>{notes}</p>}
-    <code class="block">{JSON.stringify(spec, null, 2)}</code>
+    <SpecView spec={spec} />
   </li>
 )
-
-const VersionForm = ({
-  done,
-  projectId,
-  spec
-}: {
-  readonly projectId: string
-  readonly spec: ProjectSpec
-  readonly done: () => void
-}) => {
-  const action = useAction()
-  return (
-    <form
-      onSubmit={(event) => {
-        const { notes = "", spec: text = "" } = fieldsOf(event)
-        void action.run("the version", async () => {
-          await reins.projects.publish({ project_id: projectId, spec: specOf(text), ...(notes !== "" && { notes }) })
-          done()
-        })
-      }}
-    >
-      <Field
-        label="Spec"
-        hint="JSON, as the API takes it: repository, harness, executor, connection_ids, network, delivery, permissions."
-      >
-        <textarea class="code" name="spec" rows={12} spellcheck={false} defaultValue={JSON.stringify(spec, null, 2)} />
-      </Field>
-      <Field label="Notes (optional)">
-        <input name="notes" />
-      </Field>
-      <p class="end">
-        <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
-          Publish
-        </button>
-      </p>
-      <Outcome of={action} />
-    </form>
-  )
-}
-
-const specOf = (text: string): ProjectSpec => {
-  try {
-    // Boundary: the server checks what a person has written.
-    return JSON.parse(text) as ProjectSpec
-  } catch {
-    throw new Error("The spec is no JSON.")
-  }
-}

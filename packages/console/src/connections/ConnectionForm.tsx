@@ -3,7 +3,7 @@ import type { ConnectionsCreateInput } from "@reins/client"
 import { useAction } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
-import { type CredentialField, connectionKinds } from "./ConnectionKinds.js"
+import { type CredentialField, connectionKinds, credentialOf } from "./ConnectionKinds.js"
 
 /** Makes a connection. Its credential is sent once and never comes back. */
 export const ConnectionForm = ({
@@ -22,15 +22,12 @@ export const ConnectionForm = ({
     <form
       onSubmit={(event) => {
         const { label = "", ...given } = fieldsOf(event)
-        const credential = Object.fromEntries(
-          fields.flatMap(({ name }) => (given[name] === undefined || given[name] === "" ? [] : [[name, given[name]]]))
-        )
         // Boundary: the fields of a kind are data here, and the server checks them.
         const input = {
           workspace_id: workspaceId,
           kind: kind.value,
           label: label || kind.value,
-          credential
+          credential: credentialOf(fields, given)
         } as unknown as ConnectionsCreateInput
         void action.run("the connection", async () => done((await reins.connections.create(input)).id))
       }}
@@ -62,16 +59,21 @@ export const ConnectionForm = ({
 
 /** A control for a part of a credential. */
 export const CredentialInput = ({
-  field: { choices, hint, isLong, isOptional = false, isSecret, label, name }
+  field: { choices, hint, isLong, isOptional = false, isSecret, label, name },
+  given = ""
 }: {
   readonly field: CredentialField
+  /** What is there before; a secret never is. */
+  readonly given?: string | undefined
 }) => (
   <Field label={isOptional ? `${label} (optional)` : label} {...(hint !== undefined && { hint })}>
     {choices !== undefined ? (
-      <select name={name}>
+      <select name={name} defaultValue={given}>
         {isOptional && <option value="">the default</option>}
         {choices.map((choice) => (
-          <option key={choice}>{choice}</option>
+          <option key={choice} selected={choice === given}>
+            {choice}
+          </option>
         ))}
       </select>
     ) : isSecret === true && isLong !== true ? (
@@ -79,7 +81,14 @@ export const CredentialInput = ({
     ) : isLong === true ? (
       <textarea name={name} rows={3} required={!isOptional} spellcheck={false} autocomplete="off" />
     ) : (
-      <input type="text" name={name} required={!isOptional} autocomplete="off" spellcheck={false} />
+      <input
+        type="text"
+        name={name}
+        required={!isOptional}
+        autocomplete="off"
+        spellcheck={false}
+        defaultValue={given}
+      />
     )}
   </Field>
 )

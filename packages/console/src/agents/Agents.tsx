@@ -1,0 +1,67 @@
+import type { Harness } from "@reins/client"
+import { useAction, useEvery } from "../api/Loading.js"
+import { reins } from "../api/Server.js"
+import { isOwner } from "../inbox/Workspace.js"
+import { Outcome } from "../ui/Basics.js"
+import { bytes } from "../words/Words.js"
+
+/** Installs the agent of a provider, and shows how far that is. */
+export const InstallAgent = ({
+  harness: { display_name, installing, provider_id },
+  isFirst = false,
+  reload,
+  workspaceId
+}: {
+  readonly workspaceId: string
+  readonly harness: Harness
+  /** True where it is the next step of the page. */
+  readonly isFirst?: boolean
+  /** Reads the catalog again. */
+  readonly reload: () => void
+}) => {
+  const action = useAction()
+  const isBusy = action.busy.value !== undefined
+  useEvery(700, isBusy || installing !== null, reload)
+  const install = () =>
+    action.run(`the agent of ${display_name}`, async () => {
+      const { operation } = await reins.catalog.installHarness({ workspace_id: workspaceId, provider_id })
+      const job = await reins.jobs.wait(operation)
+      if (job.error !== null && job.state !== "succeeded") throw new Error(job.error.message)
+      reload()
+    })
+  return (
+    <div class="install">
+      {isOwner.value ? (
+        <button
+          type="button"
+          class={isFirst ? "primary" : "small"}
+          disabled={isBusy || installing !== null}
+          onClick={install}
+        >
+          Install {display_name}
+        </button>
+      ) : (
+        <p class="fine">An owner of the workspace can install it.</p>
+      )}
+      {installing !== null && <Progress of={installing} />}
+      <Outcome of={action} />
+    </div>
+  )
+}
+
+const Progress = ({
+  of: { downloaded_bytes, package: name, packages_done, packages_total, total_bytes }
+}: {
+  readonly of: NonNullable<Harness["installing"]>
+}) => {
+  const part = total_bytes === null || total_bytes === 0 ? 0 : downloaded_bytes / total_bytes
+  const words = `${name}: ${bytes(downloaded_bytes)}${total_bytes === null ? "" : ` of ${bytes(total_bytes)}`}`
+  return (
+    <p class="spent" role="status">
+      <progress max={packages_total} value={packages_done + part} aria-label="Progress of the installation" />
+      <span>
+        package {Math.min(packages_done + 1, packages_total)} of {packages_total} <span class="fine">{words}</span>
+      </span>
+    </p>
+  )
+}

@@ -1,0 +1,114 @@
+import { assert, it, layer as suite } from "@effect/vitest"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import * as Core from "@reins/core/Core"
+import { HarnessInstallations } from "@reins/core/catalog/HarnessInstallations"
+import { Providers } from "@reins/core/catalog/Providers"
+import * as Embedded from "@reins/core/Embedded"
+import { Manifests } from "@reins/core/harness/Manifests"
+import { JobStore } from "@reins/core/jobs/JobStore"
+import { Jobs } from "@reins/core/jobs/Jobs"
+import { Boot } from "@reins/core/placement/Boot"
+import { Journal } from "@reins/core/store/Journal"
+import { installedFrom, registry } from "@reins/testing/harness/Registry"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { ConfigProvider, Effect, Layer } from "effect"
+
+const alpha = { provider_id: "alpha" }
+
+const [sqlite] = databases
+if (sqlite === undefined) throw new Error("there is no database")
+
+for (const database of databases) {
+  suite(services(database.layer), { excludeTestServices: true })(`installations on ${database.name}`, (it) => {
+    it.effect("one that has not ended is given back, and only an owner with the scope `admin` asks for one", () =>
+      Effect.gen(function* () {
+        const installations = yield* HarnessInstallations
+        const { principal, workspaceId } = yield* Embedded.owner
+        const first = yield* installations.request(principal, workspaceId, alpha)
+        assert.deepStrictEqual(yield* installations.request(principal, workspaceId, alpha), first)
+        const job = yield* (yield* Jobs).get(principal, first.operation.job_id)
+        assert.deepInclude(job, { kind: "harness.install", subject: { type: "harness", id: "alpha" } })
+
+        const writer = { ...principal, scopes: ["write"] as const }
+        const refusals = yield* Effect.all([
+          Effect.flip(installations.request(writer, workspaceId, alpha)),
+          Effect.flip(installations.request({ ...principal, workspaceId }, "ws_other", alpha)),
+          Effect.flip(installations.request(principal, workspaceId, { provider_id: "gamma" })),
+          Effect.flip(installations.request(principal, workspaceId, { provider_id: "../alpha" }))
+        ])
+        assert.deepStrictEqual(
+          refusals.map(({ code }) => code),
+          ["insufficient_scope", "not_found", "provider_disabled", "provider_disabled"]
+        )
+      })
+    )
+
+    it.effect("a workspace asks ten times within an hour", () =>
+      Effect.gen(function* () {
+        const installations = yield* HarnessInstallations
+        const jobs = yield* JobStore
+        const journal = yield* Journal
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const codes: Array<string> = []
+        for (let time = 0; time < 12; time++) {
+          const asked = yield* Effect.either(installations.request(principal, workspaceId, alpha))
+          if (asked._tag === "Left") codes.push(asked.left.code)
+          else yield* journal.commit(jobs.cancel(asked.right.operation.job_id))
+        }
+        // The suite has asked once before.
+        assert.deepStrictEqual(codes, ["rate_limited", "rate_limited"])
+      })
+    )
+  })
+}
+
+/** A core whose alpha comes from a registry of the test, with a worker. */
+const installing = (from: Effect.Effect.Success<typeof registry>) =>
+  Core.worker.pipe(
+    Layer.provideMerge(Core.layerWith({ manifests: Manifests.layerOf([installedFrom(from.packages)]) })),
+    Layer.provide(
+      Layer.mergeAll(
+        sqlite.layer,
+        Boot.layerSingle,
+        CoreConfig.layer({ dataDir: from.cacheDir, cacheDir: from.cacheDir, executors: ["local"], prewarm: false })
+      )
+    ),
+    Layer.provide(Layer.setConfigProvider(ConfigProvider.fromMap(new Map([["REINS_NPM_REGISTRY", from.url]]))))
+  )
+
+it.scopedLive("the job downloads what was pinned, tells how far it is, and says why it cannot", () =>
+  Effect.gen(function* () {
+    const from = yield* registry
+    yield* Effect.gen(function* () {
+      const installations = yield* HarnessInstallations
+      const jobs = yield* Jobs
+      const providers = yield* Providers
+      const { principal, workspaceId } = yield* Embedded.owner
+      const entry = Effect.map(providers.list, ([first]) => first)
+      const ended = (id: string) =>
+        Effect.repeat(Effect.delay(jobs.get(principal, id), "20 millis"), {
+          until: ({ finished_at }) => finished_at !== null
+        })
+      assert.deepInclude(yield* entry, { installed: false, installing: null })
+
+      from.altered.add("agent")
+      const refused = yield* installations.request(principal, workspaceId, alpha)
+      const failed = yield* ended(refused.operation.job_id)
+      assert.deepInclude(failed, { state: "failed", attempt_count: 1 })
+      assert.deepInclude(failed.error, { code: "integrity", retryable: false })
+      from.altered.clear()
+
+      from.held.add("@scope/dependency")
+      const { operation } = yield* installations.request(principal, workspaceId, alpha)
+      const progress = yield* Effect.repeat(Effect.delay(entry, "20 millis"), {
+        until: (each) => each?.installing?.packages_done === 1
+      })
+      assert.deepInclude(progress?.installing, { package: "@scope/dependency@1.0.0", packages_total: 2 })
+      assert.isFalse(progress?.installed)
+      from.release()
+      assert.deepInclude(yield* ended(operation.job_id), { state: "succeeded", error: null })
+      assert.deepInclude(yield* entry, { installed: true, installing: null })
+    }).pipe(Effect.provide(installing(from)))
+  })
+)

@@ -6,34 +6,25 @@ import { CoreConfig } from "./base/CoreConfig.js"
 import { BudgetStore } from "./budgets/BudgetStore.js"
 import { HarnessInstallations } from "./catalog/HarnessInstallations.js"
 import { Installed } from "./catalog/Installed.js"
-import { installJob } from "./catalog/InstallJob.js"
 import { Limits } from "./catalog/Limits.js"
 import { Models } from "./catalog/Models.js"
 import { Providers } from "./catalog/Providers.js"
 import { ApplicationStore } from "./changes/ApplicationStore.js"
 import { Applications } from "./changes/Applications.js"
-import { applyJob } from "./changes/ApplyJob.js"
-import { captureJob } from "./changes/CaptureJob.js"
 import { ChangesetStore } from "./changes/ChangesetStore.js"
 import { Changesets } from "./changes/Changesets.js"
 import { Deliveries } from "./changes/Deliveries.js"
-import { deliveryJob } from "./changes/DeliveryJob.js"
 import { DeliveryStore } from "./changes/DeliveryStore.js"
-import { mergeJob } from "./changes/MergeJob.js"
 import { MergeRequestStore } from "./changes/MergeRequestStore.js"
 import { MergeRequests } from "./changes/MergeRequests.js"
-import { openMergeRequestJob } from "./changes/OpenMergeRequestJob.js"
-import { refreshJob } from "./changes/RefreshJob.js"
 import type { ConnectionKind } from "./connections/ConnectionKind.js"
 import { builtInGateways, ConnectionKinds } from "./connections/ConnectionKinds.js"
 import { ConnectionStore } from "./connections/ConnectionStore.js"
 import { Connections } from "./connections/Connections.js"
 import { ConnectionUses } from "./connections/ConnectionUses.js"
 import { CredentialProxy } from "./connections/CredentialProxy.js"
-import { validationJob } from "./connections/ValidationJob.js"
 import { ValidationStore } from "./connections/ValidationStore.js"
 import { Validations } from "./connections/Validations.js"
-import { deadlineJob } from "./delegations/DeadlineJob.js"
 import { DelegationResults } from "./delegations/DelegationResults.js"
 import { DelegationStore } from "./delegations/DelegationStore.js"
 import { Delegations } from "./delegations/Delegations.js"
@@ -42,23 +33,17 @@ import { ResultSchemas } from "./delegations/ResultSchemas.js"
 import { ResultStore } from "./delegations/ResultStore.js"
 import { WaitStore } from "./delegations/WaitStore.js"
 import { Waits } from "./delegations/Waits.js"
-import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { EventRetention } from "./events/EventRetention.js"
 import { WorkspaceEvents } from "./events/WorkspaceEvents.js"
 import { WorkspaceFeed } from "./events/WorkspaceFeed.js"
-import { activationJob } from "./execution/ActivationJob.js"
 import { HarnessSwitches } from "./execution/HarnessSwitches.js"
 import { NativeStateExport } from "./execution/NativeStateExport.js"
-import * as Prewarming from "./execution/Prewarming.js"
-import { releaseJob } from "./execution/ReleaseJob.js"
 import { SessionExecutors } from "./execution/SessionExecutors.js"
-import { turnJob } from "./execution/TurnRunner.js"
 import { TurnSetup } from "./execution/TurnSetup.js"
 import { Executors } from "./executor/Executors.js"
 import { markVariables } from "./executor/Marks.js"
-import { endProcessesOf } from "./executor/Orphans.js"
 import { Files } from "./files/Files.js"
 import type { ForgeKind } from "./forge/Forge.js"
 import { builtInForges, Forges } from "./forge/Forges.js"
@@ -72,7 +57,6 @@ import { ApiKeys } from "./identity/ApiKeys.js"
 import * as IdentityStores from "./identity/IdentityStores.js"
 import { LoginSessions } from "./identity/LoginSessions.js"
 import type { Mailer } from "./identity/Mailer.js"
-import * as MailJob from "./identity/MailJob.js"
 import { Members } from "./identity/Members.js"
 import * as OutboxMailer from "./identity/OutboxMailer.js"
 import { PasswordChanges } from "./identity/PasswordChanges.js"
@@ -82,11 +66,10 @@ import { Workspaces } from "./identity/Workspaces.js"
 import { JobClaims } from "./jobs/JobClaims.js"
 import { JobStore } from "./jobs/JobStore.js"
 import { Jobs } from "./jobs/Jobs.js"
-import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
 import { WayOut } from "./outbound/WayOut.js"
 import { Boot } from "./placement/Boot.js"
-import { Nodes } from "./placement/Nodes.js"
+import type { Nodes } from "./placement/Nodes.js"
 import { oneMachine, type Placements } from "./placement/Placements.js"
 import { ProjectSecrets } from "./projects/ProjectSecrets.js"
 import { ProjectStore } from "./projects/ProjectStore.js"
@@ -119,11 +102,7 @@ import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
 import { Readiness } from "./store/Readiness.js"
-import * as DiskMeasure from "./upkeep/DiskMeasure.js"
-import * as Housekeeping from "./upkeep/Housekeeping.js"
-import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
-import * as Couriers from "./webhooks/Couriers.js"
 import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
 import { WebhookStore } from "./webhooks/WebhookStore.js"
 import { Webhooks } from "./webhooks/Webhooks.js"
@@ -132,6 +111,7 @@ import { Webhooks } from "./webhooks/Webhooks.js"
 export { builtInGateways } from "./connections/ConnectionKinds.js"
 export { builtInForges } from "./forge/Forges.js"
 export { builtInDrivers } from "./harness/Harness.js"
+export { worker } from "./Worker.js"
 
 /** The services that given layers may need: the place where Reins runs, and its database. */
 export type Given = CoreConfig | Boot | Database | Bell
@@ -355,74 +335,3 @@ export const layerWith = <const L extends Layers>(
 
 /** Every service of Reins, as a server has them: `layerWith` without anything of one's own. */
 export const layer = layerWith({})
-
-/** Warns when agents run without the sandbox although nobody has asked for that. */
-const warnOfNoSandbox = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const { executors } = yield* CoreConfig
-    const list = yield* (yield* Executors).list
-    const sandbox = list.find(({ backend }) => backend === "bubblewrap")
-    if (executors !== null || sandbox === undefined || sandbox.available) return
-    yield* Effect.logWarning(
-      `AGENTS RUN WITHOUT A SANDBOX: they can read and change whatever this user can. ${sandbox.note} Whoever agrees to that chooses the executor "local".`
-    )
-  })
-)
-
-/** Loaded where there are snapshots. */
-const sealing = Effect.promise(() => import("./execution/SealJob.js"))
-
-/** A machine that is one of several says what it has before it works. One machine alone loads nothing of it. */
-const thisNode = Layer.scopedDiscard(
-  Effect.flatMap(Nodes, ({ self }) =>
-    self === null
-      ? Effect.void
-      : Effect.flatMap(
-          Effect.promise(() => import("./upkeep/ThisNode.js")),
-          ({ begin }) => begin
-        )
-  )
-)
-
-/** The worker of jobs. It ends what ended boots have left: processes, and what their executors have with services of the machine. */
-const jobs = Layer.unwrapEffect(
-  Effect.map(Executors, ({ sweep }) =>
-    Worker.layer(
-      Effect.gen(function* () {
-        const config = yield* CoreConfig
-        return [
-          yield* turnJob,
-          yield* validationJob,
-          yield* installJob,
-          yield* activationJob,
-          yield* releaseJob,
-          yield* captureJob,
-          yield* applyJob,
-          yield* deliveryJob,
-          yield* refreshJob,
-          yield* openMergeRequestJob,
-          yield* mergeJob,
-          yield* deadlineJob,
-          yield* wakeJob,
-          yield* MailJob.make({ publicUrl: config.publicUrl }),
-          ...(config.blobs === null ? [] : [yield* Effect.flatMap(sealing, ({ sealJob }) => sealJob)])
-        ]
-      }),
-      (bootIds) => Effect.zipRight(endProcessesOf(bootIds), sweep(bootIds))
-    )
-  )
-).pipe(Layer.provide(thisNode))
-
-/**
- * Runs the durable jobs of the installation in this process, and deletes expired records. On SQLite one process works on a data directory. On
- * PostgreSQL several processes share the work, and each takes over the jobs that another one loses.
- */
-export const worker = Layer.mergeAll(
-  jobs,
-  Couriers.layer,
-  Prewarming.layer,
-  IdleRelease.layer,
-  Housekeeping.layer,
-  DiskMeasure.layer,
-  warnOfNoSandbox
-)

@@ -47,6 +47,7 @@ const kept = Layer.scoped(
       changed: store.changed,
       leave: store.leave,
       seal: fn("Snapshots.seal")(sealOrNote),
+      sealAnew: fn("Snapshots.sealAnew")((id) => Effect.zipRight(journal.commit(store.aged(id)), sealOrNote(id))),
       sealBefore: fn("Snapshots.sealBefore")((id) =>
         Effect.catchTag(sealOrNote(id), "SnapshotError", ({ message }) =>
           Effect.logWarning("a turn begins although the one before it has no snapshot", { session_id: id, message })

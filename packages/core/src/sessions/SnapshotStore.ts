@@ -80,15 +80,21 @@ const unsealedRows = Effect.gen(function* () {
     yield* db.run(sql`update unsealed_sessions set job_id = ${job_id} where session_id = ${sessionId}`)
   })
 
+  const note = Effect.fnUntraced(function* (sessionId: SessionId) {
+    return yield* db.first(sql<{
+      job_id: string | null
+    }>`insert into unsealed_sessions (session_id, changes, since) values (${sessionId}, 1, ${yield* now})
+      on conflict (session_id) do update set changes = unsealed_sessions.changes + 1 returning job_id`)
+  })
+
   return {
     /** Notes in the commit that changes a session that its newest snapshot is old, and asks for another one. */
     changed: Effect.fnUntraced(function* (sessionId: SessionId) {
-      const row = yield* db.first(sql<{
-        job_id: string | null
-      }>`insert into unsealed_sessions (session_id, changes, since) values (${sessionId}, 1, ${yield* now})
-        on conflict (session_id) do update set changes = unsealed_sessions.changes + 1 returning job_id`)
+      const row = yield* note(sessionId)
       if (row?.job_id === null) yield* enqueue(sessionId)
     }),
+    /** Notes the same of a session that the caller seals by itself. */
+    aged: (sessionId: SessionId) => written(Effect.asVoid(note(sessionId))),
     /** Notes that the newest snapshot has everything up to a change, and what was kept apart until then. */
     settle: Effect.fnUntraced(function* (sessionId: SessionId, changes: number, { changesets, uploads }: Apart) {
       for (const { upload_id } of uploads)

@@ -57,6 +57,8 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
      * counts once this has succeeded.
      */
     readonly seal: (sessionId: SessionId) => Effect.Effect<void, SnapshotError>
+    /** The same for a session that may have changed without a note, as when its agent was stopped. */
+    readonly sealAnew: (sessionId: SessionId) => Effect.Effect<void, SnapshotError>
     /** The same ahead of a turn, which goes on when that fails: the failure is noted, and the job tries on. */
     readonly sealBefore: (sessionId: SessionId) => Effect.Effect<void>
     /** The job of a session has ended without a snapshot, because what follows asks for one. */
@@ -109,6 +111,7 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
       isKept: false,
       changed: () => Effect.void,
       seal: () => Effect.void,
+      sealAnew: () => Effect.void,
       sealBefore: () => Effect.void,
       leave: () => Effect.void,
       keepUpload: () => Effect.succeed(() => Effect.void),

@@ -61,8 +61,7 @@ const handingOver = Effect.gen(function* () {
     if (place.kind !== "here" || session === undefined || session.active_turn_id !== null) return
     yield* releaseExecutor(session)
     // The agent was stopped, and may have written its last words only then.
-    yield* journal.commit(snapshots.changed(id))
-    yield* snapshots.seal(id)
+    yield* snapshots.sealAnew(id)
     yield* journal.commit(placements.leave(id))
     yield* clear(id, place.epoch + 1)
   })

@@ -70,7 +70,7 @@ describe("the blocks of the pages", () => {
       use.kind === "left" ? [`${place.replace(/:\d+/, "")}: ${use.reason}`] : []
     )
     assert.deepStrictEqual(left, [
-      "CONTRIBUTING.md: these are the checks themselves; .ci/run runs them all but the last, which measures for minutes",
+      "CONTRIBUTING.md: these are the checks themselves; .ci/run runs them all but the virtual machines and the last, which take minutes",
       "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
       "docs/providers.md: it installs hundreds of megabytes",
       "docs/providers.md: the file is yours",

@@ -5,6 +5,7 @@ import { type Caller, newCaller } from "@reins/testing/process/Caller"
 import type { Place } from "@reins/testing/process/Place"
 import { steadyPort } from "@reins/testing/process/Ports"
 import { reins, type ServerProcess, spawnServer } from "@reins/testing/process/ServerProcess"
+import { eventually } from "@reins/testing/process/Waiting"
 
 /** The lease of the nodes of these tests, in seconds. Production has 15. */
 export const leaseSeconds = 3
@@ -30,13 +31,19 @@ export interface Machines {
   readonly env: Readonly<Record<string, string>>
 }
 
+/** Waits until every session of the installation is in a snapshot, as any of its servers says. */
+export const allSealed = (server: ServerProcess) =>
+  eventually("every session is in a snapshot", async () =>
+    /^reins_sessions_unsealed 0$/m.test(await (await fetch(`${server.url}/metrics`)).text())
+  )
+
 /** A new installation below a place. */
 export const newMachines = async (place: Place): Promise<Machines> => {
   const env = {
     REINS_DATABASE_URL: await place.newPostgresDatabase(),
     REINS_KEY_FILE: join(place.directory, "keyring.json"),
     REINS_CACHE_DIR: cacheWithSmallAgent(place.directory),
-    REINS_EXECUTOR: "local",
+    REINS_EXECUTOR: "bubblewrap",
     // Several machines need a mail server, and nobody is mailed here.
     REINS_SMTP_URL: "smtp://127.0.0.1:9",
     REINS_LEASE_SECONDS: String(leaseSeconds)

@@ -5,14 +5,12 @@ import * as Postgres from "@reins/core/store/Postgres"
 import { Effect, Layer, type Redacted, Schedule } from "effect"
 import type { Config, NodeConfig } from "../Config.js"
 import { CommandFailed } from "./CommandFailed.js"
-import { requireMail } from "./FitForSeveral.js"
+import { requireMail, requireSamePaths } from "./FitForSeveral.js"
 
 /** A server without a name does not share a database with nodes: it would take their sessions for its own. */
 export const withoutNodes = Layer.effectDiscard(
   Effect.gen(function* () {
-    const living = (yield* NodeRows.list(yield* Database)).filter(
-      ({ state }) => state === "active" || state === "draining"
-    )
+    const living = (yield* NodeRows.list(yield* Database)).filter(({ state }) => isUp(state))
     if (living.length === 0) return
     return yield* new CommandFailed({
       message: `The database belongs to several machines, of which ${living.map(({ name }) => name).join(", ")} are up: give this one a name of its own with --node and --node-address.`
@@ -32,16 +30,28 @@ const withoutServers = Effect.gen(function* () {
   })
 }).pipe(Effect.retry(patience))
 
+/** The agents of `local` remember the paths of their machine. A node that has no sessions runs none. */
+const requirePaths = ({ dataDir, executors }: Pick<Config, "dataDir" | "executors">, role: NodeConfig["role"]) =>
+  role === "api" || executors?.includes("local") !== true
+    ? Effect.void
+    : Effect.gen(function* () {
+        const db = yield* Database
+        const living = (yield* NodeRows.list(db)).filter(({ role, state }) => role !== "api" && isUp(state))
+        yield* requireSamePaths(db, { dataDir, isFirst: living.length === 0 })
+      })
+
+const isUp = (state: string): boolean => state === "active" || state === "draining"
+
 /** One of several machines on a PostgreSQL. */
 export const amongNodes = (
   { address, leaseSeconds, name, reclaimSeconds, role }: NodeConfig,
-  config: Pick<Config, "smtpUrl">,
+  config: Pick<Config, "dataDir" | "executors" | "smtpUrl">,
   url: Redacted.Redacted
 ) => {
   const ttlMs = leaseSeconds * 1000
   return Layer.unwrapEffect(
     Effect.as(
-      Effect.zipRight(requireMail(config), withoutServers),
+      Effect.all([requireMail(config), withoutServers, requirePaths(config, role)], { discard: true }),
       Cluster.layer({
         name,
         address: address.href,

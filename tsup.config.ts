@@ -73,6 +73,15 @@ const importsOf = (names: string, from: string): string =>
     )
     .join("; ")
 
+/** Schemas can make random values by fast-check, which they load at once. No server makes any. */
+const withoutRandomValues: Plugin = {
+  name: "without-random-values",
+  setup: (build) => {
+    build.onResolve({ filter: /^fast-check$/ }, () => ({ path: "fast-check", namespace: "left-out" }))
+    build.onLoad({ filter: /./, namespace: "left-out" }, () => ({ contents: "module.exports = {}" }))
+  }
+}
+
 /** The server tells its version, and the rest of its package.json is not for a bundle. */
 const versionAlone: Plugin = {
   name: "version-alone",
@@ -123,7 +132,7 @@ const server: Options = {
   outDir: serverDist,
   format: "cjs",
   splitting: false,
-  esbuildPlugins: [packedReference, placeOfConsole, modulesByName, versionAlone],
+  esbuildPlugins: [packedReference, placeOfConsole, modulesByName, versionAlone, withoutRandomValues],
   esbuildOptions: (options, context) => {
     shared.esbuildOptions?.(options, context)
     options.entryNames = "[name]-[hash]"

@@ -78,7 +78,8 @@ describe("a server that starts loads only what it needs to become ready", () => 
   ])("leaves %s to those who use it", (_, path) => {
     const within = (run: boolean) => modules(run).filter(({ functionName }) => functionName.startsWith(path))
     assert.isEmpty(within(true))
-    assert.include(readFileSync(program, "latin1"), `"${path}`)
+    // A long line of the program is broken anywhere.
+    assert.include(readFileSync(program, "latin1").replaceAll("\\\n", ""), `"${path}`)
   })
 })
 

@@ -28,7 +28,8 @@ export interface KnownNode extends NodeView {
 export const list = ({ all, sql }: Database["Type"]): Effect.Effect<ReadonlyArray<KnownNode>> =>
   Effect.map(
     all(sql<NodeRow>`select name, address, boot_id, role, state, epoch, expires_at::float8 as expires_at,
-      case when expires_at > ${nowMs(sql)} then 1 else 0 end as alive, providers, load from nodes order by name`),
+      case when expires_at > ${nowMs(sql)} then 1 else 0 end as alive, providers, load from nodes
+      where state <> 'forgotten' order by name`),
     (rows) =>
       rows.map(({ alive, boot_id, expires_at, providers, state, ...row }) => ({
         ...row,
@@ -72,7 +73,9 @@ export const forget = (db: Database["Type"], node: string): Effect.Effect<number
   return transaction(
     Effect.gen(function* () {
       const row = yield* first(
-        sql`delete from nodes where name = ${node} and expires_at <= ${nowMs(sql)} returning name`
+        // The row stays, so that its epochs go on: who holds an old one writes nothing under a new node of the name.
+        sql`update nodes set state = 'forgotten' where name = ${node} and state <> 'forgotten'
+          and expires_at <= ${nowMs(sql)} returning name`
       )
       if (row === undefined) return undefined
       const lost = yield* all(sql`update placements set node_id = null, node_epoch = null, epoch = epoch + 1,

@@ -87,7 +87,7 @@ export const make = ({ all, first, run, sql }: Database["Type"], ttlMs: number) 
     /** Gives a lease back before its end. */
     release: ({ bootId, epoch, name }: Holder) =>
       run(sql`update nodes set expires_at = ${now}, state = 'gone'
-        where name = ${name} and boot_id = ${bootId} and epoch = ${epoch}`)
+        where name = ${name} and boot_id = ${bootId} and epoch = ${epoch} and state <> 'forgotten'`)
   }
 }
 

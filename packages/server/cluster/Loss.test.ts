@@ -6,28 +6,16 @@ import { assertAnswers, beginTurn, endlessTool, wholeLog } from "@reins/testing/
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
-import { allSealed, type Machine, type Machines, newMachines } from "./Machines.js"
+import { allSealed, type Machine, type Machines, twoMachines } from "./Machines.js"
 
 const place = placeForEachTest()
 
 /** Two nodes, and a session with a turn that runs on one of them until it is ended. */
 const running = async () => {
-  const machines = await newMachines(place)
-  const all = [await machines.machine("a"), await machines.machine("b")]
-  const servers: Array<ServerProcess> = []
-  for (const machine of all) servers.push(await machine.start())
-  const [first] = servers
-  if (first === undefined) throw new Error("no server")
-  const caller = await machines.caller(first)
-  const session_id = await caller.newSession(caller.at(first))
-  await assertAnswers(caller.at(first), session_id)
-  await allSealed(first)
-  const at = machines.list().findIndex(({ sessions }) => sessions === 1)
-  const [owner, other] = [all[at], servers[1 - at]]
-  const server = servers[at]
-  if (owner === undefined || other === undefined || server === undefined) throw new Error("no owner")
-  const begun = await beginTurn(caller.at(other), session_id, endlessTool(), "tool.started")
-  return { machines, caller, session_id, owner, server, other, begun }
+  const two = await twoMachines(place, (caller, server, id) => assertAnswers(caller.at(server), id))
+  await allSealed(two.other)
+  const begun = await beginTurn(two.caller.at(two.other), two.session_id, endlessTool(), "tool.started")
+  return { ...two, begun }
 }
 
 const filesAt = (server: ServerProcess, caller: Caller, session_id: string) =>

@@ -31,6 +31,40 @@ export interface Machines {
   readonly env: Readonly<Record<string, string>>
 }
 
+/** Two machines, and a session on one of them. */
+export interface Two {
+  readonly machines: Machines
+  readonly caller: Caller
+  readonly session_id: string
+  /** The machine that has the session, and its server. */
+  readonly owner: Machine
+  readonly server: ServerProcess
+  readonly otherMachine: Machine
+  readonly other: ServerProcess
+}
+
+/** Starts two machines. `work` gives a session its node by its first turn. */
+export const twoMachines = async (
+  place: Place,
+  work: (caller: Caller, server: ServerProcess, session_id: string) => Promise<unknown>,
+  settings: Readonly<Record<string, string>> = {}
+): Promise<Two> => {
+  const machines = await newMachines(place)
+  const all = [await machines.machine("a", settings), await machines.machine("b", settings)]
+  const servers: Array<ServerProcess> = []
+  for (const machine of all) servers.push(await machine.start())
+  const [first] = servers
+  if (first === undefined) throw new Error("no server")
+  const caller = await machines.caller(first)
+  const session_id = await caller.newSession(caller.at(first))
+  await work(caller, first, session_id)
+  const at = machines.list().findIndex(({ sessions }) => sessions === 1)
+  const [owner, server, otherMachine, other] = [all[at], servers[at], all[1 - at], servers[1 - at]]
+  if (owner === undefined || server === undefined || other === undefined || otherMachine === undefined)
+    throw new Error("no owner")
+  return { machines, caller, session_id, owner, server, otherMachine, other }
+}
+
 /** Waits until every session of the installation is in a snapshot, as any of its servers says. */
 export const allSealed = (server: ServerProcess) =>
   eventually("every session is in a snapshot", async () =>

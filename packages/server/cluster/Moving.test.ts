@@ -7,46 +7,27 @@ import { assertAnswers, beginTurn, endlessTool, wholeLog } from "@reins/testing/
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
-import { allSealed, type Machine, type Machines, newMachines } from "./Machines.js"
+import { allSealed, type Machine, type Machines, twoMachines } from "./Machines.js"
 
 const place = placeForEachTest()
 
 /** Lost sessions go to other nodes at once, because the disk of these machines never comes back. */
 const atOnce = { REINS_NODE_RECLAIM_SECONDS: "0" }
 
-interface Two {
-  readonly machines: Machines
-  readonly caller: Caller
-  readonly session_id: string
-  readonly owner: Machine
-  readonly server: ServerProcess
-  readonly other: ServerProcess
-  readonly otherMachine: Machine
-}
-
-/** Two nodes, and a session on one of them whose turn has written a file. */
-const two = async (settings: Readonly<Record<string, string>> = {}): Promise<Two> => {
-  const machines = await newMachines(place)
-  const all = [await machines.machine("a", settings), await machines.machine("b", settings)]
-  const servers: Array<ServerProcess> = []
-  for (const machine of all) servers.push(await machine.start())
-  const [first] = servers
-  if (first === undefined) throw new Error("no server")
-  const caller = await machines.caller(first)
-  const session_id = await caller.newSession(caller.at(first))
-  await works(
-    caller,
-    first,
-    session_id,
-    "The word is heliotrope.",
-    "echo kept > kept.txt; echo secret > .env; mkdir empty"
+/** Two nodes, and a session on one of them whose turn has written files. */
+const two = (settings: Readonly<Record<string, string>> = {}) =>
+  twoMachines(
+    place,
+    (caller, server, session_id) =>
+      works(
+        caller,
+        server,
+        session_id,
+        "The word is heliotrope.",
+        "echo kept > kept.txt; echo secret > .env; mkdir empty"
+      ),
+    settings
   )
-  const at = machines.list().findIndex(({ sessions }) => sessions === 1)
-  const [owner, server, otherMachine, other] = [all[at], servers[at], all[1 - at], servers[1 - at]]
-  if (owner === undefined || server === undefined || other === undefined || otherMachine === undefined)
-    throw new Error("no owner")
-  return { machines, caller, session_id, owner, server, other, otherMachine }
-}
 
 /** A turn that runs a command in the workspace, and has succeeded. */
 const works = async (caller: Caller, server: ServerProcess, session_id: string, text: string, cmd: string) => {

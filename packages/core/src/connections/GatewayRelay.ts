@@ -10,6 +10,7 @@ import { urlToHttpOptions } from "node:url"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Redacted } from "effect"
 import { formsOf, type Scrubber, scrubber } from "../harness/Secrets.js"
+import { connectionHeaders } from "../outbound/ConnectionHeaders.js"
 import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
 import { type CallTap, tapOf } from "./CallTap.js"
 import { credentialFields, type OpenLoan, presentedFields } from "./Loan.js"
@@ -34,20 +35,7 @@ export const refuse = (response: ServerResponse, status: number, type: string, m
 }
 
 /** The headers that are not passed on. They belong to one connection, or are cookies, which would carry state from one agent to another. */
-const notPassedOn = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "http2-settings",
-  "cookie",
-  "set-cookie"
-])
+const notPassedOn = new Set([...connectionHeaders, "http2-settings", "cookie", "set-cookie"])
 
 const passedOn = ({ headers, headersDistinct }: IncomingMessage): ReadonlyArray<[string, ReadonlyArray<string>]> => {
   const named = (headers.connection ?? "").toLowerCase().split(/[\s,]+/)

@@ -6,6 +6,7 @@ import { urlToHttpOptions } from "node:url"
 import { Redacted } from "effect"
 import { hostOf, portOf } from "./Address.js"
 import { AddressRefused } from "./AddressRefused.js"
+import { connectionHeaders } from "./ConnectionHeaders.js"
 import { connectTimeoutMs } from "./GuardedAgents.js"
 import type { Connect } from "./GuardedSocket.js"
 
@@ -130,21 +131,8 @@ const join = (client: Duplex, upstream: Socket, head: Buffer): void => {
   })
 }
 
-/** The headers that belong to one connection and are not passed on. */
-const hopByHop = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade"
-])
-
 const passedOn = ({ headersDistinct }: IncomingMessage): OutgoingHttpHeaders =>
-  Object.fromEntries(Object.entries(headersDistinct).filter(([name]) => !hopByHop.has(name)))
+  Object.fromEntries(Object.entries(headersDistinct).filter(([name]) => !connectionHeaders.has(name)))
 
 const refuseRequest = (response: ServerResponse, refusal: Refusal): void => {
   if (response.headersSent) return void response.destroy()

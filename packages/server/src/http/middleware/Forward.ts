@@ -12,6 +12,7 @@ import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import type { Scope } from "@reins/core/domain/ApiKey"
 import { SessionId } from "@reins/core/domain/Ids"
 import { ReinsError } from "@reins/core/domain/ReinsError"
+import { connectionHeaders } from "@reins/core/outbound/ConnectionHeaders"
 import { Nodes } from "@reins/core/placement/Nodes"
 import { type Place, Placements } from "@reins/core/placement/Placements"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
@@ -34,20 +35,6 @@ export interface Needing {
 const connectMs = 2000
 /** Idle connections are kept for less than the listener of the other node keeps them, in milliseconds. */
 const idleMs = 30_000
-
-/** The headers that belong to one connection (RFC 9110, 7.6.1). */
-const ofConnection = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "expect"
-])
 
 /** The other node did not answer. `begun` says that a part of its answer was passed on. */
 class Unanswered extends Data.TaggedError("Unanswered")<{ readonly begun: boolean }> {}
@@ -155,7 +142,7 @@ const withoutConnection = (raw: ReadonlyArray<string>): OutgoingHttpHeaders => {
   const headers: Record<string, string | Array<string>> = {}
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = (raw[at] ?? "").toLowerCase()
-    if (ofConnection.has(name)) continue
+    if (connectionHeaders.has(name) || name === "expect") continue
     const [before, value] = [headers[name], raw[at + 1] ?? ""]
     headers[name] = before === undefined ? value : [before, value].flat()
   }

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { createServer, request, type Server } from "node:http"
 import { picture, watch } from "@reins/testing/browser/Browser"
 import { newKey, password } from "@reins/testing/process/Caller"
@@ -55,6 +56,36 @@ describe("the console, live", () => {
     )
     await Promise.all(pages.map(({ page }, at) => page.getByText(`Number ${at}.`, { exact: true }).waitFor()))
     await first.getByText("succeeded").nth(7).waitFor()
+  })
+
+  it("filters the inbox by project and label, and gives an event as the command that reads it", async () => {
+    const caller = await world.caller()
+    const client = caller.at(world.server)
+    const { workspaceId: workspace_id } = caller
+    const { id: project_id } = await client.projects.create({ workspace_id, slug: "shop", name: "Shop" })
+    const create = (title: string, more: object) => client.sessions.create({ workspace_id, harness, title, ...more })
+    const shop = await create("Mend the shop", { project_id })
+    await create("Write the letter", { labels: { team: "letters" } })
+    const page = await world.loggedIn()
+    const [shown, other] = [page.getByRole("link", { name: "Mend the shop" }), page.getByText("Write the letter")]
+    await page.getByLabel("Project").selectOption("Shop")
+    await shown.waitFor()
+    await other.waitFor({ state: "detached" })
+    await page.getByLabel("Label").selectOption("team=letters")
+    await page.getByText("No session has this project and label.").waitFor()
+    await page.getByLabel("Project").selectOption("")
+    await other.waitFor()
+    await page.getByLabel("Label").selectOption("")
+    await shown.click()
+
+    await page.getByRole("link", { name: "Events" }).click()
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    await page.getByRole("button", { name: /session\.created/ }).click()
+    await page.getByRole("button", { name: "Copy as curl" }).last().click()
+    const command = await page.evaluate(() => navigator.clipboard.readText())
+    const env = { PATH: process.env["PATH"], REINS_API_KEY: caller.apiKey }
+    const [event] = JSON.parse(execFileSync("bash", ["-c", command], { env, encoding: "utf8" })).items
+    assert.deepInclude(event, { seq: 1, type: "session.created", session_id: shop.id })
   })
 
   it("shows nothing of one account to another that logs in afterwards", async () => {

@@ -170,11 +170,22 @@ export const PageHead = ({
   )
 }
 
+/** A browser has no clipboard of its own for a page that came over plain HTTP from another machine. */
+const toClipboard = async (text: string): Promise<void> => {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text)
+  const area = document.createElement("textarea")
+  area.value = text
+  document.body.append(area)
+  area.select()
+  document.execCommand("copy")
+  area.remove()
+}
+
 /** Copies a text, and says so. */
 export const Copy = ({ label = "Copy", text }: { readonly text: string; readonly label?: string }) => {
   const copied = useSignal(false)
   const copy = async () => {
-    await navigator.clipboard.writeText(text)
+    await toClipboard(text)
     copied.value = true
     setTimeout(() => {
       copied.value = false

@@ -42,8 +42,10 @@ export const lacking = (
   dataDir: string,
   { changed, sessions }: Pick<Effect.Effect.Success<typeof inventory>, "changed" | "sessions">
 ): ReadonlyArray<SessionFacts> =>
-  sessions.filter(({ id, workspace_state }) => {
+  sessions.filter(({ id, lifecycle, workspace_state }) => {
     const { gitDir, workTree } = sessionPaths(dataDir, id)
-    if (workspace_state === "ready") return !existsSync(workTree) || !existsSync(gitDir)
-    return workspace_state === "removed" && changed.has(id) && !existsSync(gitDir)
+    if (workspace_state !== "ready" && workspace_state !== "removed") return false
+    // The workspace of a closed session is on its way out.
+    const isOpen = workspace_state === "ready" && lifecycle !== "closed"
+    return isOpen ? !existsSync(workTree) || !existsSync(gitDir) : changed.has(id) && !existsSync(gitDir)
   })

@@ -62,7 +62,12 @@ describe("the console, live", () => {
     const caller = await world.caller()
     const client = caller.at(world.server)
     const { workspaceId: workspace_id } = caller
-    const { id: project_id } = await client.projects.create({ workspace_id, slug: "shop", name: "Shop" })
+    const { id: project_id } = await client.projects.create({
+      workspace_id,
+      slug: "shop",
+      name: "Shop",
+      spec: { harness }
+    })
     const create = (title: string, more: object) => client.sessions.create({ workspace_id, harness, title, ...more })
     const shop = await create("Mend the shop", { project_id })
     await create("Write the letter", { labels: { team: "letters" } })

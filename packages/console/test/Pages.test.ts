@@ -178,6 +178,7 @@ describe("the pages of the console", () => {
       }
       for (const [path, [opens, words]] of Object.entries(dialogs)) {
         await page.goto(`${world.server.url}/ui/${path}`)
+        await page.getByText(/Waiting for/).waitFor({ state: "detached" })
         await page.getByRole("button", { name: opens }).click()
         await page.getByRole("dialog").getByText(words).first().waitFor()
         found.push(...(await findingsInBoth(page, `${at}-${path}-dialog`)))
@@ -194,6 +195,9 @@ describe("the pages of the console", () => {
   it("are reached by Tab alone, in their order, each stop with a ring around it that can be seen", async () => {
     const page = await world.loggedIn("webhooks")
     await page.getByText("hooks.example").waitFor()
+    // What is asked comes live, and takes a part of the page.
+    const asked = page.getByRole("complementary", { name: "Waiting for your answer" })
+    for (const name of ["Allow once", "Raise the budget"]) await asked.getByRole("button", { name }).first().waitFor()
     await page.evaluate(() => (document.activeElement instanceof HTMLElement ? document.activeElement.blur() : null))
     const wanted = await page.evaluate(() =>
       [...document.querySelectorAll("a[href], button:not(:disabled), select, input, textarea, summary")]

@@ -250,7 +250,7 @@ const connected = Layer.mergeAll(
   Layer.provide(Models.layer, Layer.provide(Workspaces.layer, IdentityStores.layer))
 )
 
-/** What takes snapshots is loaded where the configuration names a store of blobs. */
+/** The maker of snapshots is loaded where the configuration names a store of blobs. */
 const snapshots = Layer.unwrapEffect(
   Effect.flatMap(CoreConfig, ({ blobs }) =>
     blobs === null

@@ -167,7 +167,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
   return config
 })
 
-/** What reads the setting is loaded where it is given. */
+/** The reader of the setting is loaded where it is given. */
 const blobsOf = (text: string, { database_url }: typeof Settings.Type, environment: NodeJS.ProcessEnv) =>
   Effect.flatMap(
     Effect.promise(() => import("./BlobSetting.js")),

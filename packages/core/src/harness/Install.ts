@@ -169,7 +169,7 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
       providerId: string,
       onProgress?: (progress: InstallProgress) => void
     ) => Effect.Effect<InstalledHarness, HarnessNotFound | HarnessInstallError>
-    /** How far the installation is that this process works on. None when it works on none, or its first package has not begun. */
+    /** The progress of the installation that this process works on. None when it works on none, or its first package has not begun. */
     readonly progress: (providerId: string) => Option.Option<InstallProgress>
   }
 >() {

@@ -29,7 +29,7 @@ export type GivenAnswer = Pick<Interaction, "answer" | "note" | "content">
 
 const nothing: GivenAnswer = { answer: null, note: null, content: null }
 
-/** What people are asked. */
+/** The questions that people are asked. */
 export interface Question extends Omit<Asked, "_tag" | "request_id"> {
   /** The resource whose budget is used up, for the kind `budget`. */
   readonly budget_of?: string

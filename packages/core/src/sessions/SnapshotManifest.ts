@@ -24,7 +24,7 @@ export interface SnapshotBlobs {
   readonly state: BlobName | null
 }
 
-/** What a snapshot consists of, and what stands in the row of its session with it. */
+/** The parts of a snapshot, and the fields of the row of its session that go with it. */
 export interface SnapshotManifest {
   readonly version: 1
   /** True when the session had its files. Of a closed one only the objects of git are left. */

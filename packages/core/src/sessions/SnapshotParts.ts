@@ -60,7 +60,7 @@ export const archived = {
   state: "state"
 } as const
 
-/** What the service keeps beside the objects of git, and cannot make again. */
+/** The files that the service keeps beside the objects of git, and cannot make again. */
 const keptBeside = ["reins-baseline"]
 
 /** Chooses what is taken, the smallest first, so that one that is too large keeps no other out. */

@@ -37,7 +37,7 @@ export interface UnsealedChangeset {
   readonly digest: string
 }
 
-/** What is kept on its own until a snapshot has it. */
+/** Blobs that are kept on their own until a snapshot has them. */
 export interface Apart {
   readonly uploads: ReadonlyArray<UnsealedUpload>
   readonly changesets: ReadonlyArray<UnsealedChangeset>

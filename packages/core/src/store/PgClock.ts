@@ -33,7 +33,7 @@ const ask = async (pool: pg.Pool, estimate: Estimate): Promise<void> => {
   estimate.learn(Number(rows[0]?.ms), askedAt, performance.now())
 }
 
-/** What is known of another clock. Times of this process are milliseconds of `performance.now`. */
+/** The knowledge of another clock. Times of this process are milliseconds of `performance.now`. */
 export class Estimate {
   /** The milliseconds since 1970 at the beginning of this process, by the other clock. */
   private origin: number | undefined

@@ -146,7 +146,7 @@ interface Attempted {
   readonly endedMs: number
 }
 
-/** What follows from an attempt, for the delivery and for its endpoint. */
+/** The consequences of an attempt, for the delivery and for its endpoint. */
 const endOf = Effect.fnUntraced(function* (
   { failing_since }: EndpointRow,
   delivery: QueuedDelivery,

@@ -27,7 +27,7 @@ export const withSnapshots = (database: Layer.Layer<Database | Bell>) =>
     )
   ).pipe(Layer.provide(Logger.minimumLogLevel(LogLevel.Error)))
 
-/** What a folder holds: each path with its kind, its permissions and its content. The repository of the agent is not in it. */
+/** The contents of a folder: each path with its kind, its permissions and its content. The repository of the agent is not in it. */
 export const listingOf = (root: string): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()
   const visit = (folder: string, prefix: string): void => {
@@ -48,7 +48,7 @@ export const listingOf = (root: string): ReadonlyMap<string, string> => {
   return found
 }
 
-/** What the agent's own repository tells of itself, as the agent would ask it. */
+/** The words of the agent's own repository about itself, as the agent would ask for them. */
 export const repositoryOf = (workTree: string): string =>
   [
     ["log", "--all", "--format=%H %s %D"],

@@ -47,7 +47,7 @@ const places: ReadonlyArray<{
 
 const stepsBehind = Effect.flatMap(Database, ({ sql }) => Effect.provideService(applied, SqlClient.SqlClient, sql))
 
-/** What a release without tests of webhooks has left: an endpoint with a delivery and its attempt. */
+/** The rows that a release without tests of webhooks has left: an endpoint with a delivery and its attempt. */
 const oldDelivery = [
   "drop table webhook_attempts",
   "drop table webhook_deliveries",

@@ -195,7 +195,7 @@ describe("the pages of the console", () => {
   it("are reached by Tab alone, in their order, each stop with a ring around it that can be seen", async () => {
     const page = await world.loggedIn("webhooks")
     await page.getByText("hooks.example").waitFor()
-    // What is asked comes live, and takes a part of the page.
+    // Questions come live, and take a part of the page.
     const asked = page.getByRole("complementary", { name: "Waiting for your answer" })
     for (const name of ["Allow once", "Raise the budget"]) await asked.getByRole("button", { name }).first().waitFor()
     await page.evaluate(() => (document.activeElement instanceof HTMLElement ? document.activeElement.blur() : null))

@@ -98,7 +98,7 @@ const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents |
     await browser.close()
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
-  // What a failed test showed last is kept with the other pictures. Hooks run in the order against that of their making.
+  // The last sight of a failed test is kept with the other pictures. Hooks run in the order against that of their making.
   afterEach(async ({ task }) => {
     const contexts = new Set([browser.context, ...(browser.context.browser()?.contexts() ?? [])])
     for (const [index, page] of [...contexts].flatMap((each) => each.pages()).entries()) {

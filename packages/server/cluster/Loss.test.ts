@@ -49,7 +49,7 @@ it("a node that was killed: its turn is interrupted, its files are refused with 
   assert.include(await refused.text(), '"reason":"node_lost"')
   assert.strictEqual(stateOf(machines, owner), "lost")
 
-  // What needs the files waits for them; nothing fails, and no other node takes it.
+  // Work that needs the files waits for them; nothing fails, and no other node takes it.
   await caller.at(other).turns.acknowledge({ turn_id: begun.turn_id })
   const { turn_id = "" } = await caller
     .at(other)

@@ -81,7 +81,7 @@ it("each session runs where its files are, and every node answers for all of the
     const { diff } = await client.changesets.getDiff({ changeset_id: changeset.id })
     assert.include(diff, "+from 2")
   }
-  // What is asked of the caller is asked at the owner, in the words of the owner.
+  // The caller is checked at the owner, which answers in its own words.
   const refused = await fetch(`${servers.api.url}/api/sessions/${session_id}/files`, {
     headers: { authorization: "Bearer rk_nobody", "x-request-id": "request-of-nobody" }
   })

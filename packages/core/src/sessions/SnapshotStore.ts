@@ -57,7 +57,7 @@ const ended = turnStates.states.filter(turnStates.isTerminal)
 /** A blob that nobody has used for so long, in milliseconds, may go when no snapshot needs it. It is longer than a seal can take. */
 const unusedMs = 24 * 60 * 60_000
 
-/** What writes rows belongs into a commit. */
+/** Writes of rows belong into a commit. */
 const written = (effect: Effect.Effect<void>): Effect.Effect<void, never, Commit> => Effect.zipRight(Commit, effect)
 
 /** The notes of what is not sealed yet. */

@@ -23,7 +23,7 @@ export interface Restored {
   /** The turn after which it was taken; null when it was not taken after one. */
   readonly turn_id: TurnId | null
   readonly created_at: Timestamp
-  /** What the snapshot says that it lacks. */
+  /** The things that the snapshot lacks, in its own words. */
   readonly left_out: ReadonlyArray<LeftOut>
   readonly more_left_out: number
   /** Paths that the snapshot has and that could not be written. */

@@ -163,7 +163,7 @@ const preparing = Effect.gen(function* () {
       mark,
       workspaceDir: workTree,
       homeDir: home,
-      // What a setup leaves may name its paths, and the agent comes after it.
+      // The files that a setup leaves may name its paths, and the agent comes after it.
       ...(executor.ownPaths === true && { seenAt: agentPlaces(row.id) })
     }
     return { commands, secretVersions }

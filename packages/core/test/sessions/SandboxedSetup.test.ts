@@ -67,7 +67,7 @@ if (Either.isRight(made)) {
           const { activated, project, session } = yield* setups(given)
           const limited = (limits: object, setup: ReadonlyArray<ReturnType<typeof sh>> = []) =>
             project({ executor: { backend: "bubblewrap", limits }, setup })
-          // What is left of it would be too much by itself.
+          // The rest of it would be too much by itself.
           const large = "bash -c 'head -c 3000000 /dev/zero > large || echo refused; rm -f large' 2>/dev/null"
           const of = yield* session(yield* limited({ disk_bytes: 1024 ** 2 }, [sh("large", large)]))
           assert.strictEqual(outputOf((yield* activated(of)).events), "refused\n")

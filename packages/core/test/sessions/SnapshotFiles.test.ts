@@ -8,7 +8,7 @@ import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { Effect, Layer } from "effect"
 import { agentGit, listingOf, put, sealedSession, withSnapshots } from "./Snapshooting.js"
 
-// What is about files alone is the same on every database.
+// These are about files alone, which are the same on every database.
 
 const base = { ".gitignore": "*.log\nbig/\nsmall/\n.env\n", "a.txt": "one\n", "dir/b.txt": "two\n" }
 

@@ -167,7 +167,7 @@ for (const { database, environment } of databases) {
           const number = ++next
           const sessionId = ids[number % sessions] ?? ""
           await insist({ ...source, sessionId }, "PATCH", "", { title: `title ${number} é😀` })
-          // What is no part of the stream, and what is in that of another tenant.
+          // These are no part of the stream, or are in that of another tenant.
           if (number % 5 === 0)
             await insist({ ...source, sessionId }, "POST", "/messages", { content: "A note.", routing: "note" })
           if (number % 20 === 0)

@@ -42,7 +42,7 @@ export const documentRoutes = Effect.gen(function* () {
   const ready = Effect.gen(function* () {
     if (yield* shutdown.hasBegun) return unready("shutting_down", {})
     const checks = yield* readiness.check
-    // What needs no files is served without a lease.
+    // Requests that need no files are served without a lease.
     const reason = reasonOf(checks) ?? (nodes.role === "api" || nodes.holds() ? undefined : "lease_lost")
     return reason === undefined ? Reply.json(200, { status: "ready", checks }) : unready(reason, checks)
   })

@@ -101,7 +101,7 @@ export const forwarding = Effect.gen(function* () {
       const from = seal.read(exchange)
       if (from !== undefined) exchange.clientAddress = from.clientAddress
       const sessionId = yield* sessionOf(needing.needs, params)
-      // What does not exist is answered here, and so is a session without files.
+      // A session that does not exist is answered for here, and so is one without files.
       if (sessionId === undefined) return yield* answer(exchange, params)
       const place: Place = yield* placeOf(exchange, sessionId, needing)
       if (place.kind === "here" || place.kind === "nowhere") return yield* answer(exchange, params)

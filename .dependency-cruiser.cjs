@@ -127,7 +127,7 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    exclude: { path: "(^|/)(dist|dist-failpoints|server/console|test|chaos)/" },
+    exclude: { path: "(^|/)(dist|dist-failpoints|dist-next|server/console|test|chaos)/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.base.json" },
     enhancedResolveOptions: {

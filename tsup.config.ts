@@ -32,6 +32,7 @@ const coreTypes = ".cache/types/core/packages/core/src"
 
 const serverDist = "packages/server/dist"
 const breakableDist = "packages/server/dist-failpoints"
+const nextDist = "packages/server/dist-next"
 
 /** What holds native code, or is loaded only where it is installed, stays outside of a bundle. */
 const native = [
@@ -48,17 +49,19 @@ const native = [
  * Makes `import { Effect, Layer } from "effect"` an import of each module by its own name. Through an index a bundle holds all of every
  * module that is named, and loads at once what only a part that is loaded later uses: 7.3 MB of code in place of 2.9.
  */
-const modulesByName: Plugin = {
+const modulesByNameOf = (changed: (source: string, path: string) => string): Plugin => ({
   name: "modules-by-name",
   setup: (build) =>
     build.onLoad({ filter: /\/packages\/(?:core|client|server)\/src\/.*\.ts$/ }, ({ path }) => ({
       loader: "ts",
-      contents: readFileSync(path, "utf8").replace(
+      contents: changed(readFileSync(path, "utf8"), path).replace(
         /^import \{([^}]*)\} from "(effect|@effect\/[\w-]+)"/gm,
         (statement, names: string, name: string) => importsOf(names, name) + statement.replace(/[^\n]/g, "")
       )
     }))
-}
+})
+
+const modulesByName = modulesByNameOf((source) => source)
 
 /** On one line, so that the lines of a file keep their numbers in the source map. */
 const importsOf = (names: string, from: string): string =>
@@ -82,15 +85,17 @@ const withoutRandomValues: Plugin = {
   }
 }
 
-/** The server tells its version, and the rest of its package.json is not for a bundle. */
-const versionAlone: Plugin = {
+/** The packages tell their version, and the rest of a package.json is not for a bundle. */
+const versionAloneOf = (versionOf: (version: string) => string): Plugin => ({
   name: "version-alone",
   setup: (build) =>
-    build.onLoad({ filter: /\/packages\/server\/package\.json$/ }, ({ path }) => {
+    build.onLoad({ filter: /\/packages\/(?:core|server)\/package\.json$/ }, ({ path }) => {
       const { name, version } = JSON.parse(readFileSync(path, "utf8"))
-      return { loader: "json", contents: JSON.stringify({ name, version }) }
+      return { loader: "json", contents: JSON.stringify({ name, version: versionOf(version) }) }
     })
-}
+})
+
+const versionAlone = versionAloneOf((version) => version)
 
 /** The script of the page at `/docs` is nearly half of the program, and it is read by the few who open the page: a third of it compressed. */
 const packedReference: Plugin = {
@@ -251,9 +256,38 @@ const breakableServer: Options = {
   ]
 }
 
+/** The release after this one, for tests of two releases beside each other: it adds to the schema, and writes what it has added. It is never published. */
+const nextServer: Options = {
+  ...server,
+  outDir: nextDist,
+  onSuccess: async () => finishServer(nextDist),
+  esbuildPlugins: [
+    packedReference,
+    placeOfConsole,
+    modulesByNameOf((source, path) => {
+      if (!path.endsWith("/messages/MessageStore.ts")) return source
+      const written = source.replace("insertRow({", 'insertRow({ written_by: "next",')
+      if (written === source) throw new Error("the next release finds no place to write what it has added")
+      return written
+    }),
+    versionAloneOf((version) =>
+      version.replace(/^(\d+)\.(\d+)\..*$/, (_, major, minor) => `${major}.${Number(minor) + 1}.0`)
+    ),
+    withoutRandomValues,
+    {
+      name: "next-steps",
+      setup: (build) => {
+        const path = resolve("packages/server/cluster/NextSteps.ts")
+        build.onResolve({ filter: /\/Steps\.js$/ }, () => ({ path }))
+      }
+    }
+  ]
+}
+
 export default defineConfig(async () => {
   await generateClient()
-  return process.env["REINS_BUILD_FAILPOINTS"] === "1" ? breakableServer : [...packages]
+  if (process.env["REINS_BUILD_FAILPOINTS"] === "1") return breakableServer
+  return process.env["REINS_BUILD_NEXT"] === "1" ? nextServer : [...packages]
 })
 
 /** Compiles the program, and makes what loads it. */
@@ -271,6 +305,15 @@ const finishServer = (dist: string): void => {
 
 /** Node 20 warns at each import of JSON, and a published package does not have the repository's folders around it. */
 const inlineManifests = (): void => {
+  const { version } = JSON.parse(readFileSync("packages/core/package.json", "utf8"))
+  const told = "packages/core/dist/base/Release.js"
+  writeFileSync(
+    told,
+    readFileSync(told, "utf8").replace(
+      /import (\w+) from "[^"]*package\.json"(?: with \{ type: "json" \})?;?/,
+      (_, name: string) => `const ${name} = ${JSON.stringify({ version })};`
+    )
+  )
   const file = "packages/core/dist/harness/Manifests.js"
   const inlined = readFileSync(file, "utf8").replace(
     /import (\w+) from "[^"]*\/manifests\/(\w+)\.json"(?: with \{ type: "json" \})?;?/g,

@@ -9,7 +9,7 @@ export default defineConfig({
   ssr,
   test: {
     globalSetup: shared.test?.globalSetup ?? [],
-    include: ["packages/server/cluster/**/*.test.ts"],
+    include: ["packages/server/cluster/*.test.ts"],
     pool: "forks",
     poolOptions: { forks: { maxForks: 2 } },
     testTimeout: 180_000,

@@ -3,7 +3,7 @@ export default {
   test: {
     exclude: [],
     include: [".cache/vm/tests/*/*.test.mjs"],
-    testTimeout: 600_000,
+    testTimeout: 2_400_000,
     hookTimeout: 600_000,
     pool: "forks",
     isolate: false,

@@ -51,6 +51,12 @@ export const install = (name, env = {}) => {
       headers,
       get: (path) => side(200, () => request("GET", path, headers)),
       createSession: () => side(201, mutation(`/api/workspaces/${workspace.id}/sessions`, '{"title":"bench"}')),
+      /** An upload to a session. One for another content than is there is refused when all of it has arrived. */
+      upload: (sessionId, { refused = false } = {}) => {
+        const expected = refused ? { expected_digest: `sha256:${"0".repeat(64)}` } : {}
+        const file = { path: "uploaded.txt", content: randomUUID(), encoding: "utf-8", ...expected }
+        return side(refused ? 409 : 200, mutation(`/api/sessions/${sessionId}/file-uploads`, JSON.stringify(file)))
+      },
       /** Notes to these sessions in turn. */
       sendNote: (...sessionIds) => {
         const notes = sessionIds.map((id) =>

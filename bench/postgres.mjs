@@ -11,10 +11,10 @@ import { cpuSeconds, directory } from "./processes.mjs"
 
 export const postgres = async ({ report, settings }) => {
   report.subject("PostgreSQL, 32 connections")
-  await onDatabase(settings, (url) => figures(url, report, settings))
+  await onDatabase(settings, (url, cpu) => figures(url, report, settings, cpu))
 }
 
-/** Runs an effect on a database of its own. */
+/** Runs an effect on a database of its own. It gets the CPU seconds of the database so far, where that runs on this machine. */
 export const onDatabase = async (settings, use) => {
   const server =
     settings.postgresUrl === undefined ? await embedded() : { url: settings.postgresUrl, stop: async () => {} }
@@ -23,14 +23,14 @@ export const onDatabase = async (settings, use) => {
     await run(server.url, `create database ${database}`)
     const url = new URL(server.url)
     url.pathname = `/${database}`
-    await use(url)
+    await use(url, server.cpu)
   } finally {
     await run(server.url, `drop database if exists ${database} with (force)`)
     await server.stop()
   }
 }
 
-const figures = async (databaseUrl, report, settings) => {
+const figures = async (databaseUrl, report, settings, databaseCpu) => {
   const installation = install("postgres", { REINS_DATABASE_URL: databaseUrl.href })
   const reins = await installation.start()
   await connect(reins)
@@ -50,6 +50,16 @@ const figures = async (databaseUrl, report, settings) => {
   report.figure("PostgreSQL: POST a note, to 64 sessions", note.perSecond, "/s", { atLeast: 1000 })
   report.figure("PostgreSQL: POST a note, to 64 sessions: CPU", note.cpuMicros, "us")
   report.figure("PostgreSQL: POST a note, to 64 sessions: p99", note.p99, "ms")
+  if (databaseCpu !== undefined) {
+    const used = async ({ next, status, url }) => {
+      const before = databaseCpu()
+      const { count } = await load(url, { connections: 32, next, status, seconds: settings.seconds })
+      return ((databaseCpu() - before) * 1e6) / count
+    }
+    const path = `/api/sessions/${session.id}`
+    report.figure("PostgreSQL: GET a session: CPU of the database", await used(reins.get(path)), "us")
+    report.figure("PostgreSQL: POST a note: CPU of the database", await used(reins.sendNote(...many)), "us")
+  }
   report.figure("PostgreSQL: POST a note, all to one session", queued.perSecond, "/s")
 
   const other = await installation.start()
@@ -164,8 +174,16 @@ const embedded = async () => {
   process.prependOnceListener("exit", endAtOnce)
   await server.initialise()
   await server.start()
-  return { url: `postgres://reins:reins@127.0.0.1:${port}/postgres`, stop: () => server.stop() }
+  const postmaster = Number.parseInt(readFileSync(join(databaseDir, "postmaster.pid"), "utf8"), 10)
+  return {
+    url: `postgres://reins:reins@127.0.0.1:${port}/postgres`,
+    stop: () => server.stop(),
+    cpu: () => [postmaster, ...childrenOf(postmaster)].reduce((sum, pid) => sum + cpuSeconds(pid), 0)
+  }
 }
+
+const childrenOf = (pid) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number)
 
 const run = async (url, statement) => {
   const client = new pg.Client({ connectionString: url })

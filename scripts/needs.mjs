@@ -1,4 +1,4 @@
-// The programs and rights that the chaos suite needs and cannot bring with it. When one is missing the suite does not run, and no test is
+// The programs and rights that the suites of faults need and cannot bring with them. When one is missing the suite does not run, and no test is
 // skipped.
 import { existsSync, readdirSync } from "node:fs"
 import { delimiter, join } from "node:path"
@@ -15,18 +15,32 @@ const ofPostgres = (name) => {
 }
 const isRoot = process.getuid?.() === 0
 
-const needs = [
+/** The needs of both suites. */
+const shared = [
   ["Linux", process.platform === "linux", "run it on Linux"],
+  ["faketime", onPath("faketime"), "apt-get install faketime"],
+  ["initdb and pg_dump", ofPostgres("initdb") && ofPostgres("pg_dump"), "apt-get install postgresql"],
+  ["bwrap", onPath("bwrap"), "apt-get install bubblewrap"],
+  ["setpriv, of util-linux", onPath("setpriv"), "apt-get install util-linux"]
+]
+
+export const ofCluster = [
+  ...shared,
+  ["ip", onPath("ip") || existsSync("/usr/sbin/ip"), "apt-get install iproute2"],
+  ["iptables", onPath("iptables") || existsSync("/usr/sbin/iptables"), "apt-get install iptables"],
+  ["unshare and nsenter, of util-linux", onPath("unshare") && onPath("nsenter"), "apt-get install util-linux"],
+  ["root, to make namespaces of networks and small disks", isRoot, "run it as root, as in a container of its own"]
+]
+
+export const ofChaos = [
+  ...shared,
   ["chromium", onPath("chromium"), "apt-get install chromium"],
   ["nginx", onPath("nginx") || existsSync("/usr/sbin/nginx"), "apt-get install nginx-light"],
   ["caddy", onPath("caddy"), "apt-get install caddy"],
   ["docker-compose", onPath("docker-compose"), "apt-get install docker-compose"],
   ["systemd-analyze", onPath("systemd-analyze"), "apt-get install systemd"],
   ["tini", onPath("tini"), "apt-get install tini"],
-  ["faketime", onPath("faketime"), "apt-get install faketime"],
-  ["initdb and pg_dump", ofPostgres("initdb") && ofPostgres("pg_dump"), "apt-get install postgresql"],
   ["mkfs.ext4", onPath("mkfs.ext4") || existsSync("/usr/sbin/mkfs.ext4"), "apt-get install e2fsprogs"],
-  ["bwrap", onPath("bwrap"), "apt-get install bubblewrap"],
   ["podman", onPath("podman"), "apt-get install podman crun"],
   ["catatonit, the init of containers", onPath("catatonit"), "apt-get install catatonit"],
   ["newuidmap", onPath("newuidmap"), "apt-get install uidmap"],
@@ -39,9 +53,16 @@ const needs = [
   ]
 ]
 
+/** The programs of Docker, with which the tests of containers run too. */
+export const ofDocker = ["docker", "dockerd", "containerd", "docker-init"].map((name) => [
+  name,
+  onPath(name),
+  "apt-get install docker.io"
+])
+
 /** Ends this process when something is missing, and says how to get it. */
-export const requireNeeds = () => {
+export const requireNeeds = (suite, needs) => {
   const missing = needs.filter(([, there]) => !there)
-  for (const [name, , how] of missing) process.stderr.write(`The chaos suite needs ${name}: ${how}\n`)
+  for (const [name, , how] of missing) process.stderr.write(`${suite} needs ${name}: ${how}\n`)
   if (missing.length > 0) process.exit(1)
 }

@@ -1,14 +1,15 @@
 #!/usr/bin/env node
 // Runs the tests, says where the time went, and ends with one plain line: "N passed, N failed".
 import { spawnSync } from "node:child_process"
-import { mkdirSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
-const report = join(root, ".cache/test-report.json")
-mkdirSync(dirname(report), { recursive: true })
-rmSync(report, { force: true })
+// Suites may run beside each other.
+const directory = mkdtempSync(join(tmpdir(), "reins-report-"))
+const report = join(directory, "report.json")
 
 const started = Date.now()
 const run = spawnSync(
@@ -36,6 +37,8 @@ const read = () => {
       success: false,
       testResults: []
     }
+  } finally {
+    rmSync(directory, { recursive: true })
   }
 }
 

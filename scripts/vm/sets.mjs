@@ -41,7 +41,7 @@ export const sets = {
     layers: ofThisMachine,
     run: (words) => `${delegatedTo(0, words)} && ${delegatedTo(1234, words)}`,
     before: "chmod 711 /root /root/.cache",
-    seconds: 1800
+    seconds: 3600
   },
   amd64: {
     architecture: "amd64",

@@ -192,6 +192,32 @@ describe("the pages of the console", () => {
       assert.deepStrictEqual(complaints, [])
     })
 
+  it("leave a dialog open while the rest of them arrives", async () => {
+    const page = await world.loggedIn("account")
+    for (const [path, [opens]] of Object.entries(dialogs)) {
+      let give = () => {}
+      const opened = new Promise<void>((resolve) => {
+        give = resolve
+      })
+      let held = 0
+      await page.route("**/api/**", (route) => {
+        // The button of a budget needs the workspace.
+        if (path === "usage" && !route.request().url().includes("/usage")) return route.continue()
+        held++
+        return opened.then(() => route.continue())
+      })
+      await page.locator("nav").locator(`a[href="${path}"]`).first().click()
+      await page.getByRole("button", { name: opens }).click()
+      await page.locator("dialog:modal").waitFor()
+      assert.isAbove(held, 0, path)
+      give()
+      await page.getByText(/Waiting for/).waitFor({ state: "detached" })
+      await page.unroute("**/api/**")
+      assert.isTrue(await page.locator("dialog:modal").isVisible(), path)
+      await page.keyboard.press("Escape")
+    }
+  })
+
   it("are reached by Tab alone, in their order, each stop with a ring around it that can be seen", async () => {
     const page = await world.loggedIn("webhooks")
     await page.getByText("hooks.example").waitFor()

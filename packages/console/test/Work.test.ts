@@ -148,10 +148,19 @@ describe("the work on a session in the console", () => {
     await target.page.close()
     const write = { tool: "write", path: "b.js", content: "export const b = 2\n" }
     const { page } = await sessionOn({ ...source, message: script("Write.", write, { say: "Written." }) })
+    // The diff comes when the dialog is open already, and leaves it open.
+    let giveDiff = () => {}
+    const opened = new Promise<void>((resolve) => {
+      giveDiff = resolve
+    })
+    await page.route("**/diff*", (route) => opened.then(() => route.continue()))
     await page.getByRole("link", { name: "Review" }).click()
-    await page.getByText("export const b").waitFor()
     await page.getByRole("button", { name: "Apply to a session" }).click()
     const dialog = page.getByRole("dialog")
+    await dialog.waitFor()
+    giveDiff()
+    await page.getByText("export const b").waitFor()
+    await page.locator("dialog:modal").waitFor()
     await dialog.getByLabel("Session", { exact: true }).selectOption({ label: "The other one" })
     await dialog.getByLabel("Only try how it would go").check()
     await dialog.getByRole("button", { name: "Apply" }).click()

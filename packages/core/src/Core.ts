@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { Access } from "./access/Access.js"
 import { AgentPool } from "./agents/AgentPool.js"
 import { CoreConfig } from "./base/CoreConfig.js"
+import { oneByOne, onTopOf } from "./base/Layered.js"
 import { BudgetStore } from "./budgets/BudgetStore.js"
 import { HarnessInstallations } from "./catalog/HarnessInstallations.js"
 import { Installed } from "./catalog/Installed.js"
@@ -76,26 +77,26 @@ import { ProjectStore } from "./projects/ProjectStore.js"
 import { Projects } from "./projects/Projects.js"
 import { KeyRing } from "./secrets/KeyRing.js"
 import { Vault } from "./secrets/Vault.js"
-import * as ConnectionTurns from "./sessions/ConnectionTurns.js"
-import { Inbox } from "./sessions/Inbox.js"
-import { InteractionStore } from "./sessions/InteractionStore.js"
 import { Interactions } from "./sessions/Interactions.js"
-import { Leases } from "./sessions/Leases.js"
-import { MessageStore } from "./sessions/MessageStore.js"
 import { Messages } from "./sessions/Messages.js"
+import { Inbox } from "./sessions/messages/Inbox.js"
+import { InteractionStore } from "./sessions/messages/InteractionStore.js"
+import { MessageStore } from "./sessions/messages/MessageStore.js"
 import { Quotas } from "./sessions/Quotas.js"
-import { SessionFiles } from "./sessions/SessionFiles.js"
 import { SessionLifecycles } from "./sessions/SessionLifecycles.js"
 import { SessionListeners } from "./sessions/SessionListeners.js"
 import { SessionStore } from "./sessions/SessionStore.js"
 import { Sessions } from "./sessions/Sessions.js"
-import { Snapshots } from "./sessions/Snapshots.js"
-import { Steering } from "./sessions/Steering.js"
-import { TurnStore } from "./sessions/TurnStore.js"
+import { Snapshots } from "./sessions/snapshots/Snapshots.js"
 import { Turns } from "./sessions/Turns.js"
-import { UploadStore } from "./sessions/UploadStore.js"
-import { Usages } from "./sessions/Usages.js"
-import { WorkingTrees } from "./sessions/WorkingTrees.js"
+import * as ConnectionTurns from "./sessions/turns/ConnectionTurns.js"
+import { Steering } from "./sessions/turns/Steering.js"
+import { TurnStore } from "./sessions/turns/TurnStore.js"
+import { Usages } from "./sessions/usage/Usages.js"
+import { Leases } from "./sessions/workspace/Leases.js"
+import { SessionFiles } from "./sessions/workspace/SessionFiles.js"
+import { UploadStore } from "./sessions/workspace/UploadStore.js"
+import { WorkingTrees } from "./sessions/workspace/WorkingTrees.js"
 import type { Bell } from "./store/Bell.js"
 import { Database } from "./store/Database.js"
 import { Idempotency } from "./store/Idempotency.js"
@@ -172,15 +173,15 @@ const git = Layer.unwrapEffect(
 /** Everything outside of the service, from the given layers or the built-in ones, with the lists of installed names. */
 const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mailer, manifests, nodes }: Layers<E>) =>
   Installed.layer.pipe(
-    Layer.provideMerge(ConnectionKinds.layerOf(connectionKinds ?? builtInGateways)),
-    Layer.provideMerge(
-      Layer.mergeAll(
+    onTopOf(ConnectionKinds.layerOf(connectionKinds ?? builtInGateways)),
+    onTopOf(
+      oneByOne(
         fromConfig((config) => HarnessInstall.layer(config.cacheDir)),
         Harness.layerOf(drivers ?? builtInDrivers),
         Forges.layerOf(forges ?? builtInForges)
       )
     ),
-    Layer.provideMerge(
+    onTopOf(
       Layer.mergeAll(
         manifests ?? Manifests.layer,
         executors ?? Executors.layer,
@@ -197,54 +198,52 @@ const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mail
     )
   )
 
-const store = Layer.mergeAll(
+const store = oneByOne(
   Journal.layer,
   Access.layer,
   Readiness.layer,
-  Layer.provideMerge(Layer.merge(bindCredentials, requireKeys), Vault.layer),
+  onTopOf(Vault.layer)(oneByOne(bindCredentials, requireKeys)),
   NewestIds.layer
 )
 
-const identity = Layer.mergeAll(
+const identity = oneByOne(
   Accounts.layer,
   ApiKeys.layer,
   LoginSessions.layer,
   Members.layer,
   PasswordChanges.layer,
   Workspaces.layer
-).pipe(Layer.provideMerge(IdentityStores.layer))
+).pipe(onTopOf(IdentityStores.layer))
 
-const sessions = Layer.mergeAll(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer)),
-  Layer.provideMerge(Steering.layer),
-  Layer.provideMerge(Quotas.layer),
-  Layer.provideMerge(TurnStore.layer),
-  Layer.provideMerge(
-    Layer.mergeAll(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer)
-  ),
-  Layer.provideMerge(Providers.layer)
+const sessions = oneByOne(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
+  onTopOf(oneByOne(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer)),
+  onTopOf(Steering.layer),
+  onTopOf(Quotas.layer),
+  onTopOf(TurnStore.layer),
+  onTopOf(oneByOne(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer)),
+  onTopOf(Providers.layer)
 )
 
 const delegations = DelegationTurns.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Delegations.layer, DelegationResults.layer, Waits.layer)),
-  Layer.provideMerge(Layer.mergeAll(ResultStore.layer, ResultSchemas.layer)),
-  Layer.provideMerge(DelegationStore.layer),
-  Layer.provideMerge(WaitStore.layer)
+  onTopOf(oneByOne(Delegations.layer, DelegationResults.layer, Waits.layer)),
+  onTopOf(oneByOne(ResultStore.layer, ResultSchemas.layer)),
+  onTopOf(DelegationStore.layer),
+  onTopOf(WaitStore.layer)
 )
 
-const conversations = Layer.mergeAll(
+const conversations = oneByOne(
   SessionFiles.layer,
   SessionExecutors.layer,
   HarnessSwitches.layer,
   NativeStateExport.layer
 )
 
-const changes = Layer.mergeAll(Applications.layer, MergeRequests.layer).pipe(
-  Layer.provideMerge(Deliveries.layer),
-  Layer.provideMerge(Layer.mergeAll(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer))
+const changes = oneByOne(Applications.layer, MergeRequests.layer).pipe(
+  onTopOf(Deliveries.layer),
+  onTopOf(oneByOne(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer))
 )
 
-const connected = Layer.mergeAll(
+const connected = oneByOne(
   Validations.layer,
   HarnessInstallations.layer,
   Layer.provide(Models.layer, Layer.provide(Workspaces.layer, IdentityStores.layer))
@@ -256,29 +255,29 @@ const snapshots = Layer.unwrapEffect(
     blobs === null
       ? Effect.succeed(Snapshots.layerNone)
       : Effect.map(
-          Effect.promise(() => import("./sessions/KeptSnapshots.js")),
+          Effect.promise(() => import("./sessions/snapshots/KeptSnapshots.js")),
           ({ layer }) => layer
         )
   )
 )
 
-const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe(
-  Layer.provideMerge(Changesets.layer),
-  Layer.provideMerge(ChangesetStore.layer),
-  Layer.provideMerge(TurnSetup.layer),
-  Layer.provideMerge(WorkingTrees.layer),
-  Layer.provideMerge(snapshots),
-  Layer.provideMerge(Leases.layer),
-  Layer.provideMerge(sessions),
-  Layer.provideMerge(SessionStore.layer),
-  Layer.provideMerge(AgentPool.layer),
-  Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),
-  Layer.provideMerge(ProjectStore.layer),
-  Layer.provideMerge(Layer.merge(ConnectionStore.layer, ConnectionUses.layer)),
-  Layer.provideMerge(ValidationStore.layer)
+const work = oneByOne(changes, delegations, conversations, connected).pipe(
+  onTopOf(Changesets.layer),
+  onTopOf(ChangesetStore.layer),
+  onTopOf(TurnSetup.layer),
+  onTopOf(WorkingTrees.layer),
+  onTopOf(snapshots),
+  onTopOf(Leases.layer),
+  onTopOf(sessions),
+  onTopOf(SessionStore.layer),
+  onTopOf(AgentPool.layer),
+  onTopOf(oneByOne(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),
+  onTopOf(ProjectStore.layer),
+  onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer)),
+  onTopOf(ValidationStore.layer)
 )
 
-const webhooks = Layer.mergeAll(Webhooks.layer, DeliveryQueue.layer).pipe(Layer.provideMerge(WebhookStore.layer))
+const webhooks = oneByOne(Webhooks.layer, DeliveryQueue.layer).pipe(onTopOf(WebhookStore.layer))
 
 /** Lets every service above the database tell the time by its clock, because other machines compare what is due and what has expired. */
 const onTheClockOfIt = Layer.unwrapEffect(
@@ -288,20 +287,12 @@ const onTheClockOfIt = Layer.unwrapEffect(
 const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
-  return Layer.mergeAll(
-    work,
-    webhooks,
-    EventFeed.layer,
-    WorkspaceFeed.layer,
-    Layer.provideMerge(KeyRotation.layer, identity)
-  ).pipe(
-    Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer, WorkspaceEvents.layer)),
-    Layer.provideMerge(
-      Layer.mergeAll(BudgetStore.layer, Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)
-    ),
-    Layer.provideMerge(store),
-    Layer.provideMerge(outside(layers)),
-    Layer.provideMerge(Layer.provideMerge(onTheClockOfIt, database))
+  return oneByOne(work, webhooks, EventFeed.layer, WorkspaceFeed.layer, onTopOf(identity)(KeyRotation.layer)).pipe(
+    onTopOf(oneByOne(EventLog.layer, EventRetention.layer, WorkspaceEvents.layer)),
+    onTopOf(oneByOne(BudgetStore.layer, Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
+    onTopOf(store),
+    onTopOf(outside(layers)),
+    onTopOf(onTopOf(database)(onTheClockOfIt))
   )
 }
 

@@ -5,9 +5,9 @@ import { defaultAgentLimits } from "@reins/core/base/AgentLimits"
 import type { Event } from "@reins/core/domain/Event"
 import { Executors } from "@reins/core/executor/Executors"
 import { Messages } from "@reins/core/sessions/Messages"
-import { sessionPaths } from "@reins/core/sessions/SessionPaths"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
+import { sessionPaths } from "@reins/core/sessions/workspace/SessionPaths"
 import { eventually } from "@reins/testing/process/Waiting"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -21,9 +21,9 @@ const agentLimits = { ...defaultAgentLimits, memoryBytes: 192 * mebibyte, proces
 const allocating = (bytes: number): string => `perl -e '$x = "x" x ${bytes}; print length $x'`
 const bash = (cmd: string): string => script("Work.", { tool: "bash", cmd }, { say: "Done." })
 
-/** Starts processes until none can be started, and says how many there are. */
+/** Starts processes until none can be started, says how many there are, and ends them, because its turn lasts as long as one of them. */
 const forking =
-  "perl -e 'my $n = 0; while ($n < 200) { my $p = fork; last unless defined $p; if (!$p) { sleep 600 } $n++ } print $n' >forked"
+  "perl -e 'my @p; while (@p < 200) { my $p = fork; last unless defined $p; $p or sleep; push @p, $p } kill KILL => @p; print @p + 0' >forked"
 
 it.scopedLive(
   "agents are held to memory, processes and processors by cgroups of their own, and turns say why they end",

@@ -45,7 +45,7 @@ it("a node that was killed: its turn is interrupted, its files are refused with 
   await server.ended
   await assertInterrupted(caller, other, session_id, begun.turn_id)
   const refused = await filesAt(other, caller, session_id)
-  assert.deepStrictEqual([refused.status, refused.headers.get("retry-after")], [503, "5"])
+  assert.deepStrictEqual([refused.status, refused.headers.get("retry-after")], [503, "2"])
   assert.include(await refused.text(), '"reason":"node_lost"')
   assert.strictEqual(stateOf(machines, owner), "lost")
 

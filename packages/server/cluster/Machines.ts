@@ -7,14 +7,18 @@ import { steadyPort } from "@reins/testing/process/Ports"
 import { reins, type ServerProcess, spawnServer } from "@reins/testing/process/ServerProcess"
 import { eventually } from "@reins/testing/process/Waiting"
 
-/** The lease of the nodes of these tests, in seconds. Production has 15. */
-export const leaseSeconds = 3
+/** The lease of the nodes of these tests, in seconds. Production has 6. */
+const leaseSeconds = 3
+
+/** The life of a claim on their work, in seconds. It does not end before the lease, so that the lease decides. Production has 30. */
+const claimSeconds = 10
 
 /** A machine: a data directory and an address, which a process uses under the name of its node. */
 export interface Machine {
   readonly name: string
   readonly dataDir: string
-  readonly start: () => Promise<ServerProcess>
+  /** Starts the server, or another build of it. */
+  readonly start: (program?: string) => Promise<ServerProcess>
 }
 
 /** An installation on several machines: one PostgreSQL, one key ring, and a data directory for each node. */
@@ -24,7 +28,12 @@ export interface Machines {
   /** Runs a command of the installation. */
   readonly command: (...args: ReadonlyArray<string>) => ReturnType<typeof reins>
   /** The nodes as `reins node list` tells them. */
-  readonly list: () => ReadonlyArray<{ readonly name: string; readonly state: string; readonly sessions: number }>
+  readonly list: () => ReadonlyArray<{
+    readonly name: string
+    readonly state: string
+    readonly sessions: number
+    readonly providers: ReadonlyArray<string>
+  }>
   /** An account with a key and connections, made at the first call. */
   readonly caller: (server: ServerProcess) => Promise<Caller>
   /** The settings that all servers of the installation share. */
@@ -80,7 +89,7 @@ export const newMachines = async (place: Place): Promise<Machines> => {
     REINS_EXECUTOR: "bubblewrap",
     // Several machines need a mail server, and nobody is mailed here.
     REINS_SMTP_URL: "smtp://127.0.0.1:9",
-    REINS_LEASE_SECONDS: String(leaseSeconds)
+    REINS_LEASE_SECONDS: String(claimSeconds)
   }
   const ofNode = { ...env, REINS_NODE_LEASE_SECONDS: String(leaseSeconds) }
   const operator = join(place.directory, "operator")
@@ -94,8 +103,8 @@ export const newMachines = async (place: Place): Promise<Machines> => {
       const dataDir = join(place.directory, disk)
       const port = await steadyPort()
       const args = ["--node", name, "--node-address", `http://127.0.0.1:${port}`, "--port", String(port)]
-      const start = async () => {
-        const server = spawnServer({ dataDir, args, env: { ...ofNode, ...settings } })
+      const start = async (program?: string) => {
+        const server = spawnServer({ dataDir, args, env: { ...ofNode, ...settings }, program })
         return { ...server, url: await server.ready }
       }
       return { name, dataDir, start }

@@ -2,12 +2,13 @@ import { existsSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import type { Caller } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
-import type { ServerProcess } from "@reins/testing/process/ServerProcess"
+import { reinsAside, type ServerProcess } from "@reins/testing/process/ServerProcess"
 import { assertAnswers, beginTurn, endlessTool, wholeLog } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
-import { allSealed, type Machine, type Machines, twoMachines } from "./Machines.js"
+import { allSealed, type Machine, type Machines, newMachines, twoMachines } from "./Machines.js"
+import { read, works } from "./Working.js"
 
 const place = placeForEachTest()
 
@@ -28,26 +29,6 @@ const two = (settings: Readonly<Record<string, string>> = {}) =>
       ),
     settings
   )
-
-/** A turn that runs a command in the workspace, and has succeeded. */
-const works = async (caller: Caller, server: ServerProcess, session_id: string, text: string, cmd: string) => {
-  const client = caller.at(server)
-  const content = script(text, { tool: "bash", cmd }, { say: "Done." })
-  const { turn_id = "" } = await client.messages.send({ session_id, content })
-  const turn = await client.turns.wait({ turn_id })
-  assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-  return turn_id
-}
-
-const read = async (caller: Caller, server: ServerProcess, session_id: string, path: string) => {
-  const answer = await fetch(
-    `${server.url}/api/sessions/${session_id}/files/content?path=${encodeURIComponent(path)}`,
-    {
-      headers: { authorization: `Bearer ${caller.apiKey}` }
-    }
-  )
-  return { status: answer.status, text: await answer.text() }
-}
 
 const sessionsOf = (machines: Machines, { name }: Machine) =>
   machines.list().find((node) => node.name === name)?.sessions
@@ -73,6 +54,28 @@ it("a drained node gives its sessions away, sealed, and they go on with their fi
   assert.isEmpty(more)
   const changesets = await caller.at(other).sessions.listChangesets({ session_id })
   for (const { id } of changesets.items) await caller.at(other).changesets.getDiff({ changeset_id: id })
+})
+
+it("two nodes that drain at once give their sessions to the third, each whole", async () => {
+  const machines = await newMachines(place)
+  const [a, b, c] = [await machines.machine("a"), await machines.machine("b"), await machines.machine("c")]
+  const server = await a.start()
+  await b.start()
+  const third = await c.start()
+  const caller = await machines.caller(server)
+  const ids = await Promise.all(Array.from({ length: 4 }, () => caller.newSession(caller.at(third))))
+  for (const id of ids) await works(caller, third, id, "Begin.", `echo ${id} > kept.txt`)
+  const drain = ({ name }: Machine) =>
+    reinsAside(join(place.directory, "operator"), ["node", "drain", name, "--wait"], { env: machines.env })
+  for (const { status, stderr } of await Promise.all([drain(a), drain(b)])) assert.strictEqual(status, 0, stderr)
+  for (const id of ids) {
+    await works(caller, third, id, "Go on.", "cp kept.txt copy.txt")
+    assert.include((await read(caller, third, id, "copy.txt")).text, id)
+  }
+  assert.deepStrictEqual(
+    [a, b, c].map((machine) => sessionsOf(machines, machine)),
+    [0, 0, ids.length]
+  )
 })
 
 it("a turn that runs ends by itself before its session leaves a drained node", async () => {
@@ -123,13 +126,13 @@ it("a node that comes back after its sessions went elsewhere moves their files a
 
   const back = await owner.start()
   const found = join(owner.dataDir, "lost+found")
-  const [aside = "", ...more] = await eventually(
-    "the files are moved away",
-    () => existsSync(found) && readdirSync(found)
+  const aside = () => (existsSync(found) ? readdirSync(found) : [])
+  await eventually("the files are moved away", () =>
+    aside().some((name) => existsSync(join(found, name, "workspace", "kept.txt")))
   )
-  assert.match(aside, new RegExp(`^${session_id}-\\d+$`))
+  const [name = "", ...more] = aside()
+  assert.match(name, new RegExp(`^${session_id}-\\d+$`))
   assert.isEmpty(more)
-  assert.isTrue(existsSync(join(found, aside, "workspace", "kept.txt")))
   assert.include((await read(caller, back, session_id, "kept.txt")).text, "kept\\nmore")
   await assertAnswers(caller.at(back), session_id)
 })

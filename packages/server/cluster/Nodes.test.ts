@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { placeForEachTest } from "@reins/testing/process/Place"
+import { spawnServer } from "@reins/testing/process/ServerProcess"
 import { assertAnswers } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -157,4 +158,11 @@ it("servers that do not fit together refuse to start, in one sentence", async ()
   third.kill("SIGTERM")
   await third.ended
   assert.deepInclude(machines.list()[0], { name: "a", state: "gone" })
+
+  // One without a name may have the database to itself, and no node comes beside it.
+  const plain = spawnServer({ dataDir: join(place.directory, "plain"), env: machines.env })
+  await plain.ready
+  assert.match(String(await a.start().catch(String)), /A server without --node works on the database: stop it/)
+  plain.kill("SIGTERM")
+  await plain.ended
 })

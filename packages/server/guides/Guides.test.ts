@@ -18,6 +18,19 @@ const after: Readonly<Record<string, (world: World) => void>> = {
   }
 }
 
+/** The words that have to be said on the way. */
+const told: Readonly<Record<string, ReadonlyArray<RegExp>>> = {
+  "docs/calling.md": [
+    /^id: 1$/m,
+    /^succeeded$/m,
+    /^\+.*item\.quantity/m,
+    /^\d+ turn\.succeeded$/m,
+    /^not_found 404 \S+$/m
+  ],
+  "docs/webhooks.md": [/^session\.created is from Reins, seq 1$/m],
+  "docs/embedding.md": [/^\+.*item\.quantity/m, /^succeeded$/m, /^http:\/\/127\.0\.0\.1:\d+ 401$/m]
+}
+
 /** The pages with something to run. */
 const guides = pages.filter((page) => blocksOf(page).some(({ use }) => use.kind === "run"))
 
@@ -30,6 +43,7 @@ describe("a reader who runs every block of a page, with the real agent", () => {
           const around = yield* world("real")
           const { code, failedAt, output } = yield* read(blocksOf(page), around)
           assert.deepStrictEqual([code, failedAt], [0, undefined], output)
+          for (const words of told[page] ?? []) assert.match(output, words, output)
           after[page]?.(around)
         }),
       600_000

@@ -5,6 +5,7 @@ import type { BlobAddress } from "@reins/core/base/BlobAddress"
 import type { BuiltInExecutor } from "@reins/core/base/CoreConfig"
 import type { CoreLimits } from "@reins/core/base/CoreLimits"
 import { fn } from "@reins/core/base/Traced"
+import { defaultLeaseSeconds } from "@reins/core/placement/LeaseTimes"
 import type { NodeRole } from "@reins/core/placement/Nodes"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
 import { expected, fields, flagOf, type Given, type SettingName, Settings } from "./ConfigFields.js"
@@ -29,6 +30,8 @@ export interface NodeConfig {
   readonly leaseSeconds: number
   /** The time after the end of a lost node's lease from which on its sessions may go to other nodes. */
   readonly reclaimSeconds: number
+  /** The time for which a node that is told to stop gives its sessions away first. */
+  readonly drainSeconds: number
 }
 
 /** The configuration in force. */
@@ -215,13 +218,13 @@ const blobsUnlessGiven = (node: string | undefined): BlobAddress | null =>
 /** The node that the settings name. A node shares its database with others, so it needs one that others reach. */
 const nodeOf = (settings: typeof Settings.Type): Effect.Effect<NodeConfig | undefined, ConfigInvalid> => {
   const { database_url, node: name, node_address: address, node_lease_seconds: leaseSeconds, role } = settings
-  const reclaimSeconds = settings.node_reclaim_seconds
+  const { node_drain_seconds: drainSeconds, node_reclaim_seconds: reclaimSeconds } = settings
   if (name === undefined) {
-    const alone = address ?? role ?? leaseSeconds ?? reclaimSeconds
+    const alone = address ?? role ?? leaseSeconds ?? reclaimSeconds ?? drainSeconds
     return alone === undefined
       ? Effect.succeed(undefined)
       : refused(
-          "node_address, role, node_lease_seconds and node_reclaim_seconds need --node, the name of one of several machines."
+          "node_address, role, node_lease_seconds, node_reclaim_seconds and node_drain_seconds need --node, the name of one of several machines."
         )
   }
   if (database_url === undefined) return refused("A node needs REINS_DATABASE_URL, which all nodes share.")
@@ -230,8 +233,9 @@ const nodeOf = (settings: typeof Settings.Type): Effect.Effect<NodeConfig | unde
     name,
     address: new URL(address),
     role: role ?? "all",
-    leaseSeconds: leaseSeconds ?? 15,
-    reclaimSeconds: reclaimSeconds ?? 300
+    leaseSeconds: leaseSeconds ?? defaultLeaseSeconds,
+    reclaimSeconds: reclaimSeconds ?? 300,
+    drainSeconds: drainSeconds ?? 0
   })
 }
 

@@ -29,6 +29,7 @@ export const fields = {
   role: Schema.Literal("api", "runner", "all"),
   node_lease_seconds: Whole(1, 600),
   node_reclaim_seconds: Whole(0, 604_800),
+  node_drain_seconds: Whole(0, 604_800),
   blobs: Schema.String,
   public_url: HttpUrl,
   key_file: Schema.String.pipe(Schema.minLength(1)),
@@ -99,6 +100,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   role: "api, runner or all",
   node_lease_seconds: "a number of seconds from 1 to 600",
   node_reclaim_seconds: "a number of seconds from 0 to 604800",
+  node_drain_seconds: "a number of seconds from 0 to 604800",
   blobs:
     "directory:/an/absolute/path, postgres with --database-url, or s3://bucket/prefix?endpoint=https://host&region=name",
   public_url: "an http or https URL",

@@ -1,6 +1,7 @@
 import type { EventQuery } from "@reins/core/api/SessionsApi"
 import type { WorkspaceEventQuery } from "@reins/core/api/WorkspaceEvents"
 import { fn } from "@reins/core/base/Traced"
+import { SessionId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -10,12 +11,16 @@ import { EventLog, type Unreadable } from "@reins/core/events/EventLog"
 import { parseEventTypes, parseWorkspaceTypes } from "@reins/core/events/EventTypes"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
-import { Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
+import type { TakeSeat } from "@reins/core/placement/cluster/StreamSeats"
+import { Nodes } from "@reins/core/placement/Nodes"
+import { Context, Deferred, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import { openStreams } from "./Figures.js"
 import type { Exchange } from "./http/Exchange.js"
 import { Authentication } from "./http/middleware/Authentication.js"
 import { Reply } from "./http/Reply.js"
+import type { Route } from "./http/Route.js"
 import { Shutdown } from "./Shutdown.js"
+import { streamSeats } from "./StreamSeats.js"
 import { type EndReason, StreamWriter } from "./StreamWriter.js"
 
 export interface StreamOptions {
@@ -56,6 +61,8 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
       workspaceId: string,
       query: WorkspaceQuery
     ) => Effect.Effect<Reply, Refusal>
+    /** The routes that the other nodes of an installation use to follow the streams of this one. None on one machine. */
+    readonly routesOfNodes: ReadonlyArray<Route>
   }
 >() {
   static readonly layer = (options: StreamOptions) =>
@@ -70,7 +77,7 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
           options,
           authentication: yield* Authentication,
           shutdown: yield* Shutdown,
-          seats: new Map(),
+          takeSeat: yield* streamSeats,
           open: new Set(),
           opened: 0
         }
@@ -79,6 +86,12 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
             for (const end of streams.open) end("shutdown")
           })
         )
+
+        const isNode = (yield* Nodes).self !== null
+        // One machine loads nothing of it.
+        const relay = isNode
+          ? yield* (yield* Effect.promise(() => import("./DeltaRelay.js"))).relayingDeltas
+          : undefined
 
         const answer = fn("EventStreams.answer")(function* (
           exchange: Exchange,
@@ -99,7 +112,11 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
             query,
             subscribe: (from, writer) => {
               const request = { after: from, types, turnId, batch: limit, deltas: deltas ? writer.delta : undefined }
-              return feed.subscribe(principal, sessionId, request, writer.sink)
+              const subscribed = feed.subscribe(principal, sessionId, request, writer.sink)
+              // A caller who may not read the session has failed by then, so nobody else makes a node listen to another.
+              return deltas && relay !== undefined
+                ? Effect.zipLeft(subscribed, relay.follow(SessionId.make(sessionId)))
+                : subscribed
             },
             mayRead: (caller, cursor) => log.open(caller, sessionId, cursor)
           })
@@ -134,7 +151,7 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
           })
         })
 
-        return EventStreams.of({ answer, answerWorkspace })
+        return EventStreams.of({ answer, answerWorkspace, routesOfNodes: relay === undefined ? [] : [relay.route] })
       })
     )
 }
@@ -144,7 +161,10 @@ interface Source {
   readonly of: "session" | "workspace"
   readonly id: string
   readonly query: { readonly after?: number; readonly max_seconds: number }
-  readonly subscribe: (after: number | undefined, writer: StreamWriter) => Effect.Effect<Subscription, Unreadable>
+  readonly subscribe: (
+    after: number | undefined,
+    writer: StreamWriter
+  ) => Effect.Effect<Subscription, Unreadable, Scope.Scope>
   /** Fails when the caller would be refused the log now. */
   readonly mayRead: (caller: Principal, cursor: number) => Effect.Effect<unknown, Unreadable>
 }
@@ -170,8 +190,8 @@ interface Streams {
   readonly options: StreamOptions
   readonly authentication: Authentication["Type"]
   readonly shutdown: Shutdown["Type"]
-  /** The number of streams of each principal on each log. */
-  readonly seats: Map<string, number>
+  /** Takes one of the seats that a principal has on a log. */
+  readonly takeSeat: TakeSeat
   /** The functions that end the open streams. */
   readonly open: Set<(reason: EndReason) => void>
   /** The number of streams that were ever opened. */
@@ -228,23 +248,11 @@ const seatOf = (id: string, { accountId, via }: Principal): string =>
   `${id} ${accountId} ${via.kind === "api_key" ? via.keyId : ""}`
 
 /** Takes one of the places for streams, until the scope ends. */
-const takeSeat = ({ options: { perSession }, seats }: Streams, { id, of }: Source, principal: Principal) => {
-  const seat = seatOf(id, principal)
-  return Effect.acquireRelease(
-    Effect.suspend(() => {
-      const taken = seats.get(seat) ?? 0
-      if (perSession !== null && taken >= perSession) return Effect.fail(tooManyStreams(of, perSession))
-      seats.set(seat, taken + 1)
-      return Effect.void
-    }),
-    () =>
-      Effect.sync(() => {
-        const left = (seats.get(seat) ?? 1) - 1
-        if (left === 0) seats.delete(seat)
-        else seats.set(seat, left)
-      })
-  )
-}
+const takeSeat = Effect.fnUntraced(function* (streams: Streams, { id, of }: Source, principal: Principal) {
+  const { perSession } = streams.options
+  if (perSession === null || (yield* streams.takeSeat(seatOf(id, principal), perSession))) return
+  return yield* tooManyStreams(of, perSession)
+})
 
 /** Does something once in each heartbeat. Streams that opened in one moment have their turns one after another. */
 const inEachHeartbeat = ({ opened, options }: Streams, effect: Effect.Effect<unknown>) => {

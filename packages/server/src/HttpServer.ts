@@ -62,7 +62,7 @@ export const layer = (options: HttpServerOptions = {}) =>
         Layer.provide(Authentication.layer(publicUrl)),
         Layer.provide(
           Layer.merge(
-            limits.requestsPerMinute === null ? RateLimit.layerOff : RateLimit.layer(limits.requestsPerMinute),
+            limits.requestsPerMinute === null ? RateLimit.layerOff : RateLimit.layerOf(limits.requestsPerMinute),
             Shutdown.layer
           )
         )

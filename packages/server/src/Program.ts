@@ -1,8 +1,9 @@
 import { NodeContext, NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer, Logger } from "effect"
 import { commandLine } from "./cli/CommandLine.js"
-import { hasColors } from "./cli/Style.js"
+import { hasColors } from "./cli/terminal/Style.js"
 import { jsonLines } from "./LogLines.js"
+import { stopDeadlineMs } from "./StopDeadline.js"
 
 const typed = process.argv.slice(2)
 
@@ -12,11 +13,10 @@ const logger = Logger.replace(
   process.stderr.isTTY ? Logger.prettyLogger({ stderr: true, colors: hasColors(process.stderr) }) : jsonLines
 )
 
-/** The first signal ends the service in order, within this time; a second one ends it at once. */
-const deadlineMs = 9500
 /** The time in which two signals count as one, because npm passes on the Ctrl-C that the terminal has already sent. */
 const sameWishMs = 1000
 
+/** The first signal ends the service in order, and a second one ends it at once. */
 let stoppingSince: number | undefined
 let stoppedBy = 0
 for (const [signal, number] of [
@@ -27,7 +27,7 @@ for (const [signal, number] of [
     if (stoppingSince === undefined) {
       stoppingSince = performance.now()
       stoppedBy = number
-      setTimeout(() => process.exit(0), deadlineMs).unref()
+      setTimeout(() => process.exit(0), stopDeadlineMs()).unref()
     } else if (performance.now() - stoppingSince > sameWishMs) process.exit(128 + number)
   })
 }

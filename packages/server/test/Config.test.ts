@@ -3,8 +3,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { load } from "@reins/server/Config"
-import { coreConfigOf } from "@reins/server/cli/Installation"
-import { describe as shown } from "@reins/server/cli/ShowConfig"
+import { coreConfigOf } from "@reins/server/cli/operator/Installation"
+import { describe as shown } from "@reins/server/cli/operator/ShowConfig"
 import { Effect } from "effect"
 
 const directory = Effect.acquireRelease(

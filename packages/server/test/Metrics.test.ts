@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { SessionId } from "@reins/core/domain/Ids"
-import { Snapshots } from "@reins/core/sessions/Snapshots"
+import { Snapshots } from "@reins/core/sessions/snapshots/Snapshots"
 import { Journal } from "@reins/core/store/Journal"
 import { aMoment } from "@reins/testing/process/Waiting"
 import { Effect } from "effect"

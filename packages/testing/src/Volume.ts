@@ -9,8 +9,11 @@ export const fuzzRequests = share(2000, 20_000)
 /** The seed of those requests: always the same in `npm test`, another one each time in a soak. The name of the test tells it. */
 export const fuzzSeed = Number(process.env["REINS_FUZZ_SEED"] ?? share(20_260_131, Date.now() % 1_000_000_000))
 
-/** The time for which requests race with a program that exchanges their path. */
-export const raceSeconds = share(3, 30)
+/** The time for which each race with a program that exchanges a path goes on, in seconds. It goes on beyond that until it has seen enough. */
+export const raceSeconds = share(1, 30)
+
+/** The time that a test of such a race may take, in milliseconds. */
+export const raceTimeout = (raceSeconds * 2 + 60) * 1000
 
 /** The number of random walks through the models of state machines, for each database. */
 export const walks = {

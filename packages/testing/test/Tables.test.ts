@@ -11,6 +11,8 @@ const migrations = join(source, "store/migrations")
 const lasting: Readonly<Record<string, string>> = {
   "store/SessionLog.ts names sessions":
     "the ends of a log stand in the row of its session, so that an append needs one lock",
+  "store/PgAtWork.ts names nodes":
+    "a step that takes something away looks for servers that use it before any service of the database is there",
   "store/WorkspaceLog.ts names sessions":
     "a reader of a workspace picks events by the project and the labels of their session"
 }
@@ -32,6 +34,8 @@ const later = [
   ["webhook_attempts", "webhooks"],
   ["nodes", "placement"],
   ["placements", "placement"],
+  ["request_credit", "placement"],
+  ["stream_seats", "placement"],
   ["snapshots", "sessions"],
   ["snapshot_blobs", "sessions"],
   ["snapshot_parts", "sessions"],

@@ -5,6 +5,7 @@ import type { Emit } from "../harness/HarnessDriver.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import { turnEvents } from "../harness/TurnEvents.js"
 import type { TurnRequest } from "../harness/TurnInput.js"
+import { Nodes } from "../placement/Nodes.js"
 import type { AgentStart, KeptAgent } from "./KeptAgent.js"
 import { keptAgents } from "./KeptAgents.js"
 
@@ -68,6 +69,8 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
       const { agentIdleMs } = yield* CoreConfig
       const agents = yield* keptAgents
       yield* Effect.addFinalizer(() => agents.stopAll)
+      // Another node may have the sessions next. Agents that work on turns end with those.
+      yield* (yield* Nodes).onLost(agents.stopAll)
       const spacing = Math.max(1, Math.min(sweepMs, agentIdleMs / 4))
       if (agentIdleMs > 0) yield* Effect.forkScoped(Effect.schedule(agents.trim, Schedule.spaced(spacing)))
 

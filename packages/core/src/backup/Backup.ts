@@ -2,22 +2,34 @@ import { createHash, randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
 import * as fs from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
-import { Effect, Layer, Schema } from "effect"
+import { Array as Arr, Effect, Layer, Schema } from "effect"
+import type { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { now } from "../domain/Timestamp.js"
 import { archiveWriter, type PartSummary } from "../files/Archive.js"
 import { readOne, readTree, type TreeEntry, type TreeOptions, treeState } from "../files/TreeReader.js"
 import { closedSessions, type SessionFacts } from "../sessions/SessionFacts.js"
-import { sessionPaths } from "../sessions/SessionPaths.js"
+import type { SessionPaths } from "../sessions/workspace/SessionPaths.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, settingsFiles } from "../store/DataDirectory.js"
-import { BackupError, BackupManifest, backupFormat, manifestName, parts, sessionPart } from "./BackupManifest.js"
-import { inventory, lacking } from "./Inventory.js"
+import {
+  BackupError,
+  BackupManifest,
+  backupFormat,
+  type Lack,
+  manifestName,
+  parts,
+  sessionPart
+} from "./BackupManifest.js"
+import { type Inventory, inventory } from "./Inventory.js"
+import { type SessionSource, sessionSources } from "./SessionParts.js"
 
 /** The installation to back up, and the file to write. */
 export interface BackupRequest {
   readonly dataDir: string
+  /** The settings of the installation, which name its store of blobs. */
+  readonly config: CoreConfig["Type"]
   /** The key ring to put into the backup. Its holder can open the credentials with it. Undefined leaves the keys out. */
   readonly keyFile: string | undefined
   /** `postgresql` leaves the database out, because PostgreSQL's own tools have dumped it before. */
@@ -42,8 +54,6 @@ export interface BackupSummary {
   readonly manifest: BackupManifest
   /** The entries that could not be read and are not in the backup. */
   readonly skipped: ReadonlyArray<string>
-  /** The nodes that have files of sessions. None on one machine. */
-  readonly nodes: ReadonlyArray<string>
 }
 
 /**
@@ -63,7 +73,8 @@ export const backup = fn("Backup.backup")(function* (request: BackupRequest) {
       if (request.database === "sqlite") yield* copyDatabase(request, copied)
       const facts = yield* request.database === "sqlite" ? Effect.provide(inventory, asCopied(copied)) : inventory
       const file = yield* created(partial)
-      const contents = yield* writeParts(request, facts, copied, archiveWriter(file))
+      const sources = yield* sessionSources(request, facts, `${request.target}.${mark}.sessions.partial`)
+      const contents = yield* writeParts(request, { facts, sources, copied }, archiveWriter(file))
       yield* onDisk(`${request.target} cannot be written`, () => file.sync())
       yield* request.progress("checking what was written")
       const { bytes, digest } = yield* onDisk(`${partial} cannot be read`, () => digestOf(partial))
@@ -82,11 +93,20 @@ const copyDatabase = Effect.fnUntraced(function* ({ dataDir, progress, target }:
   )
 })
 
+/** The sessions whose files are made of their snapshots at once. */
+const madeAtOnce = 4
+
+interface Contents {
+  readonly facts: Inventory
+  readonly sources: Effect.Effect.Success<ReturnType<typeof sessionSources>>
+  /** The copy of the database. */
+  readonly copied: string
+}
+
 /** Writes every part of the archive, and its manifest at the end. */
 const writeParts = Effect.fnUntraced(function* (
   request: BackupRequest,
-  facts: Effect.Effect.Success<typeof inventory>,
-  copied: string,
+  { copied, facts, sources }: Contents,
   archive: ReturnType<typeof archiveWriter>
 ) {
   const summaries: Record<string, PartSummary> = {}
@@ -100,44 +120,62 @@ const writeParts = Effect.fnUntraced(function* (
   // The keys come before the files. The files take long, and a rotation meanwhile may remove the keys that the database names.
   if (request.keyFile !== undefined) yield* add(parts.keyRing, readOne(request.keyFile, "keyring.json"))
   yield* add(parts.settings, settings(request.dataDir))
-  const missing = new Set(lacking(request.dataDir, facts).map(({ id }) => id))
   const sessions = facts.sessions.filter(hasFiles)
+  const lacks: Array<Lack> = []
   const unsettled: Array<string> = []
-  for (const [index, session] of sessions.entries()) {
-    yield* request.progress(`session ${index + 1} of ${sessions.length}: ${session.id}`, index / sessions.length)
-    const { home } = sessionPaths(request.dataDir, session.id)
+  const fromSnapshots: Record<string, NonNullable<SessionSource["native"]>> = {}
+  const write = Effect.fnUntraced(function* (session: SessionFacts, source: SessionSource) {
     const part = sessionPart(session.id)
-    const before = yield* Effect.promise(() => treeState(home))
+    const state = Effect.promise(async () => source.paths && treeState(source.paths.home))
+    const before = yield* state
     yield* add(
       part,
-      sessionTree(request.dataDir, session, (path) => skipped.push(`${part}/${path}`))
+      sessionTree(source.paths, session, (path) => skipped.push(`${part}/${path}`))
     )
-    if ((yield* Effect.promise(() => treeState(home))) !== before) unsettled.push(session.id)
+    if (before !== null && (yield* state) !== before) unsettled.push(session.id)
+    if (source.native !== null) fromSnapshots[session.id] = source.native
+    const lack = source.lack ?? (source.native === null ? yield* sources.moved(session) : null)
+    if (lack !== null) lacks.push(lack)
+    yield* sources.drop(source)
+  })
+  let done = 0
+  for (const some of Arr.chunksOf(sessions, madeAtOnce)) {
+    const found = yield* Effect.forEach(some, sources.of, { concurrency: madeAtOnce })
+    for (const [session, source] of Arr.zip(some, found)) {
+      yield* request.progress(`session ${done + 1} of ${sessions.length}: ${session.id}`, done / sessions.length)
+      yield* write(session, source)
+      done++
+    }
   }
   const closed = yield* closedSessions(yield* Database)
   const incomplete = sessions
-    .filter(({ id, lifecycle }) => lifecycle !== "closed" && closed.has(id))
+    .filter(({ id, lifecycle }) => lifecycle !== "closed" && closed.has(id) && !(id in fromSnapshots))
     .map(({ id }) => id)
   const outbox = join(request.dataDir, "outbox")
   yield* add(parts.outbox, readTree(outbox, "outbox", { leaveOut: (path) => path.endsWith(".tmp") }))
 
+  // A workspace that is gone because its session was closed meanwhile is nowhere else.
+  const known: ReadonlySet<string> = new Set(incomplete)
+  const lacked = lacks.filter(({ session_id }) => !known.has(session_id))
   const manifest: BackupManifest = {
     format: backupFormat,
     release: request.release,
     created_at: yield* now,
     database: request.database,
     schema: facts.schema,
+    min_release: facts.minRelease,
     key_ids: facts.keyIds,
     key_ring: request.keyFile === undefined ? "left_out" : "included",
     parts: summaries,
     incomplete,
-    // A workspace that is gone because its session was closed meanwhile is nowhere else.
-    missing: [...missing].filter((id) => !incomplete.includes(id)),
+    missing: lacked.filter(({ missing }) => missing).map(({ session_id }) => session_id),
+    lacks: lacked,
+    from_snapshots: fromSnapshots,
     unsettled
   }
   const text = yield* Effect.orDie(Schema.encode(Schema.parseJson(BackupManifest, { space: 2 }))(manifest))
   yield* onDisk(`${request.target} cannot be written`, () => archive.finish(manifestName, text))
-  return { manifest, skipped, nodes: [...facts.holders.keys()] }
+  return { manifest, skipped }
 })
 
 const asCopied = (path: string) =>
@@ -155,12 +193,18 @@ async function* settings(dataDir: string) {
   }
 }
 
-async function* sessionTree(dataDir: string, session: SessionFacts, skipped: (path: string) => void) {
-  const { gitDir, home, workTree } = sessionPaths(dataDir, session.id)
+async function* sessionTree(
+  paths: SessionPaths | null,
+  session: SessionFacts,
+  skipped: (path: string) => void
+): AsyncGenerator<TreeEntry> {
+  if (paths === null) return
+  const { gitDir, home, setupOwed, workTree } = paths
   yield* readTree(gitDir, basename(gitDir), { ...trustedGit(basename(gitDir)), skipped })
   if (session.workspace_state !== "ready") return
   yield* readTree(workTree, basename(workTree), { skipped })
   yield* readTree(home, basename(home), { skipped })
+  if (existsSync(setupOwed)) yield* readOne(setupOwed, basename(setupOwed))
 }
 
 /**

@@ -10,6 +10,32 @@ const Part = Schema.Struct({ entries: Schema.Number, bytes: Schema.Number, diges
 /** A step of the schema that a database has taken. */
 export const Step = Schema.Struct({ id: Schema.Number, name: Schema.String })
 
+/** The things that a backup lacks of a session. */
+export const Lack = Schema.Struct({
+  session_id: Schema.String,
+  /** The node that has its files; null where no node has them. */
+  node: Schema.NullOr(Schema.String),
+  /** True when the backup has no files of it, and `why` says the reason. Otherwise it has those of the newest snapshot. */
+  missing: Schema.Boolean,
+  why: Schema.NullOr(Schema.String),
+  /** A turn was running or about to run. */
+  running: Schema.Boolean,
+  /** The time of the first change that the snapshot lacks; null when it has all. */
+  unsealed_since: Schema.NullOr(Schema.String),
+  /** The paths that the snapshot left out, up to 200, and the number of the others. */
+  left_out: Schema.Array(Schema.String),
+  more_left_out: Schema.Number
+})
+/** The things that a backup lacks of a session. */
+export type Lack = typeof Lack.Type
+
+/** The native session that goes with the files of a snapshot. */
+const Native = Schema.Struct({
+  session_id: Schema.NullOr(Schema.String),
+  digest: Schema.NullOr(Schema.String),
+  cost: Schema.NullOr(Schema.Number)
+})
+
 /** The description of a backup, which is its last entry. */
 export const BackupManifest = Schema.Struct({
   format: Schema.Literal(backupFormat),
@@ -18,14 +44,20 @@ export const BackupManifest = Schema.Struct({
   /** `sqlite`: the backup holds the database. `postgresql`: it holds the files only, and a dump holds the database. */
   database: Schema.Literal("sqlite", "postgresql"),
   schema: Schema.Array(Step),
+  /** The oldest release that works with the database. */
+  min_release: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
   /** The keys that the stored credentials are sealed with. */
   key_ids: Schema.Array(Schema.String),
   key_ring: Schema.Literal("included", "left_out"),
   parts: Schema.Record({ key: Schema.String, value: Part }),
   /** Sessions that were closed during the backup, so that their workspaces are not whole. */
   incomplete: Schema.Array(Schema.String),
-  /** Sessions whose files were not all in the data directory, so that they are not all in the backup. Another machine may have them. */
+  /** Sessions whose files were neither all in the data directory nor in a snapshot, so that they are not in the backup. */
   missing: Schema.optionalWith(Schema.Array(Schema.String), { default: () => [] }),
+  /** Everything that the backup lacks, for people. The sessions that are `missing` are among them. */
+  lacks: Schema.optionalWith(Schema.Array(Lack), { default: () => [] }),
+  /** The sessions whose files are those of their newest snapshots, because another node had them. */
+  from_snapshots: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Native }), { default: () => ({}) }),
   /** Sessions whose agent changed its own state while the state was copied. */
   unsettled: Schema.Array(Schema.String)
 })

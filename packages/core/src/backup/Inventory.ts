@@ -2,50 +2,71 @@ import { existsSync } from "node:fs"
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { sessionsWithChanges } from "../changes/ChangesetFacts.js"
+import { knownDiskId } from "../placement/cluster/DiskId.js"
 import * as NodeRows from "../placement/NodeRows.js"
 import * as SealedRecords from "../secrets/SealedRecords.js"
 import { type SessionFacts, sessionFacts } from "../sessions/SessionFacts.js"
-import { sessionPaths } from "../sessions/SessionPaths.js"
+import { sessionPaths } from "../sessions/workspace/SessionPaths.js"
 import { ringKeyId } from "../store/Agreements.js"
 import { Database } from "../store/Database.js"
-import { applied, requireKnown } from "../store/Migrations.js"
+import { requireUsable, stateOf } from "../store/Migrations.js"
 import { everySealed } from "../webhooks/SealedSecrets.js"
 import { BackupError } from "./BackupManifest.js"
 
 /**
- * The steps of the schema that a database has, its sessions, those of them that have changesets, the number of sessions whose files each node
- * has, the key of the ring that several machines share, and the keys that its credentials are sealed with. Fails for a database of a newer release and for an empty one.
+ * The steps of the schema that a database has, the oldest release that works with it, its sessions, those of them that have changesets, the places of
+ * their files on several machines, the key of the ring that these share, and the keys that its credentials are sealed with. Fails for a database that
+ * this release does not work with, and for an empty one.
  */
 export const inventory = Effect.gen(function* () {
   const db = yield* Database
-  const schema = yield* Effect.orDie(Effect.provideService(applied, SqlClient.SqlClient, db.sql))
-  yield* Effect.mapError(requireKnown(schema), ({ message }) => new BackupError({ message }))
+  const state = yield* Effect.orDie(Effect.provideService(stateOf, SqlClient.SqlClient, db.sql))
+  yield* Effect.mapError(requireUsable(state), ({ message }) => new BackupError({ message }))
+  const { minRelease, schema } = state
   if (schema.length === 0) {
     const message = "The database is empty: there is no installation in it. Check --data-dir and --database-url."
     return yield* new BackupError({ message })
   }
+  const hasNodes = db.dialect === "pg" && schema.some(({ name }) => name === "nodes")
   return {
     schema,
+    minRelease,
     sessions: yield* sessionFacts(db),
     changed: yield* sessionsWithChanges(db),
-    holders: schema.some(({ name }) => name === "nodes") ? yield* NodeRows.held(db) : new Map<string, number>(),
+    hasNodes,
+    places: hasNodes ? yield* NodeRows.places(db) : new Map<string, NodeRows.StoredPlace>(),
+    hasSnapshots: schema.some(({ name }) => name === "snapshots"),
     ringKeyId: schema.some(({ name }) => name === "several_machines") ? yield* ringKeyId(db) : undefined,
     keyIds: SealedRecords.keyIds(yield* everySealed(db))
   }
 })
 
+/** The facts of an installation that its backup and its doctor begin with. */
+export type Inventory = Effect.Effect.Success<typeof inventory>
+
 /**
- * The sessions whose files are not all in a data directory: another machine that works on the same database has them, or somebody has removed
- * them. A workspace that is still being made is none of them.
+ * The sessions whose files are not all in a data directory, although no other machine has them: somebody has removed them, or another machine
+ * works on the same database without saying so. A workspace that is still being made is none of them.
  */
-export const lacking = (
-  dataDir: string,
-  { changed, sessions }: Pick<Effect.Effect.Success<typeof inventory>, "changed" | "sessions">
-): ReadonlyArray<SessionFacts> =>
-  sessions.filter(({ id, lifecycle, workspace_state }) => {
+export const lacking = (dataDir: string, known: Pick<Inventory, "changed" | "places" | "sessions">) =>
+  known.sessions.filter((session) => isOf(dataDir, known)(session) && !isWhole(dataDir, known)(session))
+
+/** True for a session whose files belong on this disk: no node has any, or the node of this disk has them. */
+export const isOf = (dataDir: string, { places }: Pick<Inventory, "places">) => {
+  const diskId = knownDiskId(dataDir)
+  return ({ id }: SessionFacts): boolean => {
+    const place = places.get(id)
+    return place === undefined || (place.state === "placed" && place.diskId === diskId)
+  }
+}
+
+/** True for a session that needs no files, and for one whose files are all in a data directory. */
+export const isWhole =
+  (dataDir: string, { changed }: Pick<Inventory, "changed">) =>
+  ({ id, lifecycle, workspace_state }: SessionFacts): boolean => {
     const { gitDir, workTree } = sessionPaths(dataDir, id)
-    if (workspace_state !== "ready" && workspace_state !== "removed") return false
+    if (workspace_state !== "ready" && workspace_state !== "removed") return true
     // The workspace of a closed session is on its way out.
     const isOpen = workspace_state === "ready" && lifecycle !== "closed"
-    return isOpen ? !existsSync(workTree) || !existsSync(gitDir) : changed.has(id) && !existsSync(gitDir)
-  })
+    return isOpen ? existsSync(workTree) && existsSync(gitDir) : !changed.has(id) || existsSync(gitDir)
+  }

@@ -10,19 +10,20 @@ import { fn } from "../base/Traced.js"
 import { isLeaseHeld } from "../domain/Session.js"
 import { Executors } from "../executor/Executors.js"
 import { ArchiveDamaged, partDigest, readArchive } from "../files/Archive.js"
+import * as NodeRows from "../placement/NodeRows.js"
 import { newRing, readRing, writeRing } from "../secrets/KeyRingFile.js"
-import { Leases } from "../sessions/Leases.js"
-import type { SessionFacts } from "../sessions/SessionFacts.js"
-import { sessionPaths } from "../sessions/SessionPaths.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { nativeFields } from "../sessions/snapshots/SnapshotManifest.js"
+import { Leases } from "../sessions/workspace/Leases.js"
+import { sessionPaths } from "../sessions/workspace/SessionPaths.js"
 import { Bell } from "../store/Bell.js"
-import type { Database } from "../store/Database.js"
+import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, restoring, serverLock, settingsFiles } from "../store/DataDirectory.js"
 import { Journal } from "../store/Journal.js"
-import { requireKnown } from "../store/Migrations.js"
+import { requireUsable } from "../store/Migrations.js"
 import { BackupError, BackupManifest, manifestName, parts } from "./BackupManifest.js"
-import { inventory } from "./Inventory.js"
+import { type Inventory, inventory } from "./Inventory.js"
 import { treeWriter } from "./TreeWriter.js"
 
 /** The backup, and the place that it is restored into. Paths are absolute. */
@@ -42,7 +43,7 @@ export interface RestoreRequest {
   readonly progress: (line: string) => void
 }
 
-/** Reads the manifest of a backup without its content. Fails for a file that is cut off, is no backup, or is of a newer release. */
+/** Reads the manifest of a backup without its content. Fails for a file that is cut off, is no backup, or needs a newer release. */
 export const readManifest = fn("Restore.readManifest")((path: string) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -60,7 +61,8 @@ export const readManifest = fn("Restore.readManifest")((path: string) =>
             message: `${path} is a backup of format ${said.format}, made by release ${said.release}; this release cannot read it. Restore it with that release.`
           })
       )
-      yield* Effect.mapError(requireKnown(manifest.schema), ({ message }) => new BackupError({ message }))
+      const state = { schema: manifest.schema, minRelease: manifest.min_release }
+      yield* Effect.mapError(requireUsable(state), ({ message }) => new BackupError({ message }))
       return manifest
     })
   )
@@ -99,11 +101,23 @@ const put = Effect.fnUntraced(function* (request: RestoreRequest, manifest: Back
   }
   const database = Layer.mapError(request.database ?? DatabaseFile.layer(staged), explained)
   const facts = yield* Effect.provide(inventory, database)
+  if (facts.hasNodes) yield* Effect.provide(withoutNodes, database)
   const missingKeys = yield* keysFor(request, manifest, facts, stage)
   request.progress("bringing the database and the files together")
-  yield* Effect.provide(reconcile(stage, manifest, facts.sessions), commands(database))
+  yield* Effect.provide(reconcile(stage, manifest, facts), commands(database))
   yield* onDisk(() => moveIntoPlace(request, stage))
   return { manifest, missingKeys, sessions: facts.sessions.length }
+})
+
+/** A restore takes sessions from nodes, so the nodes of a living installation have to be kept from it. */
+const withoutNodes = Effect.gen(function* () {
+  const living = (yield* NodeRows.list(yield* Database)).filter(({ state }) => state !== "lost" && state !== "gone")
+  if (living.length === 0) return
+  return yield* new BackupError({
+    message:
+      `The database has nodes that are up (${living.map(({ name }) => name).join(", ")}). Restore the dump into a database of its own, and name that one ` +
+      "here; of a dump that is seconds old, try again in a moment."
+  })
 })
 
 /** Locks a data directory. Fails when it holds more than a key ring and the remains of a restore that was broken off. */
@@ -226,7 +240,7 @@ const commands = <E>(database: Layer.Layer<Database, E>) =>
 const reconcile = Effect.fnUntraced(function* (
   stage: string,
   manifest: BackupManifest,
-  sessions: ReadonlyArray<SessionFacts>
+  { hasNodes, sessions }: Inventory
 ) {
   const journal = yield* Journal
   const store = yield* SessionStore
@@ -247,16 +261,24 @@ const reconcile = Effect.fnUntraced(function* (
     const again = session.workspace_state === "ready" && session.lifecycle !== "closed" && !whole && !isElsewhere
     if (again) yield* drop(home, workTree)
     const lost = session.native_session_id !== null && manifest.unsettled.includes(session.id)
-    if (!again && !lost && !isLeaseHeld(session.lease_state)) continue
+    const native = manifest.from_snapshots[session.id]
+    if (!again && !lost && native === undefined && !isLeaseHeld(session.lease_state)) continue
     yield* journal.commit(
       Effect.gen(function* () {
         // The agent of a lease ran on the machine of the backup. Its processes are not ended, because the backed-up installation may run.
         yield* leases.lose(session.id, actor, "restored")
         if (again) yield* store.moveWorkspace(session, "none")
         if (lost) yield* store.change(session.id, { context_lost: 1 })
+        if (native !== undefined) yield* store.change(session.id, nativeFields(native))
       })
     )
   }
+  const restored = sessions.filter(({ id }) => existsSync(sessionPaths(stage, id).gitDir))
+  if (hasNodes)
+    yield* NodeRows.letGo(
+      yield* Database,
+      restored.map(({ id }) => id)
+    )
 })
 
 /** Moves everything into place, the database last: a directory without a database is no installation yet. */

@@ -1,13 +1,19 @@
 import { Effect } from "effect"
 
 /**
- * Marks a point at which the crash suite ends the process, to prove that the next start loses and doubles nothing. This function does
- * nothing. The build of that suite replaces this module with one that kills, so that no product contains a way to be killed.
+ * Marks a point at which the suites of faults end the process or hold it, to prove that whoever goes on loses and doubles nothing. This function
+ * does nothing. The build of those suites replaces this module with one that kills and holds, so that no product contains a way to be killed.
  */
 export const failpoint = (_name: FailpointName): Effect.Effect<void> => Effect.void
 
 /** The points between two effects that last. A name holds the path, and the step that has just been done on it. */
-export type FailpointName =
+export type FailpointName = ServerPoint | NodePoint
+
+/** The points that only one of several machines passes, or one that keeps snapshots. */
+export type NodePoint = "snapshot.stored" | "restore.files_made" | "handover.sealed" | "handover.left"
+
+/** The points that every server passes. */
+export type ServerPoint =
   | "request.begun"
   | "request.committed"
   | "job.claimed"

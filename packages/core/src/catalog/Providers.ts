@@ -13,6 +13,7 @@ import { HarnessInstall } from "../harness/Install.js"
 import { needsModel } from "../harness/Launch.js"
 import type { Manifest } from "../harness/Manifest.js"
 import { Manifests } from "../harness/Manifests.js"
+import { Nodes } from "../placement/Nodes.js"
 
 /** The reasons why no turn could run with the provider. */
 export type Unrunnable = ReinsError<
@@ -71,39 +72,48 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       const connected = needing(true)
       const alone = needing(false)
 
+      const { list: nodes } = yield* Nodes
+      /** The providers whose agents nodes have that are up. One machine has no nodes. */
+      const elsewhere = Effect.map(
+        nodes,
+        (all): ReadonlySet<string> =>
+          new Set(all.flatMap(({ providers, state }) => (state === "active" || state === "draining" ? providers : [])))
+      )
       const { requireCapability, requireEnabled } = requiring(manifests)
 
       return Providers.of({
-        list: Effect.forEach(manifests.list, (manifest) =>
-          Effect.map(
-            Effect.orDie(
-              Effect.all([
-                install.find(manifest.provider_id),
-                manifests.originOf(manifest.provider_id),
-                manifests.provenOf(manifest.provider_id)
-              ])
-            ),
-            ([installed, { digest, source }, { evidence, proofs }]): HarnessEntry => ({
-              provider_id: manifest.provider_id,
-              display_name: manifest.display_name,
-              tier: manifest.tier,
-              connection:
-                manifest.credential === null
-                  ? null
-                  : {
-                      kind: manifest.credential.connection_kind,
-                      required: manifest.credential.required,
-                      ...(manifest.credential.protocols && { protocols: manifest.credential.protocols })
-                    },
-              capabilities: { ...manifest.capabilities },
-              proofs,
-              verified: trialOf(evidence),
-              installed: installed._tag === "Some",
-              installing: Option.getOrNull(install.progress(manifest.provider_id)),
-              version: manifest.runtime?.agent.version ?? null,
-              source: basename(source),
-              digest
-            })
+        list: Effect.flatMap(elsewhere, (onNodes) =>
+          Effect.forEach(manifests.list, (manifest) =>
+            Effect.map(
+              Effect.orDie(
+                Effect.all([
+                  install.find(manifest.provider_id),
+                  manifests.originOf(manifest.provider_id),
+                  manifests.provenOf(manifest.provider_id)
+                ])
+              ),
+              ([installed, { digest, source }, { evidence, proofs }]): HarnessEntry => ({
+                provider_id: manifest.provider_id,
+                display_name: manifest.display_name,
+                tier: manifest.tier,
+                connection:
+                  manifest.credential === null
+                    ? null
+                    : {
+                        kind: manifest.credential.connection_kind,
+                        required: manifest.credential.required,
+                        ...(manifest.credential.protocols && { protocols: manifest.credential.protocols })
+                      },
+                capabilities: { ...manifest.capabilities },
+                proofs,
+                verified: trialOf(evidence),
+                installed: installed._tag === "Some" || onNodes.has(manifest.provider_id),
+                installing: Option.getOrNull(install.progress(manifest.provider_id)),
+                version: manifest.runtime?.agent.version ?? null,
+                source: basename(source),
+                digest
+              })
+            )
           )
         ),
         defaultId: manifests.defaultId,

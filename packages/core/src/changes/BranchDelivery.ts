@@ -3,7 +3,7 @@ import { failpoint } from "../base/Failpoint.js"
 import type { Delivery } from "../domain/Delivery.js"
 import { Git } from "../git/Git.js"
 import type { AttemptLost, Completion, JobError } from "../jobs/JobKind.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import { deliveryCancelled, failedEnd, isBlocking } from "./DeliveryEnd.js"
 import { type DeliveryRemote, deliveryRemote } from "./DeliveryRemote.js"
 import { type DeliveryAttempt, deliveryActor, deliverySteps } from "./DeliverySteps.js"
@@ -54,10 +54,12 @@ const materializing = Effect.gen(function* () {
   const git = yield* Git
   const trees = yield* WorkingTrees
   const steps = yield* deliverySteps
-  return (work: DeliveryAttempt) =>
-    git
+  return Effect.fnUntraced(function* (work: DeliveryAttempt) {
+    // The session may have come to this node for this delivery, and its files have not.
+    const { gitDir } = yield* trees.owned(work.session.id)
+    return yield* git
       .commitTree({
-        gitDir: trees.paths(work.session.id).gitDir,
+        gitDir,
         tree: work.tree,
         parents: work.changeset.base_commit === null ? [] : [work.changeset.base_commit],
         message: `${work.delivery.title ?? "Changes by a coding session"}\n\nReins-Session: ${work.session.id}\nReins-Changeset: ${work.changeset.id}`,
@@ -67,6 +69,7 @@ const materializing = Effect.gen(function* () {
         Effect.catchTag("GitError", steps.failWith(work, "materialize")),
         Effect.tap((commit) => steps.done(work, "materialize", { commit }))
       )
+  })
 })
 
 /** Pushes the commit, and ends the delivery by what became of the push. */

@@ -5,8 +5,8 @@ import type { ChangedFile } from "../domain/Changeset.js"
 import type { ChangesetId } from "../domain/Ids.js"
 import { Git } from "../git/Git.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { Snapshots } from "../sessions/Snapshots.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { Snapshots } from "../sessions/snapshots/Snapshots.js"
+import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import type { Commit } from "../store/Commit.js"
 
 /** The content of a workspace at one moment. The git objects that it names are pinned before anybody writes it down. */

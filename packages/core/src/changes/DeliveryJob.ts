@@ -6,7 +6,7 @@ import { Git } from "../git/Git.js"
 import type { Claim } from "../jobs/Claim.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import { branchDelivery } from "./BranchDelivery.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 import { deliveryJobKind } from "./DeliveryAnswers.js"
@@ -76,7 +76,7 @@ const patchDelivery = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   const steps = yield* deliverySteps
   return Effect.fnUntraced(function* (work: DeliveryAttempt): Effect.fn.Return<Completion, JobError | AttemptLost> {
-    const { gitDir } = trees.paths(work.session.id)
+    const { gitDir } = yield* trees.owned(work.session.id)
     const patch = yield* git
       .patch({ gitDir, base: work.changeset.base_commit, tree: work.tree })
       .pipe(Effect.catchTag("GitError", steps.failWith(work, "materialize")))

@@ -5,9 +5,9 @@ import { Forges } from "../forge/Forges.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
 import type { RemoteHeadRequest } from "../git/Push.js"
 import { JobError } from "../jobs/JobKind.js"
-import { isHomeless, noHome, speaksTo, toGitCredential } from "../sessions/GitCredentials.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { isHomeless, noHome, speaksTo, toGitCredential } from "../sessions/workspace/GitCredentials.js"
+import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 
 /** The branch of a delivery on its remote, and the credential that git uses there. */
 export type DeliveryRemote = RemoteHeadRequest
@@ -40,8 +40,10 @@ export const deliveryRemote = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
     const credential = yield* credentialOf(delivery, session)
+    // The session may have come to this node a moment ago, and its files have not.
+    const { gitDir } = yield* trees.owned(session.id)
     const remote: DeliveryRemote = {
-      gitDir: trees.paths(session.id).gitDir,
+      gitDir,
       url: delivery.remote_url ?? "",
       branch: delivery.target_ref,
       ...(credential && { credential })

@@ -3,10 +3,10 @@ import { systemActor } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { delegationStates } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
-import { MessageStore } from "../sessions/MessageStore.js"
+import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { TurnStore } from "../sessions/TurnStore.js"
+import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { DelegationStore, type EndReason, type HeldDelegation } from "./DelegationStore.js"
 
 /** Ends delegations without a result, together with the work of their child sessions. */

@@ -51,7 +51,7 @@ export const HarnessEntry = Schema.Struct({
   ),
   installed: field(
     Schema.Boolean,
-    "True when the pinned packages are in the cache of this machine. A disabled provider has none."
+    "True when the pinned packages are in the cache of this machine, or of one of several that is up. A disabled provider has none."
   ),
   installing: field(
     Schema.NullOr(

@@ -183,7 +183,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     next: "Try again later; validate the connection if it stays."
   },
   waiting_capacity: {
-    when: "The server is short of something for the moment: disk, the database, or processors for passwords. Nothing was done.",
+    when: "The server is short of something for the moment: disk, the database, processors for passwords, or the node that has the files of a session. Nothing was done, unless the message says that it may have been.",
     next: "Send it again after the seconds in the header `Retry-After`. The operator has to mend a full disk."
   },
   shutting_down: {

@@ -137,8 +137,12 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   priced_calls: a.priced_calls + b.priced_calls
 })
 
+/** `noUsage` as it is stored, which is how most sessions and turns are made and read. */
+export const noUsageStored = JSON.stringify(noUsage)
+
 /** A usage as it was stored, by this release or an earlier one that knew fewer fields. */
 export const usageOf = (stored: string): Usage => {
+  if (stored === noUsageStored) return noUsage
   const usage: Partial<Usage> = JSON.parse(stored)
   const isKnown = Object.values(usage).some((figure) => figure !== null)
   return { ...noUsage, source: isKnown ? "agent" : null, ...usage }

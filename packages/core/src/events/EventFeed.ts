@@ -34,8 +34,18 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
       request: FeedRequest & { readonly batch: number; readonly deltas?: ((frame: Buffer) => void) | undefined },
       sink: Sink
     ) => Effect.Effect<Subscription, Unreadable>
-    /** Tells the readers of this process that want deltas. A delta is not in the log, and nobody can rely on it. */
+    /**
+     * Tells the readers of this process that want deltas, and all who overhear, what an agent of this process says. A delta is not in the log, and
+     * nobody can rely on it.
+     */
     readonly whisper: (delta: MessageDelta) => Effect.Effect<void>
+    /** Tells the readers of this process what an agent of another process says, as that process was overheard. */
+    readonly repeat: (delta: MessageDelta) => void
+    /**
+     * Calls the listener, which must not throw, with what the agent of a session in this process says, in its order, until the returned function is
+     * called.
+     */
+    readonly overhear: (sessionId: string, listener: (delta: MessageDelta) => void) => () => void
     /**
      * The events of a session as a stream that never ends: the log from the cursor, then each event as it is committed, in ascending `seq`.
      * A slow reader holds up nobody and misses nothing. Fails at its begin as `subscribe` does.
@@ -48,6 +58,20 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
     Effect.gen(function* () {
       const log = yield* EventLog
       const audiences = yield* Audiences.make({ read: log.read, topicOf: sessionTopic })
+      const overhearing = new Map<string, Set<(delta: MessageDelta) => void>>()
+
+      const repeat = (delta: MessageDelta) => audiences.find(delta.session_id)?.whisper(delta)
+
+      const overhear: EventFeed["Type"]["overhear"] = (sessionId, listener) => {
+        const listeners = overhearing.get(sessionId) ?? new Set()
+        // Each call has a function of its own, because one listener may overhear a session twice.
+        const own = (delta: MessageDelta) => listener(delta)
+        overhearing.set(sessionId, listeners.add(own))
+        return () => {
+          listeners.delete(own)
+          if (listeners.size === 0 && overhearing.get(sessionId) === listeners) overhearing.delete(sessionId)
+        }
+      }
 
       const subscribe = fn("EventFeed.subscribe")(function* (
         principal: Principal,
@@ -68,7 +92,13 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
 
       return EventFeed.of({
         subscribe,
-        whisper: (delta) => Effect.sync(() => audiences.find(delta.session_id)?.whisper(delta)),
+        whisper: (delta) =>
+          Effect.sync(() => {
+            repeat(delta)
+            for (const listener of overhearing.get(delta.session_id) ?? []) listener(delta)
+          }),
+        repeat,
+        overhear,
         stream: (principal, sessionId, request) =>
           Stream.mapEffect(
             framesOf((sink) => subscribe(principal, sessionId, { ...request, batch: readAhead }, sink)),

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { turnStates, waitingTurnState } from "../domain/Turn.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
-import { MessageStore } from "../sessions/MessageStore.js"
+import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { TurnStore } from "../sessions/TurnStore.js"
+import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { system, type TurnWork, turnOf } from "./TurnWork.js"
 
 /** The first step of an attempt, in which the turn leaves the queue. Undefined when the turn was cancelled before it could start. */

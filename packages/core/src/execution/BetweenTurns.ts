@@ -7,8 +7,8 @@ import { toMillis } from "../domain/Timestamp.js"
 import type { Turn } from "../domain/Turn.js"
 import { Git } from "../git/Git.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { UploadStore } from "../sessions/UploadStore.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { UploadStore } from "../sessions/workspace/UploadStore.js"
+import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 
 /** More files than these are told of as one. */
 const maxTold = 50

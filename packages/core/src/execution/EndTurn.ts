@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type Turn, turnStates } from "../domain/Turn.js"
-import { type TurnEnd, TurnStore, userCancelled } from "../sessions/TurnStore.js"
+import { type TurnEnd, TurnStore, userCancelled } from "../sessions/turns/TurnStore.js"
 import { system } from "./TurnWork.js"
 
 /** Moves a turn to its end, or to `cancelled` when its cancellation came first. A turn that has ended stays as it is. */

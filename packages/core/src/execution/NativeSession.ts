@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Turn } from "../domain/Turn.js"
-import { modelCallStore } from "../sessions/ModelCallStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { modelCallStore } from "../sessions/usage/ModelCallStore.js"
 import { Database } from "../store/Database.js"
 
 /**

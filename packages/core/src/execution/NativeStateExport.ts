@@ -10,7 +10,7 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { Harness } from "../harness/Harness.js"
 import { turnActive } from "../sessions/Refusals.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import { digestOf } from "../store/CanonicalJson.js"
 
 /** The refusals of an export. */

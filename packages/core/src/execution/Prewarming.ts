@@ -3,8 +3,10 @@ import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId } from "../domain/Ids.js"
 import { Nodes } from "../placement/Nodes.js"
+import { Placements } from "../placement/Placements.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { Bell, expectedTopic } from "../store/Bell.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { agentsAhead } from "./AgentAhead.js"
@@ -25,22 +27,62 @@ export const layer = Layer.scopedDiscard(
     const { agentIdleMs, limits, prewarm } = yield* CoreConfig
     // A working tree that no turn needs would take the place of one that does.
     if (!prewarm || agentIdleMs === 0 || limits.workingTreesPerWorkspace !== null) return
-    // On several machines a session gets its node with its first turn.
-    if ((yield* Nodes).self !== null) return
     const journal = yield* Journal
     const listeners = yield* SessionListeners
-    const makeReady = yield* making
+    const nodes = yield* Nodes
     const waiting = yield* Queue.dropping<SessionId>(maxWaiting)
-    const work = Effect.forever(Effect.flatMap(Queue.take(waiting), makeReady))
-    yield* Effect.forkScoped(
-      Effect.all(
-        Array.from({ length: concurrency }, () => work),
-        { concurrency, discard: true }
+    // A node that has no sessions makes none ready.
+    if (nodes.role !== "api") {
+      const makeReady = yield* making
+      const work = Effect.forever(Effect.flatMap(Queue.take(waiting), makeReady))
+      yield* Effect.forkScoped(
+        Effect.all(
+          Array.from({ length: concurrency }, () => work),
+          { concurrency, discard: true }
+        )
       )
-    )
-    yield* listeners.register({ begun: ({ id }) => journal.afterCommit(Effect.asVoid(Queue.offer(waiting, id))) })
+      if (nodes.self !== null) yield* expecting(nodes.self, waiting)
+    }
+    const begun = nodes.self === null ? waiting : yield* announcing
+    yield* listeners.register({ begun: ({ id }) => journal.afterCommit(Effect.asVoid(Queue.offer(begun, id))) })
   })
 )
+
+/** Gives new sessions to nodes, which are told of them. */
+const announcing = Effect.gen(function* () {
+  const placements = yield* Placements
+  const begun = yield* Queue.dropping<SessionId>(maxWaiting)
+  const announce = Effect.flatMap(Queue.take(begun), placements.expect)
+  yield* Effect.forkScoped(
+    Effect.forever(
+      Effect.catchAllDefect(announce, (defect) =>
+        logDefect("a session could not be given a node ahead of its first turn", defect)
+      )
+    )
+  )
+  return begun
+})
+
+/** Takes the sessions that this node is told to expect, whichever node they were made on. */
+const expecting = Effect.fnUntraced(function* (self: string, waiting: Queue.Enqueue<SessionId>) {
+  const bell = yield* Bell
+  const placements = yield* Placements
+  const rung = yield* Effect.makeLatch(true)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => bell.listen(expectedTopic(self), () => rung.unsafeOpen())),
+    (stop) => Effect.sync(stop)
+  )
+  const look = Effect.gen(function* () {
+    yield* rung.await
+    yield* rung.close
+    yield* Queue.offerAll(waiting, yield* placements.expected)
+  })
+  yield* Effect.forkScoped(
+    Effect.forever(
+      Effect.catchAllDefect(look, (defect) => logDefect("the sessions to be made ready could not be looked up", defect))
+    )
+  )
+})
 
 const making = Effect.gen(function* () {
   const agents = yield* AgentPool

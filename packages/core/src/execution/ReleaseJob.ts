@@ -7,12 +7,12 @@ import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { ChangesetId, LeaseId, newId, SessionId } from "../domain/Ids.js"
 import type { Claim } from "../jobs/Claim.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
-import { Leases } from "../sessions/Leases.js"
-import { ownedCommits } from "../sessions/OwnedCommits.js"
 import { releaseJobKind } from "../sessions/SessionLifecycles.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { Snapshots } from "../sessions/Snapshots.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { Snapshots } from "../sessions/snapshots/Snapshots.js"
+import { Leases } from "../sessions/workspace/Leases.js"
+import { ownedCommits } from "../sessions/workspace/OwnedCommits.js"
+import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 
 const actor = systemActor("workspaces")
 

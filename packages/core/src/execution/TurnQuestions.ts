@@ -6,7 +6,7 @@ import type { Turn } from "../domain/Turn.js"
 import type { Asked, Withdrawn } from "../harness/HarnessEvent.js"
 import type { Answer } from "../harness/TurnInput.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
-import type { InteractionStore } from "../sessions/InteractionStore.js"
+import type { InteractionStore } from "../sessions/messages/InteractionStore.js"
 
 /** The questions of the agent of one turn, and their answers. Each run of an agent has its own value. */
 export class TurnQuestions {

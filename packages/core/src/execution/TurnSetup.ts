@@ -20,12 +20,12 @@ import { Boot } from "../placement/Boot.js"
 import { Placements } from "../placement/Placements.js"
 import { projectEnvironment } from "../projects/ProjectEnvironment.js"
 import { Projects } from "../projects/Projects.js"
-import { Leases } from "../sessions/Leases.js"
-import { ownedCommits } from "../sessions/OwnedCommits.js"
 import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
-import { agentPlaces } from "../sessions/SessionPaths.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { type Beside, WorkingTrees } from "../sessions/WorkingTrees.js"
+import { Leases } from "../sessions/workspace/Leases.js"
+import { ownedCommits } from "../sessions/workspace/OwnedCommits.js"
+import { agentPlaces } from "../sessions/workspace/SessionPaths.js"
+import { type Beside, WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { system } from "./TurnWork.js"
@@ -296,14 +296,12 @@ const placesOf = ({ id, native_paths, native_session_id }: SessionRow, { backend
   return ownPaths ? Effect.succeed(agentPlaces(id)) : Effect.fail(otherPaths(backend))
 }
 
+/** The record is whole, and the session goes on with it where its paths are given. */
 const otherPaths = (backend: string) =>
-  new TurnRefused({
-    reason: "context_unavailable",
-    message:
-      `The agent keeps its record of this conversation under the paths of a sandbox, which the executor "${backend}" cannot give it. ` +
-      "Release the executor and activate the session in a sandbox again, or create a new session with a summary as its first message.",
-    retryable: false
-  })
+  unavailable(
+    `The agent keeps its record of this conversation under the paths of a sandbox, which the executor "${backend}" cannot give it. ` +
+      "Release the executor and activate the session in a sandbox again, or create a new session with a summary as its first message."
+  )
 
 /** Stands in the place of a digest while the agent lives on between its turns. */
 export const liveState = "live"

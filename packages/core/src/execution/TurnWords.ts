@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Message } from "../domain/Message.js"
 import type { Word } from "../harness/TurnInput.js"
-import { Steering } from "../sessions/Steering.js"
+import { Steering } from "../sessions/turns/Steering.js"
 import { Bell, steeringTopic } from "../store/Bell.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import type { TurnWork } from "./TurnWork.js"

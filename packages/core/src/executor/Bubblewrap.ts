@@ -89,7 +89,8 @@ const unavailable = (said: string): BubblewrapUnavailable => {
   })
 }
 
-const probeMs = 10_000
+/** A machine that is busy or emulated takes seconds, and a probe that is broken off is taken for one that fails. */
+const probeMs = 60_000
 
 /** The output of a program in a sandbox like that of agents. Fails with what bubblewrap says when it does not start. */
 const look = (filter: Uint8Array, launcher: ReadonlyArray<string>): Promise<string> =>

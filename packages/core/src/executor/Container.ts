@@ -254,7 +254,8 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
     isolation: isolationOf(engine, reference, limits),
     spawn: fn("Executor.spawn")(Supervision.spawning(prepare)),
     reap: (leaseId) => Effect.tap(Supervision.reap(leaseId), () => Engine.removeOf(engine.name, [leaseId])),
-    sweep: (bootIds) => Engine.removeOf(engine.name, bootIds)
+    sweep: (bootIds) => Engine.removeOf(engine.name, bootIds),
+    sweepCommand: Engine.removalOf(engine.name, bootId)
   }
   return executor
 })

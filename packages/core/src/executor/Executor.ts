@@ -147,4 +147,13 @@ export interface Executor {
    * removed. Absent where agents are processes of this machine and nothing else.
    */
   readonly sweep?: (bootIds: ReadonlyArray<string>) => Effect.Effect<number>
+  /** The command that removes the same for this boot, for a process beside the service that may have to do it alone. */
+  readonly sweepCommand?: SweepCommand
+}
+
+/** A command that removes what an executor runs. */
+export interface SweepCommand {
+  readonly words: ReadonlyArray<string>
+  /** The variables that it needs, which bear no secret of the service. */
+  readonly environment: Readonly<Record<string, string>>
 }

@@ -6,9 +6,9 @@ import { type ExecutorLimits, resourceLimits } from "../domain/ExecutorLimits.js
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Boot } from "../placement/Boot.js"
-import * as Bubblewrap from "./Bubblewrap.js"
-import * as Container from "./Container.js"
-import { type Executor, ExecutorError, type Isolation } from "./Executor.js"
+import type { BubblewrapUnavailable } from "./Bubblewrap.js"
+import type { ContainerUnavailable } from "./Container.js"
+import { type Executor, ExecutorError, type Isolation, type SweepCommand } from "./Executor.js"
 import * as Local from "./Local.js"
 
 // The port of an executor, for programs that bring one of their own.
@@ -66,6 +66,8 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
     readonly get: (backend: string) => Effect.Effect<Executor, ExecutorError>
     /** Removes what ended boots of the service have left with services of the machine, by every executor that can be used. */
     readonly sweep: (bootIds: ReadonlyArray<string>) => Effect.Effect<void>
+    /** The commands that remove the same for this boot. */
+    readonly sweepCommands: Effect.Effect<ReadonlyArray<SweepCommand>>
   }
 >() {
   /** Only the given executors. The first one is the default, for sessions that name none. Each needs a `backend` of its own. */
@@ -88,9 +90,10 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
    * The executor `bubblewrap`, which runs each agent in a sandbox of its own. It is tried first, and fails with the reason where it does not
    * hold.
    */
-  static readonly bubblewrap: Effect.Effect<Executor, Bubblewrap.BubblewrapUnavailable, CoreConfig | Boot> = Effect.gen(
+  static readonly bubblewrap: Effect.Effect<Executor, BubblewrapUnavailable, CoreConfig | Boot> = Effect.gen(
     function* () {
       const { agentLimits } = yield* CoreConfig
+      const Bubblewrap = yield* Effect.promise(() => import("./Bubblewrap.js"))
       return yield* Bubblewrap.make((yield* Boot).bootId, agentLimits)
     }
   )
@@ -99,11 +102,12 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
    * The executor `container`, which runs each agent in a container of Podman or Docker. It is tried first, and fails with the reason where it
    * does not hold.
    */
-  static readonly container: Effect.Effect<Executor, Container.ContainerUnavailable, CoreConfig | Boot> = Effect.gen(
+  static readonly container: Effect.Effect<Executor, ContainerUnavailable, CoreConfig | Boot> = Effect.gen(
     function* () {
       const { agentLimits, cacheDir, containerEngine, containerImage } = yield* CoreConfig
       const { bootId } = yield* Boot
       const options = { image: containerImage, engine: containerEngine, cacheDir, limits: agentLimits }
+      const Container = yield* Effect.promise(() => import("./Container.js"))
       return yield* Container.make(bootId, options)
     }
   )
@@ -150,7 +154,10 @@ const service = (names: ReadonlyArray<string>, found: Effect.Effect<Found>): Exe
     sweep: (bootIds) =>
       Effect.flatMap(found, ({ usable }) =>
         Effect.forEach(usable, ({ sweep }) => swept(sweep, bootIds), { discard: true })
-      )
+      ),
+    sweepCommands: Effect.map(found, ({ usable }) =>
+      usable.flatMap(({ sweepCommand }) => (sweepCommand === undefined ? [] : [sweepCommand]))
+    )
   }
 }
 

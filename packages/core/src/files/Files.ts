@@ -7,6 +7,7 @@ import {
   type BeneathError,
   inDirectory,
   type OpenDirectory,
+  type OpenFile,
   readUpTo,
   replaceFile,
   withFile
@@ -80,6 +81,7 @@ export const maxFileReadBytes = 10 * 1024 * 1024
 const maxItems = 10_000
 const maxHashedBytes = 1024 * 1024 * 1024
 const chunkBytes = 1024 * 1024
+const smallBytes = 4096
 
 /**
  * The files of a workspace that a hostile process may change at any moment. Every component is opened beneath the root
@@ -210,9 +212,10 @@ const hashRest = async (
   handle: fs.FileHandle,
   hash: Hash,
   from: number,
-  interrupted: () => boolean
+  { interrupted, size }: OpenFile
 ): Promise<number> => {
-  const chunk = Buffer.allocUnsafe(chunkBytes)
+  // One byte more than is expected tells the end of a file at once. A large buffer for each small file keeps the collector busy.
+  const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(smallBytes, size - from + 1)))
   let position = from
   while (position <= maxHashedBytes && !interrupted()) {
     const { bytesRead } = await handle.read(chunk, 0, chunk.length, position)
@@ -247,10 +250,10 @@ const read = Effect.fnUntraced(function* (root: string, path: string, maxBytes: 
     withFile(
       directory,
       name,
-      async (handle, { size: found, interrupted }) => {
-        const bytes = await readUpTo(handle, found, maxBytes)
+      async (handle, file) => {
+        const bytes = await readUpTo(handle, file.size, maxBytes)
         const hash = createHash("sha256").update(bytes)
-        const end = await hashRest(handle, hash, bytes.length, interrupted)
+        const end = await hashRest(handle, hash, bytes.length, file)
         const whole = end <= maxHashedBytes
         const size = whole ? end : (await handle.stat()).size
         return contentOf(path, bytes, size, whole ? `sha256:${hash.digest("hex")}` : null)
@@ -269,10 +272,10 @@ const existingFile = (root: string, directory: OpenDirectory, name: string, path
   withFile(
     directory,
     name,
-    async (handle, { mode, interrupted }): Promise<Existing | null> => {
+    async (handle, file): Promise<Existing | null> => {
       const hash = createHash("sha256")
-      if (hashed) await hashRest(handle, hash, 0, interrupted)
-      return { digest: `sha256:${hash.digest("hex")}`, mode: mode & 0o777 }
+      if (hashed) await hashRest(handle, hash, 0, file)
+      return { digest: `sha256:${hash.digest("hex")}`, mode: file.mode & 0o777 }
     },
     hashed ? hardLinksOf(root) : undefined
   ).pipe(

@@ -257,6 +257,8 @@ export const runGit = (invocation: GitInvocation): Effect.Effect<GitOutput, GitE
       ),
     endGroup
   ).pipe(
+    // The limit also holds where interruption is off.
+    Effect.interruptible,
     Effect.timeoutFail({
       duration: invocation.timeoutMs,
       onTimeout: () =>

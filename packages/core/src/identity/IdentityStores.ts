@@ -1,4 +1,4 @@
-import { Layer } from "effect"
+import { oneByOne } from "../base/Layered.js"
 import { AccountStore } from "./AccountStore.js"
 import { ApiKeyStore } from "./ApiKeyStore.js"
 import { LoginStore } from "./LoginStore.js"
@@ -6,7 +6,7 @@ import { MemberStore } from "./MemberStore.js"
 import { WorkspaceStore } from "./WorkspaceStore.js"
 
 /** The stores of this room. Its services need all of them. */
-export const layer = Layer.mergeAll(
+export const layer = oneByOne(
   AccountStore.layer,
   ApiKeyStore.layer,
   LoginStore.layer,

@@ -1,4 +1,3 @@
-import { hash, parseOptions, verify } from "@node-rs/argon2"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { fn } from "../base/Traced.js"
 import { ReinsError } from "../domain/ReinsError.js"
@@ -53,23 +52,17 @@ export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
       const queued = yield* makeQueue(cost)
       const strangers = yield* makeQueue({ concurrency: 1, maxWaiting: Math.ceil(cost.maxWaiting / 4) })
       const options = { memoryCost: cost.memoryKiB, timeCost: cost.passes, parallelism: 1 }
-      const hashed = (password: Redacted.Redacted) => queued(unstoppable(() => hash(textOf(password), options)))
+      const ownCost = `$argon2id$v=19$m=${cost.memoryKiB},t=${cost.passes},p=1$`
+      const hashed = (password: Redacted.Redacted) =>
+        queued(unstoppable(async () => (await argon2()).hash(textOf(password), options)))
       return Passwords.of({
         hash: fn("Passwords.hash")(hashed),
         hashOfStranger: fn("Passwords.hashOfStranger")((password) => strangers(hashed(password))),
         verify: fn("Passwords.verify")((encoded, password) =>
-          queued(unstoppable(() => verify(encoded, textOf(password))))
+          queued(unstoppable(async () => (await argon2()).verify(encoded, textOf(password))))
         ),
         dummyVerify: fn("Passwords.dummyVerify")((password) => Effect.asVoid(hashed(password))),
-        needsRehash: (encoded) => {
-          const used = parseOptions(encoded)
-          return !(
-            encoded.startsWith("$argon2id$") &&
-            used.memoryCost === options.memoryCost &&
-            used.timeCost === options.timeCost &&
-            used.parallelism === options.parallelism
-          )
-        }
+        needsRehash: (encoded) => !encoded.startsWith(ownCost)
       })
     })
 
@@ -78,6 +71,9 @@ export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
   /** Makes hashes that are fast and protect nothing, for tests. */
   static readonly layerTest = Layer.provide(Passwords.layer, PasswordCost.layerTest)
 }
+
+/** Native code, which is loaded for the first password. */
+const argon2 = () => import("@node-rs/argon2")
 
 const textOf = (password: Redacted.Redacted): string => Redacted.value(password).normalize("NFC")
 

@@ -4,6 +4,7 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { fromMillis, fromNow, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { Vault } from "../secrets/Vault.js"
 import type { Commit } from "../store/Commit.js"
+import { alone } from "../store/CommitLock.js"
 import { Database } from "../store/Database.js"
 
 /** At most `max` hits of one subject within any `windowMs`. Limits of different kinds count apart. */
@@ -20,7 +21,7 @@ export type Subject = string | readonly [group: string, member: string]
 export interface Throttle {
   /** Whole seconds until the subject is below its limit. Undefined when it is below its limit now. */
   readonly retryAfterSeconds: (limit: Limit, subject: Subject) => Effect.Effect<number | undefined>
-  /** Counts a hit and gives back true. At the limit it counts nothing and gives back false. */
+  /** Counts a hit and gives back true. At the limit it counts nothing and gives back false. Those that come at once are counted one by one. */
   readonly take: (limit: Limit, subject: Subject) => Effect.Effect<boolean, never, Commit>
   /** Counts a hit, also beyond the limit. */
   readonly hit: (limit: Limit, subject: Subject) => Effect.Effect<void, never, Commit>
@@ -34,6 +35,9 @@ export interface Throttle {
 
 /** The longest window of a limit. */
 const maxWindowMs = 60 * 60 * 1000
+
+/** The most by which the clocks of machines that share a database differ, in milliseconds. */
+const skewMs = 5000
 
 /** Limits the mails that strangers can have sent to one address. It counts for addresses without an account too. */
 export const mailLimit: Limit = { kind: "mail", max: 3, windowMs: maxWindowMs }
@@ -69,9 +73,10 @@ export const make: Effect.Effect<Throttle, never, Database | Vault> = Effect.gen
   const retryAfterSeconds: Throttle["retryAfterSeconds"] = Effect.fnUntraced(function* (limit, subject) {
     const at = toMillis(yield* now)
     const since = fromMillis(at - limit.windowMs)
-    // A hit in the future was counted before the clock went back. It must not lock anybody out until that time comes again.
+    // A hit in the future was counted before the clock went back. It must not lock anybody out until that time comes again. One of another machine
+    // may be ahead by as much as their estimates of the time differ.
     const hits = yield* db.all(sql<{ hit_at: Timestamp }>`select hit_at from throttle_hits
-      where subject = ${keyOf(limit, subject)} and hit_at > ${since} and hit_at <= ${fromMillis(at)} order by hit_at desc limit ${limit.max}`)
+      where subject = ${keyOf(limit, subject)} and hit_at > ${since} and hit_at <= ${fromMillis(at + skewMs)} order by hit_at desc limit ${limit.max}`)
     const oldest = hits[limit.max - 1]
     return oldest === undefined ? undefined : Math.ceil((toMillis(oldest.hit_at) + limit.windowMs - at) / 1000)
   })
@@ -84,6 +89,7 @@ export const make: Effect.Effect<Throttle, never, Database | Vault> = Effect.gen
     retryAfterSeconds,
     hit,
     take: Effect.fnUntraced(function* (limit, subject) {
+      yield* alone(db, keyOf(limit, subject))
       if ((yield* retryAfterSeconds(limit, subject)) !== undefined) return false
       yield* hit(limit, subject)
       return true

@@ -41,6 +41,8 @@ export interface JobKind {
   readonly concurrency: number
   /** True for work that begins something new for a session. A node that gives its sessions away leaves it to the next one. */
   readonly beginsWork?: true
+  /** True for work on the agents of a machine. A node without sessions has none, and leaves it to the others. */
+  readonly forAgents?: true
   /** The longest time of an attempt. After it the attempt is interrupted and fails with `timeout`. */
   readonly deadlineMs: number
   readonly run: (attempt: RunningAttempt) => Effect.Effect<Completion, JobError | AttemptLost>

@@ -22,6 +22,8 @@ export interface NewJob {
   readonly maxAttempts: number
   /** The session whose files the work needs. On several machines it is done by the node that has them. Absent for work that any node can do. */
   readonly filesOf?: SessionId
+  /** The node that is to do work without files. Absent for any. */
+  readonly onNode?: string
   /** A held job waits until it is released. */
   readonly held?: boolean
   /** The job is not attempted before this time. */
@@ -102,7 +104,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
               max_attempts: job.maxAttempts,
               held: job.held === true ? 1 : 0,
               session_id: job.filesOf ?? null,
-              node_id: yield* nodeOf(job.filesOf),
+              node_id: job.onNode ?? (yield* nodeOf(job.filesOf)),
               run_at: job.runAt ?? at,
               cancel_requested: 0,
               created_at: at

@@ -145,7 +145,7 @@ const claimDue = Effect.fnUntraced(function* (worker: Worker) {
 
 /** The number of attempts of a kind that may still begin in this process. */
 const roomFor = ({ load, nodes }: Worker, kind: JobKind): number =>
-  nodes.isDraining() && kind.beginsWork === true
+  (nodes.isDraining() && kind.beginsWork === true) || (nodes.role === "api" && kind.forAgents === true)
     ? 0
     : kind.concurrency - [...load.values()].filter((each) => each === kind).length
 

@@ -122,6 +122,8 @@ const fetch = (
     request.end(body)
     return Effect.sync(() => request.destroy())
   }).pipe(
+    // The limit also holds where interruption is off.
+    Effect.interruptible,
     Effect.timeoutFail({
       duration: timeoutMs,
       onTimeout: () =>

@@ -13,28 +13,32 @@ interface NodeRow {
   readonly state: "active" | "draining" | "gone"
   readonly epoch: number
   readonly expires_at: number
-  readonly alive: number
+  readonly left_ms: number
   readonly providers: string
   readonly load: number
+  readonly release: string
 }
 
 /** A node with the boot that holds it, or that held it last. */
 export interface KnownNode extends NodeView {
   /** The boot. */
   readonly bootId: string
+  /** The time until the end of its lease, in milliseconds; negative once it has run out. */
+  readonly leftMs: number
 }
 
 /** Every node that was not forgotten, by name. */
 export const list = ({ all, sql }: Database["Type"]): Effect.Effect<ReadonlyArray<KnownNode>> =>
   Effect.map(
     all(sql<NodeRow>`select name, address, boot_id, role, state, epoch, expires_at::float8 as expires_at,
-      case when expires_at > ${nowMs(sql)} then 1 else 0 end as alive, providers, load from nodes
+      (expires_at - ${nowMs(sql)})::float8 as left_ms, providers, load, release from nodes
       where state <> 'forgotten' order by name`),
     (rows) =>
-      rows.map(({ alive, boot_id, expires_at, providers, state, ...row }) => ({
+      rows.map(({ boot_id, expires_at, left_ms, providers, state, ...row }) => ({
         ...row,
         bootId: boot_id,
-        state: alive === 1 || state === "gone" ? state : "lost",
+        leftMs: left_ms,
+        state: left_ms > 0 || state === "gone" ? state : "lost",
         expiresAt: expires_at,
         providers: JSON.parse(providers)
       }))
@@ -46,6 +50,48 @@ export const held = ({ all, sql }: Database["Type"]): Effect.Effect<ReadonlyMap<
     all(sql<{ node_id: string; held: number }>`select node_id, cast(count(*) as integer) as held from placements
       where node_id is not null group by node_id`),
     (rows) => new Map(rows.map((row) => [row.node_id, row.held]))
+  )
+
+/** The place of a session's files as it is stored. */
+export interface StoredPlace {
+  /** The node that has them, or awaits them from the snapshot; null for a session that is in its snapshot alone. */
+  readonly node: string | null
+  /** The data directory of that node. */
+  readonly diskId: string | null
+  readonly state: "placed" | "awaited" | "sealed" | "lost"
+}
+
+/** The places of all sessions that have one, or of one session. One machine has none. */
+export const places = (
+  { all, sql }: Database["Type"],
+  id?: SessionId
+): Effect.Effect<ReadonlyMap<string, StoredPlace>> =>
+  Effect.map(
+    all(sql<{
+      session_id: string
+      node_id: string | null
+      disk_id: string | null
+      state: StoredPlace["state"]
+    }>`select session_id, node_id, disk_id, placements.state from placements
+      left join nodes on nodes.name = node_id ${id === undefined ? sql`` : sql`where session_id = ${id}`}`),
+    (rows) =>
+      new Map(
+        rows.map(({ disk_id, node_id, session_id, state }) => [session_id, { node: node_id, diskId: disk_id, state }])
+      )
+  )
+
+/**
+ * Takes sessions whose files were brought to another disk from the nodes that had them, so that the machine with this disk becomes their node when
+ * it starts. Nodes that have no session any more are forgotten.
+ */
+export const letGo = ({ run, sql, transaction }: Database["Type"], ids: ReadonlyArray<string>) =>
+  transaction(
+    Effect.zipRight(
+      run(sql`delete from placements where session_id in
+        (select id from json_array_elements_text(cast(${JSON.stringify(ids)} as json)) as ids (id))`),
+      run(sql`update nodes set state = 'forgotten', expires_at = 0
+        where not exists (select 1 from placements where placements.node_id = nodes.name)`)
+    )
   )
 
 /** The sessions whose files a node has, oldest first. */

@@ -19,6 +19,8 @@ export interface NodeView {
   readonly providers: ReadonlyArray<string>
   /** The attempts that ran at the last renewal. */
   readonly load: number
+  /** The release of the process that holds the node, or held it last. */
+  readonly release: string
 }
 
 /** The figures that a node tells of itself with each renewal of its lease. */
@@ -62,6 +64,11 @@ export class Nodes extends Context.Tag("@reins/core/placement/Nodes")<
      * ended there. It is taken back with the scope.
      */
     readonly onLost: (end: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
+    /**
+     * Says, now and whenever the lease was taken or renewed, in how many milliseconds at the latest everything has to have ended that acts for the
+     * node. That is later than the moment at which this process ends it, and before another one may begin.
+     */
+    readonly onHeld: (hear: (leftMs: number) => void) => Effect.Effect<void, never, Scope.Scope>
     /** Takes sources of what the node tells of itself. */
     readonly tell: (sources: Partial<ReportSources>) => Effect.Effect<void>
   }
@@ -77,6 +84,7 @@ export class Nodes extends Context.Tag("@reins/core/placement/Nodes")<
       isDraining: () => false,
       holds: () => true,
       onLost: () => Effect.void,
+      onHeld: () => Effect.void,
       tell: () => Effect.void
     })
   )

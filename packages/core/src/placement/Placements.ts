@@ -59,8 +59,8 @@ export class Placements extends Context.Tag("@reins/core/placement/Placements")<
     readonly restored: (sessionId: SessionId) => Effect.Effect<void, never, Commit>
     /** Takes a session that was sealed from this node, so that the next need places it anew. Fails while work of the session runs. */
     readonly leave: (sessionId: SessionId) => Effect.Effect<void, SessionBusy, Commit>
-    /** Gives those of these sessions that are nowhere to this node, because their files are on its disk. */
-    readonly adopt: (sessionIds: ReadonlyArray<SessionId>) => Effect.Effect<void>
+    /** Gives those of these sessions that are nowhere to this node, because their files are on its disk, and tells which these are. */
+    readonly adopt: (sessionIds: ReadonlyArray<SessionId>) => Effect.Effect<ReadonlyArray<SessionId>>
     /**
      * Gives a session that needs files to the node that suits it best, unless it has one. The node of a machine that was lost too long ago counts as
      * none. It stays where it is while no node takes it.
@@ -79,6 +79,10 @@ export class Placements extends Context.Tag("@reins/core/placement/Placements")<
      * It may object to its leaving.
      */
     readonly onPlaced: (listener: PlacedListener) => Effect.Effect<void>
+    /** Gives a session that may soon get its first turn to a node, which is told of it by a ring. On one machine nothing is done. */
+    readonly expect: (sessionId: SessionId) => Effect.Effect<void>
+    /** Takes the sessions that this node was told to expect within the last minute. Each is given once. */
+    readonly expected: Effect.Effect<ReadonlyArray<SessionId>>
     /** The sessions whose files this node has, oldest first. */
     readonly held: (limit: number) => Effect.Effect<ReadonlyArray<SessionId>>
     /** Takes the source of what sessions need. */
@@ -94,8 +98,10 @@ export class Placements extends Context.Tag("@reins/core/placement/Placements")<
         place: () => Effect.succeed(here),
         restored: () => Effect.void,
         leave: () => Effect.void,
+        expect: () => Effect.void,
+        expected: Effect.succeed([]),
         held: () => Effect.succeed([]),
-        adopt: () => Effect.void,
+        adopt: () => Effect.succeed([]),
         settle: () => Effect.succeed(here),
         holds: () => Effect.succeed(true),
         fence: () => Effect.void,

@@ -10,8 +10,8 @@ import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { canonicalJson } from "../store/CanonicalJson.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import { faultOf } from "./FormAnswers.js"
-import { type GivenAnswer, type InteractionFilter, InteractionStore } from "./InteractionStore.js"
+import { faultOf } from "./messages/FormAnswers.js"
+import { type GivenAnswer, type InteractionFilter, InteractionStore } from "./messages/InteractionStore.js"
 import { SessionStore } from "./SessionStore.js"
 
 /** The questions of agents, as people read and answer them. */

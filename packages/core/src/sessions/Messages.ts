@@ -9,8 +9,8 @@ import type { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import { Inbox, type Unpostable } from "./Inbox.js"
-import { MessageStore } from "./MessageStore.js"
+import { Inbox, type Unpostable } from "./messages/Inbox.js"
+import { MessageStore } from "./messages/MessageStore.js"
 import { SessionStore } from "./SessionStore.js"
 
 /** The conversation of a session: its messages in order, and the way to add one. */

@@ -5,6 +5,7 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import { Placements } from "../placement/Placements.js"
 import type { Commit } from "../store/Commit.js"
+import { alone } from "../store/CommitLock.js"
 import { Database } from "../store/Database.js"
 
 /** A workspace has as much of something as the operator gives it. */
@@ -34,12 +35,6 @@ export class Quotas extends Context.Tag("@reins/core/sessions/Quotas")<
       const { sql } = db
       const placements = yield* Placements
 
-      /** PostgreSQL would let two commits each see a place that only one of them can have. SQLite has one writer. */
-      const alone = (workspaceId: string) =>
-        db.dialect === "pg"
-          ? db.run(sql`select pg_advisory_xact_lock(hashtextextended(${workspaceId}, 0))`)
-          : Effect.void
-
       const required = Effect.fnUntraced(function* (
         quota: keyof typeof words,
         limit: number,
@@ -54,7 +49,7 @@ export class Quotas extends Context.Tag("@reins/core/sessions/Quotas")<
           sessionsPerWorkspace === null
             ? Effect.void
             : Effect.zipRight(
-                alone(workspaceId),
+                alone(db, workspaceId),
                 required(
                   "sessions",
                   sessionsPerWorkspace,
@@ -66,7 +61,7 @@ export class Quotas extends Context.Tag("@reins/core/sessions/Quotas")<
           workingTreesPerWorkspace === null
             ? Effect.void
             : Effect.zipRight(
-                alone(workspaceId),
+                alone(db, workspaceId),
                 required(
                   "working_trees",
                   workingTreesPerWorkspace,

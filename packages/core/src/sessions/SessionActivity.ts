@@ -1,7 +1,7 @@
 import type { SessionActivity } from "../domain/Session.js"
 import { askingTurnState } from "../domain/Turn.js"
 import type { SessionRow } from "./SessionStore.js"
-import { isAsking, isHolding, isLive, isWaiting } from "./TurnConditions.js"
+import { isAsking, isHolding, isLive, isWaiting } from "./turns/TurnConditions.js"
 
 /** The activity of a session, as its turns make it. `activityCondition` says the same in SQL. */
 export const activityOf = (

@@ -4,7 +4,7 @@ import type { SessionActivity, SessionLifecycle } from "../domain/Session.js"
 import type { Database } from "../store/Database.js"
 import { activityCondition } from "./SessionActivity.js"
 import { labelled } from "./SessionLabels.js"
-import { isUnsettled } from "./TurnConditions.js"
+import { isUnsettled } from "./turns/TurnConditions.js"
 
 /** The sessions of a list; what is left out does not matter. */
 export interface SessionFilter extends PageRequest {

@@ -17,7 +17,7 @@ import { boundsOf } from "./SessionBounds.js"
 import { SessionListeners } from "./SessionListeners.js"
 import * as SessionOrigin from "./SessionOrigin.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
-import { TurnStore } from "./TurnStore.js"
+import { TurnStore } from "./turns/TurnStore.js"
 
 /** The refusals of a session that no turn could run in. */
 export type Unbegun = ReinsError<

@@ -4,7 +4,7 @@ import { budgetColumns } from "../budgets/BudgetRow.js"
 import type { Role } from "../domain/Account.js"
 import type { Database } from "../store/Database.js"
 import type { SessionRow } from "./SessionStore.js"
-import { isHolding, isLive, isWaiting } from "./TurnConditions.js"
+import { isHolding, isLive, isWaiting } from "./turns/TurnConditions.js"
 
 /** The statements that give back and add sessions, each made once. */
 export const make = (db: Database["Type"]) => {

@@ -23,7 +23,7 @@ import {
   type LeaseState,
   type LinkKind,
   leaseStates,
-  noUsage,
+  noUsageStored,
   type SessionLifecycle,
   sessionStates,
   type Usage,
@@ -270,7 +270,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           yield* db.run(rows.insert(row))
           yield* labels.add(row)
           yield* journal.begin(row, actor, [{ type: "session.created", payload: payloadOf(row) }])
-          return { ...row, ...noTurns }
+          return { ...row, ...unset, ...noTurns }
         }),
         update: fn("SessionStore.update")(function* (row, update, actor) {
           if (update.labels !== undefined) yield* labels.replace({ ...row, labels: update.labels })
@@ -349,33 +349,37 @@ const timesOf = (to: SessionLifecycle, at: Timestamp): Partial<Pick<SessionRow, 
   return { archived_at: to === "archived" ? at : null }
 }
 
-/** The columns that every session begins with. */
-const beginning = {
+/** The columns that a session begins without. They are left out of its insert, because every value that is bound takes its time. */
+const unset = {
   lease_id: null,
-  lease_state: "none",
   lease_created_at: null,
   lease_used_at: null,
-  workspace_state: "none",
   native_session_id: null,
   native_candidate: null,
   native_cost: null,
   native_digest: null,
   native_paths: null,
-  context_lost: 0,
   told: null,
-  lifecycle: "open",
-  usage: JSON.stringify(noUsage),
-  // The first event tells that the session was made.
-  event_watermark: 1,
-  message_count: 0,
-  turn_count: 0,
-  version: 1,
   archived_at: null,
   closed_at: null
 } as const
 
+/** The columns that every session begins with. */
+const beginning = {
+  lease_state: "none",
+  workspace_state: "none",
+  context_lost: 0,
+  lifecycle: "open",
+  usage: noUsageStored,
+  // The first event tells that the session was made.
+  event_watermark: 1,
+  message_count: 0,
+  turn_count: 0,
+  version: 1
+} as const
+
 /** The session as its events tell of it. */
-const payloadOf = (row: Omit<SessionRow, keyof typeof noTurns>) => ({
+const payloadOf = (row: Pick<SessionRow, "labels" | "lifecycle" | "model" | "provider_id" | "title" | "version">) => ({
   lifecycle: row.lifecycle,
   title: row.title,
   labels: JSON.parse(row.labels),

@@ -19,14 +19,14 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
-import { Inbox, type Unpostable } from "./Inbox.js"
-import { sessionBudgets } from "./SessionBudgets.js"
+import { Inbox, type Unpostable } from "./messages/Inbox.js"
 import { type SessionFilter, selectionOf } from "./SessionFilters.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { configuredRules, sessionRules } from "./SessionRules.js"
 import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate } from "./SessionStore.js"
 import { toSession } from "./SessionView.js"
+import { sessionBudgets } from "./usage/SessionBudgets.js"
 
 /** A command that moves or changes a session. */
 type Change<

@@ -13,10 +13,10 @@ import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
-import { sessionBudgets } from "./SessionBudgets.js"
 import { configuredRules } from "./SessionRules.js"
 import { type SeenSession, SessionStore } from "./SessionStore.js"
-import { TurnStore } from "./TurnStore.js"
+import { TurnStore } from "./turns/TurnStore.js"
+import { sessionBudgets } from "./usage/SessionBudgets.js"
 
 /**
  * The turns of a session, as people look at them, cancel them and go on after them. A turn whose session the principal may not see is

@@ -1,8 +1,9 @@
 import { Effect } from "effect"
+import { numberOf } from "../base/Release.js"
 import type { Database } from "./Database.js"
 
 /** A thing that all machines of an installation have to agree on. */
-export type Agreement = "key_ring" | "local_data_dir"
+export type Agreement = "key_ring" | "local_data_dir" | "min_release"
 
 /** The value that stands for all machines; undefined before the first of them has said it. */
 export const standing = ({ first, sql }: Database["Type"], name: Agreement): Effect.Effect<string | undefined> =>
@@ -19,6 +20,11 @@ export const agreedOn = (db: Database["Type"], name: Agreement, value: string): 
 export const agree = ({ run, sql }: Database["Type"], name: Agreement, value: string): Effect.Effect<void> =>
   run(sql`insert into agreements (name, value) values (${name}, ${value})
     on conflict (name) do update set value = excluded.value`)
+
+/** The release that the schema needs, where that is newer than a given one. It is a statement of PostgreSQL, and a part of others. */
+export const neededBeyond = (sql: Database["Type"]["sql"], release: string) =>
+  sql<{ value: string }>`select value from agreements where name = 'min_release'
+    and string_to_array(value, '.')::int[] > string_to_array(${numberOf(release)}, '.')::int[]`
 
 /** The key of the ring that the machines of an installation share; undefined where none has been named. */
 export const ringKeyId = (db: Database["Type"]): Effect.Effect<string | undefined> =>

@@ -65,3 +65,6 @@ export const webhooksTopic = "webhooks"
 
 /** Rings when there is something to do for a webhook endpoint besides new events of its workspace. */
 export const webhookTopic = (endpointId: string): string => `webhook:${endpointId}`
+
+/** Rings when a node should expect the first turn of a session. */
+export const expectedTopic = (node: string): string => `expected:${node}`

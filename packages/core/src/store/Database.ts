@@ -17,6 +17,8 @@ export interface Engine {
   readonly run: (query: Query<object>) => Effect.Effect<void>
   /** The promise of `Database.transaction`. */
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** The promise of `Database.breakSilent`. */
+  readonly breakSilent: (silentMs: number) => Effect.Effect<void>
 }
 
 /**
@@ -53,6 +55,11 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
      * again when PostgreSQL went away and the commit did not take place, and dies with `CommitUnknown` when it may have.
      */
     readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    /**
+     * Breaks the connections on which the server has not answered for so many milliseconds. Behind a network that drops everything they wait for the
+     * system, which sends again ever more seldom and gives up after a quarter of an hour. What they ran is run again where that is safe.
+     */
+    readonly breakSilent: (silentMs: number) => Effect.Effect<void>
   }
 >() {
   /**

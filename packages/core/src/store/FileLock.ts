@@ -10,6 +10,12 @@ export class FileLocked extends Error {
   }
 }
 
+/** The files whose locks this process holds. */
+const held = new Set<string>()
+
+/** True while this process holds the lock of a file, which `lockFile` was given the same path of. */
+export const isHeldHere = (file: string): boolean => held.has(file)
+
 /**
  * Takes a lock of the kernel on a file, and gives back the function that releases it. The file and its directory are made if they are not
  * there. The lock ends with this process however that ends, and lasts while the process is only stopped. It is the lock of SQLite on a file
@@ -27,7 +33,11 @@ export const lockFile = (file: string, { waitMs = 0 }: { readonly waitMs?: numbe
       ? new FileLocked(file)
       : cause
   }
-  return () => void lock.close()
+  held.add(file)
+  return () => {
+    held.delete(file)
+    lock.close()
+  }
 }
 
 /** True while a process holds the lock of a file. False for a file that does not exist. */

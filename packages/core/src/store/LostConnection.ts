@@ -15,7 +15,7 @@ export class CommitUnknown extends Data.TaggedError("CommitUnknown")<{ readonly 
  */
 const codes = /^(?:08\w{3}|57P0[123]|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
 /** The messages of the driver that have no code: for a statement that it has not sent, and for one that it may have sent. */
-const unsent = /^(?:timeout exceeded when trying to connect|Client (?:has|was) .* not queryable)/
+const unsent = /^(?:timeout exceeded when trying to connect|timeout expired|Client (?:has|was) .* not queryable)/
 const cutOff = /^Connection terminated/
 
 /** True when the connection was lost or could not be opened, and no statement was refused for its content. */

@@ -22,6 +22,7 @@ export class PgBatch<Row extends object> implements pg.Submittable {
   private kept = new Map<string, PgColumns | undefined>()
   private done = 0
   private isAnswered = false
+  private connection: pg.Connection | undefined
 
   constructor(
     private readonly statements: PgStatements,
@@ -32,6 +33,7 @@ export class PgBatch<Row extends object> implements pg.Submittable {
   /** Gives the driver the error that kept the batch from being sent. */
   readonly submit = (connection: pg.Connection): unknown => {
     this.kept = this.statements.keptBy(connection)
+    this.connection = connection
     const messages = new PgMessages()
     try {
       for (const statement of this.sent) this.write(messages, statement)
@@ -39,6 +41,7 @@ export class PgBatch<Row extends object> implements pg.Submittable {
       return error
     }
     messages.sync()
+    this.statements.sent(connection)
     this.columns = this.kept.get(this.sent[0]?.name ?? "")
     if (connection.stream.writable) connection.stream.write(messages.bytes())
     return undefined
@@ -76,6 +79,7 @@ export class PgBatch<Row extends object> implements pg.Submittable {
   private answer(error: unknown): void {
     if (this.isAnswered) return
     this.isAnswered = true
+    if (this.connection !== undefined) this.statements.answered(this.connection)
     this.answered(error, this.rows)
   }
 

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto"
 import type { SqlClient } from "@effect/sql"
 import { Data, Effect, Redacted, Schedule } from "effect"
 import pg from "pg"
+import { release } from "../base/Release.js"
 import { Bell, jobsTopic } from "./Bell.js"
 import { failedStatementOf } from "./FailedStatement.js"
 
@@ -19,15 +20,16 @@ const laneOf = (topic: string): number => {
   return createHash("sha256").update(name).digest().readUInt16BE() % laneCount
 }
 
-/** The names of the connections of bells, by which a server is told from one of several machines. */
-export const ofServer = "reins-bell"
-export const ofNode = "reins-bell-of-node"
+/** The names of the connections of bells, by which a server is told from one of several machines, with its release. */
+export const ofServer = `reins-bell/${release}`
+export const ofNode = `reins-bell-of-node/${release}`
 
 /** Servers whose workers listen for jobs, and which are none of several machines. */
-export const workers = (sql: SqlClient.SqlClient) => sql<{ pid: number }>`select pg_locks.pid from pg_locks
+export const workers = (sql: SqlClient.SqlClient) =>
+  sql<{ release: string }>`select split_part(application_name, '/', 2) as release from pg_locks
   join pg_stat_activity on pg_stat_activity.pid = pg_locks.pid
   where locktype = 'advisory' and classid = ${lockSpace} and objid = ${laneOf(jobsTopic)} and objsubid = 2
-  and application_name = ${ofServer} and datname = current_database() limit 1`
+  and application_name like 'reins-bell/%' and datname = current_database()`
 
 const join = (lane: number) => `select pg_advisory_lock_shared(${lockSpace}, ${lane}); listen reins_bell_${lane}`
 const leave = (lane: number) => `unlisten reins_bell_${lane}; select pg_advisory_unlock_shared(${lockSpace}, ${lane})`

@@ -61,7 +61,8 @@ export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
   return {
     all: (query) => whereItStands((open) => (open ? open.ask(query) : outside(query))),
     run: (query) => whereItStands((open) => (open ? open.send(query) : Effect.asVoid(outside(query)))),
-    transaction: (effect) => whereItStands((open) => (open ? open.nest(effect) : patiently(outermost(effect))))
+    transaction: (effect) => whereItStands((open) => (open ? open.nest(effect) : patiently(outermost(effect)))),
+    breakSilent: (silentMs) => Effect.sync(() => statements.breakSilent(silentMs))
   }
 }
 

@@ -19,8 +19,10 @@ export interface PgStatement {
  */
 export class PgStatements {
   private readonly names = new WeakMap<PreparedText, string>()
-  private readonly kept = new WeakMap<pg.Connection, Map<string, PgColumns | undefined>>()
+  private kept = new WeakMap<pg.Connection, Map<string, PgColumns | undefined>>()
   private areKept = true
+  /** The connections that wait for an answer, since when, in milliseconds of `performance.now`. */
+  private readonly waiting = new Map<pg.Connection, number>()
 
   of(query: Query<object>): PgStatement {
     if (query instanceof PreparedQuery) return this.prepared(query.prepared, query.parameters)
@@ -41,10 +43,28 @@ export class PgStatements {
     return none
   }
 
+  /** Statements are on the way. */
+  sent(connection: pg.Connection): void {
+    this.waiting.set(connection, performance.now())
+  }
+
+  /** They were answered, or never will be. */
+  answered(connection: pg.Connection): void {
+    this.waiting.delete(connection)
+  }
+
+  /** Breaks the connections that have waited for so many milliseconds. */
+  breakSilent(silentMs: number): void {
+    const latest = performance.now() - silentMs
+    for (const [{ stream }, since] of this.waiting) if (since <= latest) stream.destroy()
+  }
+
   /** Learns from the failure of a statement. */
   failureOf(cause: unknown): SqlError.SqlError {
     const failure = new SqlError.SqlError({ cause, message: "Failed to execute statement" })
-    if (isForgotten(failure)) this.areKept = false
+    // A migration has changed the columns of a statement, so that each connection prepares its statements anew.
+    if (codeOf(failure) === outdated) this.kept = new WeakMap()
+    else if (isForgotten(failure)) this.areKept = false
     return failure
   }
 
@@ -59,9 +79,13 @@ export class PgStatements {
   }
 }
 
+const codeOf = (failure: unknown): string => failedStatementOf(failure)?.code ?? ""
+
+const outdated = "0A000"
+
 /**
  * The name of the statement kept it from running: the server does not know the name (26000), has it from another process (42P05), or has
  * planned its statement for a schema that has changed since (0A000).
  */
 export const isForgotten = (failure: unknown): boolean =>
-  /^(?:26000|42P05|0A000)$/.test(failedStatementOf(failure)?.code ?? "")
+  codeOf(failure) === outdated || /^(?:26000|42P05)$/.test(codeOf(failure))

@@ -6,10 +6,13 @@ import { Bell } from "./Bell.js"
 import { processClock, serverClock } from "./Clock.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
-import { migrate } from "./Migrations.js"
+import { migrateBeside } from "./Migrations.js"
+import { atWork } from "./PgAtWork.js"
 import * as PgBell from "./PgBell.js"
 import * as PgClock from "./PgClock.js"
 import * as PgEngine from "./PgEngine.js"
+
+export { atWork }
 
 /** The settings of the connections to PostgreSQL. Each has a default. */
 export interface PostgresOptions {
@@ -37,20 +40,22 @@ export const hasServers = (db: Database["Type"]): Effect.Effect<boolean> =>
 
 /**
  * A PostgreSQL database with its schema up to date, and the bell that rings in every process that uses it. Fails with
- * `DatabaseNewer` for the data of a newer release, and with `DatabaseUnreachable`.
+ * `MigrationRefused` where this release and the data do not go together, and with `DatabaseUnreachable`.
  *
  * The server may be behind a pooler in transaction mode. Statements are prepared where the pooler follows them, and sent whole where it
  * does not. Rings of other processes do not pass such a pooler, so changes by them are only found by looking now and then.
  */
 export const layer = (url: Redacted.Redacted, options: PostgresOptions = {}) =>
   Layer.merge(
-    database(url, options, migrate),
+    database(url, options, migrateBeside({ others: atWork })),
     Layer.scoped(Bell, PgBell.make(url, options.isNode === true ? PgBell.ofNode : PgBell.ofServer))
   )
 
 /** The database with its schema left as it is. Fails with `DatabaseUnreachable`. */
-export const layerAsIs = (url: Redacted.Redacted): Layer.Layer<Database, DatabaseUnreachable> =>
-  database(url, {}, Effect.void)
+export const layerAsIs = (
+  url: Redacted.Redacted,
+  options: Pick<PostgresOptions, "connections"> = {}
+): Layer.Layer<Database, DatabaseUnreachable> => database(url, options, Effect.void)
 
 /** The PostgreSQL server did not let us in. The message does not show the URL. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{
@@ -88,10 +93,21 @@ const database = <E>(
   )
 }
 
+/** The time that the opening of a connection may take, in milliseconds. The system would try on for two minutes, ever more seldom. */
+const openMs = 5_000
+
+/** The pool has a setting of that name too, by which it would also refuse whoever waits for a connection that is in use. */
+class Connecting extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super({ ...config, connectionTimeoutMillis: openMs })
+  }
+}
+
 const connect = (url: Redacted.Redacted, connections: number) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const pool = new pg.Pool({
+        Client: Connecting,
         connectionString: Redacted.value(url),
         application_name: "reins",
         max: connections

@@ -2,7 +2,9 @@ import { constants } from "node:fs"
 import { access, statfs } from "node:fs/promises"
 import { Cause, Context, Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { isOlder, release } from "../base/Release.js"
 import { now } from "../domain/Timestamp.js"
+import { standing } from "./Agreements.js"
 import { Database } from "./Database.js"
 import { defectFields } from "./FailedStatement.js"
 import { known } from "./Migrations.js"
@@ -12,8 +14,11 @@ import { describeFault, type StorageFault, storageFaultOf } from "./StorageFault
 export interface ReadinessReport {
   /** `ok` when a write was kept just now. */
   readonly database: "ok" | "busy" | "unavailable" | StorageFault
-  /** `ok` for the schema of this release. Another server may have brought the database further. */
-  readonly migrations: "ok" | "other_release" | "unknown"
+  /**
+   * `ok` for the schema of this release, and `expanded` for one that a newer release has added to, on which this one works as before. This release
+   * does not work with that of an `other_release`.
+   */
+  readonly migrations: "ok" | "expanded" | "other_release" | "unknown"
   /** `ok` when the data directory takes files. */
   readonly disk: "ok" | StorageFault
 }
@@ -57,14 +62,26 @@ export class Readiness extends Context.Tag("@reins/core/store/Readiness")<
         })
       )
 
-      const migrations: Effect.Effect<ReadinessReport["migrations"]> = db
-        .first(db.sql<{ newest: number }>`select max(migration_id) as newest from effect_sql_migrations`)
-        .pipe(
-          Effect.map((row) => (row?.newest === known.at(-1)?.id ? "ok" : "other_release")),
-          Effect.disconnect,
-          Effect.timeoutTo({ duration: "2 seconds", onSuccess: (found) => found, onTimeout: () => "unknown" as const }),
-          Effect.catchAllDefect(() => Effect.succeed("unknown" as const))
-        )
+      const own = known.at(-1)?.id ?? 0
+      const newest = Effect.map(
+        db.first(db.sql<{ newest: number }>`select max(migration_id) as newest from effect_sql_migrations`),
+        (row) => row?.newest ?? 0
+      ).pipe(
+        Effect.disconnect,
+        // The table is locked while a newer release takes a step. What counts for this one stands elsewhere.
+        Effect.timeoutTo({ duration: "1 second", onSuccess: (found) => found, onTimeout: () => own })
+      )
+
+      const migrations: Effect.Effect<ReadinessReport["migrations"]> = Effect.gen(function* () {
+        const needs = yield* standing(db, "min_release")
+        if (needs !== undefined && isOlder(release, needs)) return "other_release"
+        const found = yield* newest
+        return found === own ? "ok" : found > own ? "expanded" : "other_release"
+      }).pipe(
+        Effect.disconnect,
+        Effect.timeoutTo({ duration: "2 seconds", onSuccess: (found) => found, onTimeout: () => "unknown" as const }),
+        Effect.catchAllDefect(() => Effect.succeed("unknown" as const))
+      )
 
       const disk: Effect.Effect<ReadinessReport["disk"]> = Effect.tryPromise(async () => {
         await access(dataDir, constants.W_OK)

@@ -6,7 +6,8 @@ import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { Database } from "./Database.js"
 import * as DatabaseFile from "./DatabaseFile.js"
 import { databaseFile, restoring, serverLock } from "./DataDirectory.js"
-import { type DatabaseNewer, migrate } from "./Migrations.js"
+import { isHeldHere } from "./FileLock.js"
+import { type MigrationRefused, migrate, migrateBeside, type Others } from "./Migrations.js"
 import * as SqliteEngine from "./SqliteEngine.js"
 import { describeFault, storageFaultOf } from "./StorageFault.js"
 
@@ -37,14 +38,19 @@ const busyMs = 2000
 
 /**
  * The database file `reins.db` in a data directory, with its schema up to date. The directory is made when it does not exist. Fails with
- * `DatabaseNewer` for the data of a newer release, and with `DataDirectoryUnusable` when the disk does not accept it.
+ * `MigrationRefused` where this release and the data do not go together, and with `DataDirectoryUnusable` when the disk does not accept it.
  */
 export const layer = (dataDir: string) =>
   Layer.scoped(
     Database,
-    Effect.suspend(() => SqliteEngine.open({ file: databaseFile(dataDir), synchronous: "full", busyMs }, migrate))
+    Effect.suspend(() =>
+      SqliteEngine.open(
+        { file: databaseFile(dataDir), synchronous: "full", busyMs },
+        migrateBeside({ others: atWork(dataDir) })
+      )
+    )
   ).pipe(
-    Layer.catchAllCause((cause): Layer.Layer<Database, DatabaseNewer | DataDirectoryUnusable> => {
+    Layer.catchAllCause((cause): Layer.Layer<Database, MigrationRefused | DataDirectoryUnusable> => {
       const fault = storageFaultOf(cause)
       return fault === undefined
         ? Layer.failCause(cause)
@@ -52,6 +58,20 @@ export const layer = (dataDir: string) =>
     }),
     (database) => Layer.unwrapEffect(Effect.as(usable(dataDir), database))
   )
+
+/** The server that works on a data directory, unless it is this process. */
+export const atWork = (dataDir: string): Others => {
+  const lock = serverLock(dataDir)
+  return {
+    list: Effect.suspend(() =>
+      isHeldHere(lock) ? Effect.succeed(false) : Effect.orDie(DatabaseFile.isHeld(lock))
+    ).pipe(Effect.map((isHeld) => (isHeld ? [{ name: `the server of ${dataDir}`, release: null }] : []))),
+    keepOut: Effect.suspend(() => (isHeldHere(lock) ? Effect.void : DatabaseFile.hold(lock))).pipe(
+      // The list has the server that holds it.
+      Effect.catchTags({ LockHeld: () => Effect.void, DatabaseFileError: Effect.die })
+    )
+  }
+}
 
 /**
  * Makes the data directory when it does not exist, shuts other users out of it, and checks that this process may write to it. Fails with

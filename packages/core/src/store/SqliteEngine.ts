@@ -62,6 +62,9 @@ export class SqliteEngine implements Engine {
       return turn === undefined ? this.commits.run(effect) : this.nested(turn, effect)
     })
 
+  /** A file answers or fails. */
+  readonly breakSilent = (): Effect.Effect<void> => Effect.void
+
   private execute<A>(
     query: Query<object>,
     toResult: (rows: ReadonlyArray<object>) => Effect.Effect<A>

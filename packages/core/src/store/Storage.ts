@@ -2,5 +2,5 @@
 // rings after each commit.
 export { Bell } from "./Bell.js"
 export { Database, type Engine } from "./Database.js"
-export { DatabaseNewer, type Migration, migrate } from "./Migrations.js"
+export { DatabaseNewer, type Migration, type MigrationRefused, migrate, OlderAtWork, SchemaBusy } from "./Migrations.js"
 export type { PreparedQuery, PreparedText, Query } from "./Query.js"

@@ -3,7 +3,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId } from "../domain/Ids.js"
 import { bytesBelow } from "../files/DiskUse.js"
 import { Quotas } from "../sessions/Quotas.js"
-import { sessionPaths } from "../sessions/SessionPaths.js"
+import { sessionPaths } from "../sessions/workspace/SessionPaths.js"
 import { logDefect } from "../store/FailedStatement.js"
 
 const every = "1 minute"

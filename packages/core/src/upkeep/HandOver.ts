@@ -1,16 +1,17 @@
 import { Effect, Schedule } from "effect"
 import { systemActor } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { failpoint } from "../base/Failpoint.js"
 import type { SessionId } from "../domain/Ids.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
-import { setAside } from "../sessions/AwaitedFiles.js"
-import { Leases } from "../sessions/Leases.js"
-import { sessionPaths } from "../sessions/SessionPaths.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { Snapshots } from "../sessions/Snapshots.js"
-import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { setAside } from "../sessions/snapshots/AwaitedFiles.js"
+import { Snapshots } from "../sessions/snapshots/Snapshots.js"
+import { Leases } from "../sessions/workspace/Leases.js"
+import { sessionPaths } from "../sessions/workspace/SessionPaths.js"
+import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 
@@ -62,7 +63,9 @@ const handingOver = Effect.gen(function* () {
     yield* releaseExecutor(session)
     // The agent was stopped, and may have written its last words only then.
     yield* snapshots.sealAnew(id)
+    yield* failpoint("handover.sealed")
     yield* journal.commit(placements.leave(id))
+    yield* failpoint("handover.left")
     yield* clear(id, place.epoch + 1)
   })
 

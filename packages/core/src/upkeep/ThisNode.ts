@@ -3,16 +3,21 @@ import { join } from "node:path"
 import { Effect, Option } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId } from "../domain/Ids.js"
+import { Executors } from "../executor/Executors.js"
+import * as Guard from "../executor/Guard.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { Manifests } from "../harness/Manifests.js"
+import { Boot } from "../placement/Boot.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
-import { setAside } from "../sessions/AwaitedFiles.js"
 import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
-import { objectsIn } from "../sessions/SessionPaths.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { setAside } from "../sessions/snapshots/AwaitedFiles.js"
+import { Snapshots } from "../sessions/snapshots/Snapshots.js"
+import { objectsIn } from "../sessions/workspace/SessionPaths.js"
 import { Database } from "../store/Database.js"
+import { Journal } from "../store/Journal.js"
 import { givingAway } from "./HandOver.js"
 
 /** The sessions that are looked up at once. */
@@ -23,6 +28,8 @@ const adopt = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const placements = yield* Placements
   const sessions = yield* SessionStore
+  const snapshots = yield* Snapshots
+  const { commit } = yield* Journal
   const { sql } = yield* Database
   const names = yield* Effect.promise(() => readdir(join(dataDir, "sessions")).catch((): Array<string> => []))
   for (let from = 0; from < names.length; from += batch) {
@@ -30,7 +37,8 @@ const adopt = Effect.gen(function* () {
     // A directory may have been left by a session of another database.
     const found = yield* sessions.select({ where: sql`${sql.in("sessions.id", some)} and workspace_state <> 'none'` })
     const ids = found.map(({ id }) => id)
-    yield* placements.adopt(ids)
+    // One machine may have kept no snapshots, and as a node it can be lost.
+    for (const id of yield* placements.adopt(ids)) yield* commit(snapshots.changed(id))
     yield* Effect.forEach(ids, leaveTo(placements, dataDir), { discard: true })
   }
   // A process that was killed may have left what it had fetched of sessions of other nodes.
@@ -70,5 +78,20 @@ const tellNeeds = Effect.gen(function* () {
   )
 })
 
+/** Has the agents of this node ended in time, also when this process stands still. */
+const guardAgents = Effect.gen(function* () {
+  const { onHeld, role } = yield* Nodes
+  if (role === "api") return
+  const { bootId } = yield* Boot
+  const { sweepCommands } = yield* Executors
+  // The executors are looked for beside the start, and no agent begins before they are found.
+  yield* sweepCommands.pipe(
+    Effect.flatMap((sweeps) => Guard.make({ bootId, sweeps })),
+    Effect.flatMap(({ until }) => onHeld(until)),
+    Effect.zipRight(Effect.never),
+    Effect.forkScoped
+  )
+})
+
 /** The begin of a node of several, before it works on anything. From then on it gives its sessions away whenever it drains. */
-export const begin = Effect.all([adopt, tellAgents, tellNeeds, givingAway], { discard: true })
+export const begin = Effect.all([adopt, guardAgents, tellAgents, tellNeeds, givingAway], { discard: true })

@@ -131,12 +131,14 @@ const attempt = Effect.fnUntraced(function* (on: Couriering, endpoint: EndpointR
   const posted = yield* post(on, endpoint, delivery, beganMs)
   yield* failpoint("webhook.sent")
   const endedMs = yield* Clock.currentTimeMillis
-  const end = yield* endOf(endpoint, delivery, { posted, beganMs, endedMs })
-  const { disable } = end
-  yield* on.queue.attempted(delivery, end, disable === null ? Effect.void : on.tellOwners(endpoint, disable))
+  const end = yield* on.queue.attempted(
+    delivery,
+    (failingSince) => endOf(failingSince, delivery, { posted, beganMs, endedMs }),
+    (reason) => on.tellOwners(endpoint, reason)
+  )
   yield* failpoint("webhook.recorded")
   yield* on.observer.webhookAttempted({ state: end.state, status: posted.status, durationMs: endedMs - beganMs })
-  if (disable !== null) yield* on.observer.webhookDisabled(endpoint.id, disable)
+  if (end.disable !== null) yield* on.observer.webhookDisabled(endpoint.id, end.disable)
   return end
 })
 
@@ -148,7 +150,7 @@ interface Attempted {
 
 /** The consequences of an attempt, for the delivery and for its endpoint. */
 const endOf = Effect.fnUntraced(function* (
-  { failing_since }: EndpointRow,
+  failingBefore: Timestamp | null,
   delivery: QueuedDelivery,
   { beganMs, endedMs, posted: { isExpired, pauseMs, ...posted } }: Attempted
 ): Effect.fn.Return<AttemptEnd> {
@@ -156,8 +158,8 @@ const endOf = Effect.fnUntraced(function* (
   const ended = { attempt, retryAt: null, pausedUntil: null, disable: null }
   if (attempt.error === null) return { ...ended, state: "succeeded", failingSince: null }
   // An event that is gone says nothing of the endpoint, and a test is looked at by a person.
-  if (isExpired || delivery.session_id === null) return { ...ended, state: "failed", failingSince: failing_since }
-  const failingSince = failing_since ?? fromMillis(endedMs)
+  if (isExpired || delivery.session_id === null) return { ...ended, state: "failed", failingSince: failingBefore }
+  const failingSince = failingBefore ?? fromMillis(endedMs)
   const isWeary = endedMs - toMillis(failingSince) > patienceMs
   const disable = attempt.status === 410 ? "gone" : isWeary ? "failing" : null
   const pausedUntil = pauseMs > 0 ? fromMillis(endedMs + pauseMs) : null

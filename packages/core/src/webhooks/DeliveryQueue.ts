@@ -56,12 +56,15 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
       id: WebhookEndpointId,
       limit: number
     ) => Effect.Effect<{ readonly due: ReadonlyArray<QueuedDelivery>; readonly retryAt: Timestamp | null }>
-    /** Writes the end of an attempt, with what it means for the endpoint, and does `also` when the endpoint was disabled by it. */
+    /**
+     * Writes the end of an attempt, with what it means for the endpoint, in one commit with what follows from it. `endOf` is given the first of
+     * the failures since the last success, as it stands at this commit: other sessions of the endpoint are tried at the same time.
+     */
     readonly attempted: (
       delivery: WebhookDelivery,
-      end: AttemptEnd,
-      also: Effect.Effect<void, never, Commit>
-    ) => Effect.Effect<void, HoldLost>
+      endOf: (failingSince: Timestamp | null) => Effect.Effect<AttemptEnd>,
+      disabled: (reason: WebhookDisabledReason) => Effect.Effect<void, never, Commit>
+    ) => Effect.Effect<AttemptEnd, HoldLost>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -118,10 +121,12 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
             from webhook_deliveries where endpoint_id = ${id} and state = 'pending' and retry_at > ${at}`)
           return { due, retryAt: next?.retry_at ?? null }
         }),
-        attempted: (delivery, { attempt, disable, failingSince, pausedUntil, retryAt, state }, also) =>
+        attempted: (delivery, endOf, disabled) =>
           held(delivery.endpoint_id, ({ failing_since }) =>
             Effect.gen(function* () {
               const { id } = delivery
+              const end = yield* endOf(failing_since)
+              const { attempt, disable, failingSince, pausedUntil, retryAt, state } = end
               const count = yield* db.first(sql<{ attempt_count: number }>`update webhook_deliveries
                 set attempt_count = attempt_count + 1, state = ${state}, retry_at = ${retryAt},
                 finished_at = ${state === "pending" ? null : yield* now} where id = ${id} returning attempt_count`)
@@ -133,10 +138,11 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
               if (failing_since !== null && state === "succeeded")
                 yield* db.run(sql`update webhook_deliveries set retry_at = null where endpoint_id = ${delivery.endpoint_id}
                   and state = 'pending' and retry_at <= ${yield* waitsUntil(failing_since)}`)
-              if (disable === null) return
+              if (disable === null) return end
               yield* db.run(sql`update webhook_endpoints set state = 'disabled', disabled_reason = ${disable}
                 where id = ${delivery.endpoint_id}`)
-              yield* also
+              yield* disabled(disable)
+              return end
             })
           )
       })

@@ -19,11 +19,11 @@ import { Changesets } from "@reins/core/changes/Changesets"
 import * as Embedded from "@reins/core/Embedded"
 import { EventLog } from "@reins/core/events/EventLog"
 import { Git } from "@reins/core/git/Git"
-import { Leases } from "@reins/core/sessions/Leases"
-import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { Leases } from "@reins/core/sessions/workspace/Leases"
+import { SessionFiles } from "@reins/core/sessions/workspace/SessionFiles"
+import { WorkingTrees } from "@reins/core/sessions/workspace/WorkingTrees"
 import { Database } from "@reins/core/store/Database"
 import { settingsFiles } from "@reins/core/store/DataDirectory"
 import { Journal } from "@reins/core/store/Journal"
@@ -328,12 +328,12 @@ describe("the file of a backup", () => {
       const { dataDir, place, root } = yield* made
       yield* Effect.provide(
         Effect.flatMap(Database, (db) =>
-          db.run(db.sql`insert into effect_sql_migrations (migration_id, name) values (9999, 'from_the_future')`)
+          db.run(db.sql`update agreements set value = '9.8.7' where name = 'min_release'`)
         ),
         place.asIs(dataDir)
       )
       const refused = yield* Effect.flip(backUp(place, dataDir, join(root, "newer.tar")))
-      assert.include(refused.message, "newer release")
+      assert.match(refused.message, /needs release 9\.8\.7 of Reins or a newer one/)
     })
   )
 })

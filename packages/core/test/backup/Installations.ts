@@ -56,11 +56,11 @@ export const databases = [
 ]
 
 /** Every service over a data directory; no job is worked. */
-export const installation = (place: Place, dataDir: string) =>
+export const installation = (place: Place, dataDir: string, config: Partial<CoreConfig["Type"]> = {}) =>
   Core.layer.pipe(
     Layer.provideMerge(
       Layer.mergeAll(
-        CoreConfig.layer({ dataDir, executors: ["local"], prewarm: false }),
+        CoreConfig.layer({ dataDir, executors: ["local"], prewarm: false, ...config }),
         place.opened(dataDir),
         Boot.layerSingle
       )
@@ -77,6 +77,7 @@ export const backUp = (
   Effect.provide(
     backup({
       dataDir,
+      config: CoreConfig.from({ dataDir }),
       keyFile: undefined,
       database: place.kind,
       target,

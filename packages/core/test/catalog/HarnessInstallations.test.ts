@@ -1,3 +1,4 @@
+import { join } from "node:path"
 import { assert, it, layer as suite } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
@@ -8,11 +9,14 @@ import { Manifests } from "@reins/core/harness/Manifests"
 import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Boot } from "@reins/core/placement/Boot"
+import * as Cluster from "@reins/core/placement/cluster/Cluster"
+import { Nodes } from "@reins/core/placement/Nodes"
 import { Journal } from "@reins/core/store/Journal"
+import * as Postgres from "@reins/core/store/Postgres"
 import { installedFrom, registry } from "@reins/testing/harness/Registry"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
-import { databases } from "@reins/testing/store/Databases"
-import { ConfigProvider, Effect, Layer } from "effect"
+import { databases, migratedPostgresDatabase } from "@reins/testing/store/Databases"
+import { ConfigProvider, Effect, Layer, Logger, LogLevel, type Redacted } from "effect"
 
 const alpha = { provider_id: "alpha" }
 
@@ -110,5 +114,67 @@ it.scopedLive("the job downloads what was pinned, tells how far it is, and says 
       assert.deepInclude(yield* ended(operation.job_id), { state: "succeeded", error: null })
       assert.deepInclude(yield* entry, { installed: true, installing: null })
     }).pipe(Effect.provide(installing(from)))
+  })
+)
+
+/** A node of several whose alpha comes from a registry of the test, with a worker. */
+const installingNode = (
+  from: Effect.Effect.Success<typeof registry>,
+  url: Redacted.Redacted,
+  { name, role }: { readonly name: string; readonly role: "api" | "runner" }
+) => {
+  const dataDir = join(from.cacheDir, name)
+  const leases = Postgres.layerAsIs(url)
+  const nodes = Cluster.layer({ name, address: `http://${name}.test`, role, leases, renewMs: 200 })
+  return Core.worker.pipe(
+    Layer.provideMerge(Core.layerWith({ manifests: Manifests.layerOf([installedFrom(from.packages)]), nodes })),
+    Layer.provide(
+      Layer.mergeAll(
+        Postgres.layer(url, { isNode: true }),
+        Boot.layerSingle,
+        CoreConfig.layer({
+          dataDir,
+          cacheDir: join(dataDir, "cache"),
+          keyFile: join(from.cacheDir, "keyring.json"),
+          executors: ["local"],
+          blobs: { kind: "postgres" },
+          prewarm: false
+        })
+      )
+    ),
+    Layer.provide(Layer.setConfigProvider(ConfigProvider.fromMap(new Map([["REINS_NPM_REGISTRY", from.url]])))),
+    Layer.provide(Logger.minimumLogLevel(LogLevel.Error))
+  )
+}
+
+it.scopedLive("of several nodes each that has sessions installs what one was asked for, and all know it", () =>
+  Effect.gen(function* () {
+    const from = yield* registry
+    const url = yield* migratedPostgresDatabase
+    const begin = (name: string, role: "api" | "runner") => Layer.build(installingNode(from, url, { name, role }))
+    const front = yield* begin("front", "api")
+    yield* begin("one", "runner")
+    yield* begin("two", "runner")
+    yield* Effect.gen(function* () {
+      const { principal, workspaceId } = yield* Embedded.owner
+      const { operation } = yield* (yield* HarnessInstallations).request(principal, workspaceId, alpha)
+      const ended = yield* Effect.repeat(Effect.delay((yield* Jobs).get(principal, operation.job_id), "20 millis"), {
+        until: ({ finished_at }) => finished_at !== null
+      })
+      assert.deepInclude(ended, { state: "succeeded", error: null })
+      const told = yield* Effect.repeat(Effect.delay((yield* Nodes).list, "50 millis"), {
+        until: (nodes) => nodes.filter(({ providers }) => providers.includes("alpha")).length === 2
+      })
+      assert.deepStrictEqual(
+        told.map(({ name, providers }) => [name, providers]),
+        [
+          ["front", []],
+          ["one", ["alpha"]],
+          ["two", ["alpha"]]
+        ]
+      )
+      const [entry] = yield* (yield* Providers).list
+      assert.isTrue(entry?.installed)
+    }).pipe(Effect.provide(front))
   })
 )

@@ -9,8 +9,8 @@ import * as Embedded from "@reins/core/Embedded"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { TurnStore } from "@reins/core/sessions/TurnStore"
 import { Turns } from "@reins/core/sessions/Turns"
+import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Journal } from "@reins/core/store/Journal"
 import {
   codeOf,

@@ -1,7 +1,7 @@
 import type { Actor } from "@reins/core/domain/Event"
 import { newId, SessionId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
-import { noUsage } from "@reins/core/domain/Session"
+import { noUsage, noUsageStored } from "@reins/core/domain/Session"
 import { now } from "@reins/core/domain/Timestamp"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
@@ -53,7 +53,7 @@ export const addSession = (workspaceId: string, labels: Readonly<Record<string, 
         auto_capture: 1,
         context_lost: 0,
         lifecycle: "open",
-        usage: JSON.stringify(noUsage),
+        usage: noUsageStored,
         event_watermark: 0,
         message_count: 0,
         turn_count: 0,

@@ -11,12 +11,16 @@ import { entry, preface, unnameable } from "@reins/core/executor/container/Entry
 import { profileOf } from "@reins/core/executor/container/SeccompProfile"
 import { answers, filterOf } from "@reins/core/executor/sandbox/Seccomp"
 import { denied, judged, numberOn } from "@reins/core/executor/sandbox/Syscalls"
+import { anyText } from "@reins/testing/AnyText"
 import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
+import { eventually } from "@reins/testing/process/Waiting"
 import { Chunk, Effect, Either, Stream } from "effect"
 import * as fc from "fast-check"
 import { answerOf } from "./FilterMachine.js"
 
 const image = process.env["REINS_TEST_CONTAINER_IMAGE"] ?? null
+const engine = process.env["REINS_TEST_CONTAINER_ENGINE"] === "docker" ? "docker" : "podman"
+const mebibyte = 1024 ** 2
 const digest = `sha256:${"0".repeat(64)}`
 
 const cacheDir = Effect.acquireRelease(
@@ -68,7 +72,7 @@ describe("what an executor of containers needs", () => {
 })
 
 describe("the way of an environment into a container", () => {
-  const text = fc.string({ unit: "binary" }).map((value) => value.replaceAll("\0", ""))
+  const text = anyText().map((value) => value.replaceAll("\0", ""))
   const name = fc
     .stringMatching(/^[A-Z_][A-Z0-9_]{0,8}$/)
     .filter((each) => !/^(?:PWD|OLDPWD|SHLVL|_|IFS|PATH|PS\d|PPID|OPTIND|LC_\w*|LANG)$/.test(each))
@@ -158,12 +162,21 @@ const relay = Effect.acquireRelease(
   ({ close }) => Effect.sync(close)
 )
 
+/** The cgroup that holds a process to processors, of either version. */
+const cgroupOf = (pid: string): string => {
+  const lines = readFileSync(`/proc/${pid}/cgroup`, "utf8")
+  const [, first] = /^\d+:cpu(?:,cpuacct)?:(.*)$/m.exec(lines) ?? []
+  return first === undefined
+    ? join("/sys/fs/cgroup", /^0::(.*)$/m.exec(lines)?.[1] ?? "")
+    : join("/sys/fs/cgroup/cpu", first)
+}
+
 // The chaos suite runs this file as a user with an engine and an image, and Executors.test.ts fails there without them.
 if (image !== null) {
   describe("the executor container on this machine", () => {
     const made = (changes: Partial<Container.ContainerOptions> = {}) =>
       Effect.flatMap(cacheDir, (path) =>
-        Container.make("boot_container_test", { image, engine: null, cacheDir: path, ...changes })
+        Container.make("boot_container_test", { image, engine, cacheDir: path, ...changes })
       )
 
     const outputOf = Effect.fnUntraced(function* (
@@ -184,7 +197,7 @@ if (image !== null) {
         )
         const lines = yield* Stream.runCollect(Stream.takeUntil(agent.lines, (line) => line === "."))
         assert.deepStrictEqual([...lines], ["IMAGE_SAYS=hello", "with \\ canary-of-a-secret", "."])
-        const { stdout } = yield* Engine.run("podman", [
+        const { stdout } = yield* Engine.run(engine, [
           "ps",
           "--quiet",
           "--no-trunc",
@@ -192,7 +205,7 @@ if (image !== null) {
           "label=reins.boot=boot_container_test"
         ])
         const [id = ""] = stdout.split("\n")
-        const inspected = yield* Engine.run("podman", ["inspect", id])
+        const inspected = yield* Engine.run(engine, ["inspect", id])
         assert.include(inspected.stdout, "reins.lease")
         assert.notInclude(inspected.stdout, "canary-of-a-secret")
         assert.notInclude(readFileSync(`/proc/${agent.pid}/cmdline`, "utf8"), "canary-of-a-secret")
@@ -213,6 +226,59 @@ if (image !== null) {
         const agent = yield* (yield* made({ limits })).spawn(make(script, { relayPorts: [port] }))
         yield* agent.write("go")
         assert.deepStrictEqual([...(yield* Stream.runCollect(agent.lines))], ["relay", "777", "1024", "512*4096"])
+      })
+    )
+
+    it.scopedLive("the init of a container has no more rights than its agent", () =>
+      Effect.map(
+        outputOf("for n in 1 self; do grep -E '^(Uid|Gid|Groups|NoNewPrivs|Seccomp|Cap...):' /proc/$n/status; done"),
+        (lines) => {
+          const half = lines.length / 2
+          assert.includeMembers([...lines], ["Seccomp:\t2", "NoNewPrivs:\t1", `CapEff:\t${"0".repeat(16)}`])
+          assert.deepStrictEqual(lines.slice(0, half), lines.slice(half))
+        }
+      )
+    )
+
+    it.scopedLive("the limits that the catalog names hold, and an engine without cgroups names none", () =>
+      Effect.gen(function* () {
+        const limits = { ...defaultAgentLimits, memoryBytes: 128 * mebibyte, processes: 64, processors: 0.5 }
+        const executor = yield* made({ limits })
+        const { limits: held } = executor.isolation
+        const by = [held?.memory_bytes, held?.processes, held?.processors].map((each) => each?.enforced_by)
+        if (engine === "podman") {
+          assert.deepStrictEqual(by, [null, "rlimit", null])
+          return
+        }
+        assert.match(by.join(), /^(cgroup_v[12]),\1,\1$/)
+        const ended = Effect.fnUntraced(function* (script: string) {
+          const agent = yield* executor.spawn((yield* shellCommand)(script))
+          return { lines: [...(yield* Stream.runCollect(agent.lines))], exit: yield* agent.exit }
+        })
+        const tool = yield* ended("perl -e '$x = \"x\" x 400000000'; echo $?; perl -e '$x = \"x\" x 40000000'; echo $?")
+        assert.deepStrictEqual(tool, { lines: ["137", "0"], exit: { code: 0, signal: null } })
+        const { exit } = yield* ended("exec perl -e '$x = \"x\" x 400000000'")
+        assert.strictEqual(exit.signal, "SIGKILL")
+        assert.match(exit.reason ?? "", /most likely because it needed more than the 128 MiB of memory/)
+
+        const forking =
+          "my @p; while (@p < 200) { my $p = fork; last unless defined $p; $p or sleep; push @p, $p } kill KILL => @p; print @p + 0"
+        const [forked] = (yield* ended(`perl -e '${forking}'`)).lines
+        assert.isAtLeast(Number(forked), 8)
+        assert.isBelow(Number(forked), 64)
+
+        const busy = yield* executor.spawn((yield* shellCommand)("echo ready; while :; do :; done"))
+        yield* Stream.runHead(busy.lines)
+        const { stdout: id } = yield* Engine.run(engine, [
+          "ps",
+          "--quiet",
+          "--filter",
+          "label=reins.boot=boot_container_test"
+        ])
+        const { stdout: pid } = yield* Engine.run(engine, ["inspect", "--format", "{{.State.Pid}}", id.trim()])
+        const stat = join(cgroupOf(pid.trim()), "cpu.stat")
+        const heldBack = () => Number(/^nr_throttled (\d+)$/m.exec(readFileSync(stat, "utf8"))?.[1]) > 10
+        yield* Effect.promise(() => eventually("it is held back for 10 periods", heldBack))
       })
     )
 
@@ -259,10 +325,10 @@ if (image !== null) {
         const absent = yield* Effect.flip(made({ image: `localhost/absent@${digest}` }))
         assert.match(
           absent.message,
-          /^The container engine podman does not have the image: run podman pull localhost\/absent@/
+          new RegExp(`^The container engine ${engine} does not have the image: run ${engine} pull localhost/absent@`)
         )
-        const docker = yield* Effect.either(made({ engine: "docker" }))
-        assert.isTrue(Either.isLeft(docker))
+        const other = yield* Effect.either(made({ engine: engine === "podman" ? "docker" : "podman" }))
+        assert.isTrue(Either.isLeft(other))
       })
     )
 

@@ -12,13 +12,14 @@ type Wanted = CoreConfig["Type"]["executors"]
 
 /** The image for agents in containers; none where no engine is to be tried. */
 const containerImage = process.env["REINS_TEST_CONTAINER_IMAGE"] ?? null
+const containerEngine = process.env["REINS_TEST_CONTAINER_ENGINE"] === "docker" ? "docker" : null
 
 const cacheDir = mkdtempSync(join(tmpdir(), "reins-executors-"))
 afterAll(() => rmSync(cacheDir, { recursive: true, force: true }))
 
 const among = (executors: Wanted) =>
   Layer.provide(Executors.layer, [
-    CoreConfig.layer({ dataDir: "/nonexistent", cacheDir, executors, containerImage }),
+    CoreConfig.layer({ dataDir: "/nonexistent", cacheDir, executors, containerEngine, containerImage }),
     Boot.layerSingle
   ])
 

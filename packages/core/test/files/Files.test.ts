@@ -8,6 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Files } from "@reins/core/files/Files"
 import { parseWorkspacePath } from "@reins/core/files/WorkspacePath"
 import { devices, plantDevices, put, temporary } from "@reins/testing/git/Fixture"
+import { raceSeconds, raceTimeout } from "@reins/testing/Volume"
 import { Effect, Either } from "effect"
 
 const sha256 = (content: string | Uint8Array) => `sha256:${createHash("sha256").update(content).digest("hex")}`
@@ -325,40 +326,43 @@ for (;;) {
 `
 
 describe("a directory exchanged with a symbolic link again and again", () => {
-  it.scopedLive("never lets a read, list or write out of the root", () =>
-    Effect.gen(function* () {
-      const { files, outer, root } = yield* workspace
-      put(outer, "out/secret", "S".repeat(7_777))
-      put(root, "d/secret", "inside\n")
-      const worker = yield* Effect.acquireRelease(
-        Effect.sync(() => new Worker(swapper, { eval: true, workerData: { root } })),
-        (running) => Effect.promise(() => running.terminate())
-      )
-      yield* Effect.async<void>((resume) => {
-        worker.once("message", () => resume(Effect.void))
-      })
-      let served = 0
-      const reading = Date.now() + 2_000
-      while (Date.now() < reading || served <= 10) {
-        const read = yield* Effect.either(files.read(root, "d/secret"))
-        if (Either.isRight(read)) {
-          served += 1
-          assert.strictEqual(read.right.content, "inside\n")
+  it.scopedLive(
+    "never lets a read, list or write out of the root",
+    () =>
+      Effect.gen(function* () {
+        const { files, outer, root } = yield* workspace
+        put(outer, "out/secret", "S".repeat(7_777))
+        put(root, "d/secret", "inside\n")
+        const worker = yield* Effect.acquireRelease(
+          Effect.sync(() => new Worker(swapper, { eval: true, workerData: { root } })),
+          (running) => Effect.promise(() => running.terminate())
+        )
+        yield* Effect.async<void>((resume) => {
+          worker.once("message", () => resume(Effect.void))
+        })
+        let served = 0
+        const reading = Date.now() + raceSeconds * 1000
+        while (Date.now() < reading || served <= 10) {
+          const read = yield* Effect.either(files.read(root, "d/secret"))
+          if (Either.isRight(read)) {
+            served += 1
+            assert.strictEqual(read.right.content, "inside\n")
+          }
+          const listed = yield* Effect.either(files.list(root, "d"))
+          if (Either.isRight(listed)) {
+            assert.notInclude(
+              listed.right.items.map((item) => item.size),
+              7_777
+            )
+          }
         }
-        const listed = yield* Effect.either(files.list(root, "d"))
-        if (Either.isRight(listed)) {
-          assert.notInclude(
-            listed.right.items.map((item) => item.size),
-            7_777
-          )
+        let written = 0
+        const writing = Date.now() + raceSeconds * 1000
+        while (Date.now() < writing || written <= 10) {
+          if (Either.isRight(yield* Effect.either(files.write(root, "d/written", bytes("w"))))) written += 1
         }
-      }
-      let written = 0
-      const writing = Date.now() + 1_500
-      while (Date.now() < writing || written <= 10) {
-        if (Either.isRight(yield* Effect.either(files.write(root, "d/written", bytes("w"))))) written += 1
-      }
-      assert.deepStrictEqual(fs.readdirSync(join(outer, "out")), ["secret"])
-    }).pipe(Effect.provide(Files.layer))
+        assert.deepStrictEqual(fs.readdirSync(join(outer, "out")), ["secret"])
+      }).pipe(Effect.provide(Files.layer)),
+    raceTimeout
   )
 })

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { assert, describe, it } from "@effect/vitest"
 import { cloned, devices, gitLayer, plainGit, plainGitWith, plantDevices, put } from "@reins/testing/git/Fixture"
+import { raceSeconds, raceTimeout } from "@reins/testing/Volume"
 import { DateTime, Effect } from "effect"
 
 const files = { "a.txt": "one\n", "b.bin": "b\n", "dir/c.txt": "c\n" }
@@ -165,7 +166,7 @@ describe("a hostile workspace", () => {
         yield* Effect.async<void>((resume) => {
           worker.once("message", () => resume(Effect.void))
         })
-        const until = Date.now() + 3_000
+        const until = Date.now() + raceSeconds * 1000
         let rounds = 0
         while (Date.now() < until || rounds < 4) {
           const { tree } = yield* git.snapshot({ gitDir, workTree, base })
@@ -177,6 +178,7 @@ describe("a hostile workspace", () => {
           }
           rounds += 1
         }
-      }).pipe(Effect.provide(gitLayer))
+      }).pipe(Effect.provide(gitLayer)),
+    raceTimeout
   )
 })

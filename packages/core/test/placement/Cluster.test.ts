@@ -3,9 +3,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { release } from "@reins/core/base/Release"
 import { Boot } from "@reins/core/placement/Boot"
 import * as Cluster from "@reins/core/placement/cluster/Cluster"
+import * as NodeLease from "@reins/core/placement/cluster/NodeLease"
 import { Nodes } from "@reins/core/placement/Nodes"
+import { agree } from "@reins/core/store/Agreements"
 import { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
 import { migratedPostgresDatabase } from "@reins/testing/store/Databases"
@@ -78,6 +81,28 @@ it.scopedLive("nodes find each other, and one that ends in order is gone at once
       { state: "active", epoch: 2 }
     )
   })
+)
+
+it.scopedLive(
+  "a process of a release that the schema does not fit any more gets no node, also when it has had one",
+  () =>
+    Effect.gen(function* () {
+      const { disk, url } = yield* given
+      const a = yield* node(url, "a", disk("a"))
+      assert.deepInclude((yield* a.nodes.list)[0], { release })
+      const db = Context.get(yield* Layer.build(Postgres.layerAsIs(url)), Database)
+      yield* agree(db, "min_release", "9.8.7")
+      yield* db.run(db.sql`update nodes set expires_at = 0 where name = 'a'`)
+      yield* Effect.repeat(
+        Effect.sync(() => a.nodes.holds()),
+        { until: (holds) => !holds, schedule: Schedule.spaced("50 millis") }
+      )
+      const lease = NodeLease.make(db, times)
+      const applicant = { name: "b", bootId: "b", diskId: "b", address: "http://b.test", role: "all", release } as const
+      assert.deepStrictEqual(yield* lease.take(applicant, []), { kind: "too_old", needs: "9.8.7" })
+      assert.isTrue(NodeLease.isHolder(yield* lease.take({ ...applicant, release: "9.8.7-next.1" }, [])))
+      assert.isFalse(a.nodes.holds())
+    })
 )
 
 it.scopedLive(

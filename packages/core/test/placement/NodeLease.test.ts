@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import { release } from "@reins/core/base/Release"
 import { newId, SessionId } from "@reins/core/domain/Ids"
 import * as ClusterPlacements from "@reins/core/placement/cluster/ClusterPlacements"
 import { isHolder, make } from "@reins/core/placement/cluster/NodeLease"
@@ -54,7 +55,7 @@ const postgres = databases.filter(({ name }) => name === "PostgreSQL").map(({ la
 const installation = Effect.fnUntraced(function* (walk: number) {
   const db = yield* Database
   const journal = yield* Journal
-  const lease = make(db, times.ttlMs)
+  const lease = make(db, times)
   const names = ["a", "b"].map((name) => `${name}${walk}`)
   const sessions = yield* Effect.all([newId(SessionId), newId(SessionId)])
   let clock = 0
@@ -81,7 +82,7 @@ const installation = Effect.fnUntraced(function* (walk: number) {
     if (process.held !== undefined) return
     const { bootId, diskId } = process
     const others = acting(name)
-    const taken = yield* lease.take({ name, bootId, diskId, address: "http://127.0.0.1:1", role: "all" }, [])
+    const taken = yield* lease.take({ name, bootId, diskId, address: "http://127.0.0.1:1", role: "all", release }, [])
     if (!isHolder(taken)) return
     assert.deepStrictEqual(others, [], "a lease was given while another process acts for the node")
     assert.isAbove(taken.epoch, epochs.get(name) ?? 0)
@@ -89,7 +90,10 @@ const installation = Effect.fnUntraced(function* (walk: number) {
     const tenure = new Tenure(taken, times, () => process.stalledAt ?? clock)
     tenure.hold(taken, clock)
     tenure.onLost(Effect.sync(() => void process.ends++))
-    process.held = { tenure, placements: ClusterPlacements.make(db, tenure, journal.commit, 300_000) }
+    process.held = {
+      tenure,
+      placements: ClusterPlacements.make(db, tenure, journal, { ...times, reclaimMs: 300_000 })
+    }
   })
 
   const renew = Effect.fnUntraced(function* (process: (typeof processes)[number]) {

@@ -2,15 +2,16 @@ import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
-import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { Snapshots } from "@reins/core/sessions/Snapshots"
-import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { Snapshots } from "@reins/core/sessions/snapshots/Snapshots"
+import { SessionFiles } from "@reins/core/sessions/workspace/SessionFiles"
+import { WorkingTrees } from "@reins/core/sessions/workspace/WorkingTrees"
 import type { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { bareRemote, put } from "@reins/testing/git/Fixture"
+import { listingOf } from "@reins/testing/sessions/Listing"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { Effect, Layer, Logger, LogLevel, type Scope } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
@@ -26,27 +27,6 @@ export const withSnapshots = (database: Layer.Layer<Database | Bell>) =>
       })
     )
   ).pipe(Layer.provide(Logger.minimumLogLevel(LogLevel.Error)))
-
-/** The contents of a folder: each path with its kind, its permissions and its content. The repository of the agent is not in it. */
-export const listingOf = (root: string): ReadonlyMap<string, string> => {
-  const found = new Map<string, string>()
-  const visit = (folder: string, prefix: string): void => {
-    for (const name of fs.readdirSync(folder).sort()) {
-      const path = `${prefix}${name}`
-      if (path === ".git") continue
-      const at = join(folder, name)
-      const stat = fs.lstatSync(at)
-      const mode = (stat.mode & 0o777).toString(8)
-      if (stat.isSymbolicLink()) found.set(path, `link ${fs.readlinkSync(at)}`)
-      else if (stat.isDirectory()) {
-        found.set(path, `directory ${mode}`)
-        visit(at, `${path}/`)
-      } else found.set(path, `file ${mode} ${fs.readFileSync(at).toString("base64")}`)
-    }
-  }
-  visit(root, "")
-  return found
-}
 
 /** The words of the agent's own repository about itself, as the agent would ask for them. */
 export const repositoryOf = (workTree: string): string =>
@@ -111,4 +91,4 @@ export const sealedSession = Effect.fnUntraced(function* (
 /** The agent's git, in its workspace. */
 export const agentGit = (workTree: string, ...args: ReadonlyArray<string>): void => void askGit(workTree, args)
 
-export { put }
+export { listingOf, put }

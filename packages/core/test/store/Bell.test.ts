@@ -4,8 +4,8 @@ import { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
 import { aMoment } from "@reins/testing/process/Waiting"
 import { databases, postgresDatabase } from "@reins/testing/store/Databases"
-import { Context, Deferred, Effect, Exit, Layer, Redacted, Schedule, Scope } from "effect"
-import pg from "pg"
+import { notifications } from "@reins/testing/store/Notifications"
+import { Context, Deferred, Effect, Exit, Layer, Schedule, Scope } from "effect"
 
 /** Rings one bell until the other has heard it. */
 const ringUntilHeard = (from: Bell["Type"], to: Bell["Type"], topic: string) =>
@@ -24,23 +24,6 @@ const listening = (bell: Bell["Type"], topic: string) =>
     yield* begun.await
     return stop
   })
-
-/** Every topic that the database notifies anybody of, in their order. */
-const notifications = (url: Redacted.Redacted) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.promise(async () => {
-        const client = new pg.Client({ connectionString: Redacted.value(url) })
-        const topics: Array<string> = []
-        client.on("notification", ({ payload = "" }) => topics.push(payload.split(" ")[1] ?? ""))
-        await client.connect()
-        await client.query(Array.from({ length: 256 }, (_, lane) => `listen reins_bell_${lane}`).join(";"))
-        return { client, topics }
-      }),
-      ({ client }) => Effect.promise(() => client.end())
-    ),
-    ({ topics }) => topics
-  )
 
 for (const { name, layer } of databases) {
   describe(`Bell on ${name}`, () => {
@@ -76,7 +59,7 @@ describe("Bell of several processes on PostgreSQL", () => {
       yield* ringUntilHeard(there, here, "session:2")
       const db = Context.get(one, Database)
       const broken = yield* db.all(db.sql`select pg_terminate_backend(pid) from pg_stat_activity
-        where application_name = 'reins-bell' and datname = current_database()`)
+        where application_name like 'reins-bell/%' and datname = current_database()`)
       assert.strictEqual(broken.length, 2)
       yield* ringUntilHeard(here, there, "session:3")
       yield* ringUntilHeard(there, here, "session:4")
@@ -118,7 +101,7 @@ describe("Bell of several processes on PostgreSQL", () => {
 
       yield* Scope.close(others, Exit.void)
       const lines = db.all(db.sql`select 1 from pg_stat_activity
-        where application_name = 'reins-bell' and datname = current_database()`)
+        where application_name like 'reins-bell/%' and datname = current_database()`)
       yield* Effect.repeat(Effect.zipRight(aMoment, lines), { until: ({ length }) => length === 1 })
       const last = Context.get(yield* Layer.build(Postgres.layer(url)), Bell)
       yield* listening(last, "session:5")

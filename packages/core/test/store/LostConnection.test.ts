@@ -101,6 +101,21 @@ it.scopedLive("a read is made again, and a write outside a transaction is not", 
   })
 )
 
+it.scopedLive("a connection that has had no answer for too long is broken, and no other one", () =>
+  Effect.gen(function* () {
+    const { db, written } = yield* given
+    const endless = yield* Effect.fork(Effect.exit(db.run(db.sql`insert into numbers (n) select 1 from pg_sleep(600)`)))
+    const isRunning = db.first(db.sql`select 1 from pg_stat_activity where datname = current_database()
+      and state = 'active' and wait_event = 'PgSleep'`)
+    yield* Effect.repeat(isRunning, { until: (row) => row !== undefined })
+    yield* db.breakSilent(60_000)
+    assert.isDefined(yield* isRunning)
+    yield* db.breakSilent(0)
+    assert.isTrue(isConnectionLost(defectOf(yield* Fiber.join(endless))))
+    assert.deepStrictEqual(yield* written, [])
+  })
+)
+
 it.scopedLive("a commit that the server refuses because it ends is run again", () =>
   Effect.gen(function* () {
     const { db, write, written } = yield* given

@@ -101,8 +101,12 @@ it.scopedLive("a statement whose rows have changed their shape goes on", () =>
     const read = db.prepare((n: number) => db.sql`select * from numbers where n = ${n}`)
     yield* write(1)
     assert.deepStrictEqual(yield* db.all(read(1)), [{ n: 1 }])
+    const prepared = db.first(db.sql<{ at: Date }>`select prepare_time as at from pg_prepared_statements
+      where statement like 'select * from numbers%'`)
+    const before = yield* prepared
     yield* db.run(db.sql`alter table numbers add column name text`)
     assert.deepStrictEqual(yield* db.all(read(1)), [{ n: 1, name: null }])
+    assert.isAbove(Number((yield* prepared)?.at), Number(before?.at), "it is prepared anew")
   })
 )
 

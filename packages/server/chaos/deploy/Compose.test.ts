@@ -1,9 +1,9 @@
-import { execFileSync, spawnSync } from "node:child_process"
+import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { load } from "@reins/server/Config"
 import { Effect } from "effect"
 import { assert, it } from "vitest"
-import { deployed, rests, root, stagesOf } from "./Deploy.js"
+import { deployed, imageSays, readYaml, rests, root, stagesOf } from "./Deploy.js"
 
 interface Composed {
   readonly services: Readonly<
@@ -31,15 +31,9 @@ const compose = (env: Readonly<Record<string, string>>) =>
 const read = (): Composed => {
   const { status, stderr, stdout } = compose(variables)
   assert.strictEqual(status, 0, stderr)
-  const json = execFileSync(
-    "python3",
-    ["-c", "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)"],
-    {
-      input: stdout,
-      encoding: "utf8"
-    }
-  )
-  return JSON.parse(json)
+  const [document] = readYaml(stdout) as ReadonlyArray<Composed>
+  assert(document)
+  return document
 }
 
 let composition: Composed | undefined
@@ -62,7 +56,7 @@ it("every setting that is given to the server is one, and fits the image and the
   const { services } = composed()
   const { build, environment = {}, volumes = [] } = services["reins"] ?? {}
   const [, image = []] = stagesOf(deployed("Dockerfile"))
-  const fromImage = Object.fromEntries(rests(image, "ENV").map((line) => line.split("=", 2)))
+  const fromImage = imageSays.environment
   const config = await Effect.runPromise(load({}, { ...fromImage, ...environment }, "/nowhere"))
   const ours = Object.keys({ ...fromImage, ...environment }).filter((name) => name.startsWith("REINS_"))
   const flags = Object.fromEntries(

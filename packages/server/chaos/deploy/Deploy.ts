@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -32,3 +33,21 @@ export const stagesOf = (path: string): ReadonlyArray<ReadonlyArray<Instruction>
 /** The rests of the instructions of a stage that have the word. */
 export const rests = (stage: ReadonlyArray<Instruction>, word: string): ReadonlyArray<string> =>
   stage.flatMap((each) => (each.word === word ? [each.rest] : []))
+
+const [, image = []] = stagesOf(deployed("Dockerfile"))
+const words = (text = "[]"): ReadonlyArray<string> => JSON.parse(text)
+
+/** The environment and the words of the command of the image. Paths of its server are those of this repository. */
+export const imageSays = {
+  environment: Object.fromEntries(rests(image, "ENV").map((line) => line.split("=", 2))) as Readonly<
+    Record<string, string>
+  >,
+  entryPoint: words(rests(image, "ENTRYPOINT")[0]).map((word) => word.replace(rests(image, "WORKDIR")[0] ?? "", root))
+}
+
+/** Documents of YAML as values. */
+export const readYaml = (text: string): ReadonlyArray<unknown> => {
+  const program =
+    "import json, sys, yaml; json.dump([each for each in yaml.safe_load_all(sys.stdin) if each], sys.stdout)"
+  return JSON.parse(execFileSync("python3", ["-c", program], { input: text, encoding: "utf8" }))
+}

@@ -1,4 +1,5 @@
-import { appendFileSync, readFileSync } from "node:fs"
+import { appendFileSync, existsSync, readFileSync, renameSync } from "node:fs"
+import { join } from "node:path"
 import type { FailpointName } from "@reins/core/base/Failpoint"
 import { Effect } from "effect"
 
@@ -8,12 +9,17 @@ const fixed = process.env["REINS_FAILPOINT"] ?? ""
 const file = process.env["REINS_FAILPOINT_FILE"]
 /** A file that gets a line for each point that is passed, so that a test can prove that it was reached. */
 const journal = process.env["REINS_FAILPOINT_LOG"]
+/**
+ * A directory with an empty file for each point that holds the first who comes to it. The file is then called `<point>.held`, until somebody removes
+ * it and lets whoever is held go on.
+ */
+const holds = process.env["REINS_FAILPOINT_HOLDS"]
 let armed = ""
 let passed = 0
 
 /** Stands in the place of the product's `Failpoint.ts` in the build of this suite. */
 export const failpoint = (at: FailpointName): Effect.Effect<void> =>
-  Effect.sync(() => {
+  Effect.suspend(() => {
     const wanted = file === undefined ? fixed : read(file)
     if (wanted !== armed) {
       armed = wanted
@@ -22,7 +28,22 @@ export const failpoint = (at: FailpointName): Effect.Effect<void> =>
     const [name, passage = "1"] = armed.split(":")
     if (journal !== undefined) appendFileSync(journal, `${at}\n`)
     if (at === name && ++passed === Number(passage)) process.kill(process.pid, "SIGKILL")
+    return holds === undefined ? Effect.void : hold(join(holds, at))
   })
+
+const hold = (file: string): Effect.Effect<void> => {
+  const held = `${file}.held`
+  try {
+    // Of several who come at once one renames it.
+    renameSync(file, held)
+  } catch {
+    return Effect.void
+  }
+  const look = Effect.suspend(() =>
+    existsSync(held) ? Effect.as(Effect.sleep("10 millis"), true) : Effect.succeed(false)
+  )
+  return Effect.asVoid(Effect.repeat(look, { while: (isHeld) => isHeld }))
+}
 
 const read = (path: string): string => {
   try {

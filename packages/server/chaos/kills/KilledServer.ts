@@ -1,4 +1,4 @@
-import type { FailpointName } from "@reins/core/base/Failpoint"
+import type { ServerPoint } from "@reins/core/base/Failpoint"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { DatabaseName, Installation } from "./Installation.js"
 import { Installations } from "./Installations.js"
@@ -6,7 +6,7 @@ import { Audit } from "./invariants/Audit.js"
 import { matrix } from "./matrix/Matrix.js"
 
 /** Kills a server at each of these points, in every way of the matrix, in so many installations beside each other. */
-export const killedAtEach = (database: DatabaseName, points: ReadonlyArray<FailpointName>, count: number) =>
+export const killedAtEach = (database: DatabaseName, points: ReadonlyArray<ServerPoint>, count: number) =>
   describe(`a server on ${database} that is killed`, () => {
     let installations: Installations
     const audits = new Map<Installation, Audit>()

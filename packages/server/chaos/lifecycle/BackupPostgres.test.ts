@@ -4,9 +4,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Reins } from "@reins/client"
 import { newKey } from "@reins/testing/process/Caller"
+import { type PostgresCluster, startCluster } from "@reins/testing/process/PostgresCluster"
 import { killServers, published, reins, startServer } from "@reins/testing/process/ServerProcess"
 import { afterEach, assert, beforeEach, it } from "vitest"
-import { type PostgresCluster, startCluster } from "./PostgresCluster.js"
 
 let root: string
 let cluster: PostgresCluster | undefined

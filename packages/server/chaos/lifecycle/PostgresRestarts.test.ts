@@ -2,13 +2,13 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { newCaller } from "@reins/testing/process/Caller"
 import { inHome, placeForEachTest } from "@reins/testing/process/Place"
+import { type PostgresCluster, startCluster } from "@reins/testing/process/PostgresCluster"
 import { startServer } from "@reins/testing/process/ServerProcess"
 import { allPages, beginTurn, upTo, wholeLog } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterEach, assert, beforeEach, it } from "vitest"
 import { agent } from "../Volume.js"
-import { type PostgresCluster, startCluster } from "./PostgresCluster.js"
 
 const place = placeForEachTest(inHome)
 

@@ -8,14 +8,14 @@ import { assert, it } from "vitest"
 
 const place = placeForEachTest()
 
-it("the data of a newer release is refused by the server and every command, and left as it is", async () => {
+it("data that needs a newer release is refused by the server and every command, and left as it is", async () => {
   const { dataDir } = place
   newKey(dataDir)
   const file = join(place.directory, "before.tar")
   assert.strictEqual(reins(dataDir, ["backup", "--with-keyring", file]).status, 0)
   const database = join(dataDir, "reins.db")
   const future = new SqliteDatabase(database)
-  future.exec("insert into effect_sql_migrations (migration_id, name) values (9999, 'from_the_future')")
+  future.exec("update agreements set value = '9.8.7' where name = 'min_release'")
   future.pragma("wal_checkpoint(truncate)")
   future.close()
   const before = readFileSync(database)
@@ -23,12 +23,12 @@ it("the data of a newer release is refused by the server and every command, and 
     () => "it started",
     (error: unknown) => String(error)
   )
-  assert.match(refused, /of a newer release of Reins.*9999_from_the_future.*Run the newer release/s)
+  assert.match(refused, /needs release 9\.8\.7 of Reins or a newer one.*run such a release/s)
   const commands = [["migrate"], ["migrate", "--check"], ["doctor"], ["backup", join(place.directory, "no.tar")]]
   for (const args of [...commands, ["keyring", "rotate"], ["accounts", "create", "--email", "b@example.com"]]) {
     const { status, stderr, stdout } = reins(dataDir, args, { REINS_PASSWORD: password })
     assert.notStrictEqual(status, 0, args.join(" "))
-    assert.include(`${stdout}${stderr}`, "newer release", args.join(" "))
+    assert.include(`${stdout}${stderr}`, "needs release 9.8.7", args.join(" "))
     assert.notInclude(stderr, "    at ", "a refusal is a sentence")
   }
   assert.isTrue(readFileSync(database).equals(before))

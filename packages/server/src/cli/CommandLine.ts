@@ -2,26 +2,26 @@ import { CliConfig, Command, ValidationError } from "@effect/cli"
 import { Cause, Effect } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
 import { flushLog } from "../LogLines.js"
-import { withPlainConsole } from "./PlainConsole.js"
+import { withPlainConsole } from "./terminal/PlainConsole.js"
 
 /** Each command brings the code that it needs, so only the called one is loaded. The help shows them in this order. */
 const commands = {
-  serve: async () => (await import("./Serve.js")).serve,
-  init: async () => (await import("./Init.js")).init,
-  run: async () => (await import("./Run.js")).run,
-  sessions: async () => (await import("./Sessions.js")).sessions,
-  budget: async () => (await import("./Budgets.js")).budget,
-  webhooks: async () => (await import("./Webhooks.js")).webhooks,
-  accounts: async () => (await import("./Accounts.js")).accounts,
-  keys: async () => (await import("./Keys.js")).keys,
-  harnesses: async () => (await import("./Harnesses.js")).harnesses,
-  backup: async () => (await import("./Backup.js")).backup,
-  restore: async () => (await import("./Backup.js")).restore,
-  migrate: async () => (await import("./Migrate.js")).migrate,
-  node: async () => (await import("./Node.js")).node,
-  keyring: async () => (await import("./KeyRing.js")).keyring,
-  doctor: async () => (await import("./Doctor.js")).doctor,
-  config: async () => (await import("./ShowConfig.js")).config
+  serve: async () => (await import("./operator/Serve.js")).serve,
+  init: async () => (await import("./init/Init.js")).init,
+  run: async () => (await import("./client/Run.js")).run,
+  sessions: async () => (await import("./client/Sessions.js")).sessions,
+  budget: async () => (await import("./client/Budgets.js")).budget,
+  webhooks: async () => (await import("./client/Webhooks.js")).webhooks,
+  accounts: async () => (await import("./operator/Accounts.js")).accounts,
+  keys: async () => (await import("./client/Keys.js")).keys,
+  harnesses: async () => (await import("./harnesses/Harnesses.js")).harnesses,
+  backup: async () => (await import("./operator/Backup.js")).backup,
+  restore: async () => (await import("./operator/Backup.js")).restore,
+  migrate: async () => (await import("./operator/Migrate.js")).migrate,
+  node: async () => (await import("./operator/Node.js")).node,
+  keyring: async () => (await import("./operator/KeyRing.js")).keyring,
+  doctor: async () => (await import("./doctor/Doctor.js")).doctor,
+  config: async () => (await import("./operator/ShowConfig.js")).config
 }
 
 /** Loads the command that is called. Of the others the names are enough; the help and completions, which call none, show all of them whole. */

@@ -74,7 +74,7 @@ const routeOf = (path: `/${string}`, reply: Effect.Effect<Reply>): Route => file
 const reasonOf = ({ database, disk, migrations }: ReadinessReport): string | undefined => {
   if (disk !== "ok") return disk
   if (database !== "ok") return database === "busy" || database === "unavailable" ? `database_${database}` : database
-  return migrations === "ok" ? undefined : "schema_of_another_release"
+  return migrations === "ok" || migrations === "expanded" ? undefined : "schema_of_another_release"
 }
 
 const unready = (reason: string, checks: Partial<ReadinessReport>) =>

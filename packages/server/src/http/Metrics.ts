@@ -1,5 +1,5 @@
 import { JobStore } from "@reins/core/jobs/JobStore"
-import { Snapshots } from "@reins/core/sessions/Snapshots"
+import { Snapshots } from "@reins/core/sessions/snapshots/Snapshots"
 import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
 import { Effect } from "effect"
 import * as Figures from "../Figures.js"

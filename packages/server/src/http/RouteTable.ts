@@ -19,16 +19,16 @@ export class RouteTable {
     ignoreTrailingSlash: true,
     maxParamLength: 200
   })
-  private readonly patterns: ReadonlyArray<{ readonly method: HttpMethod; readonly path: RegExp }>
+  /** The routes as expressions, made for the first request without a route. */
+  private patterns: ReadonlyArray<{ readonly method: HttpMethod; readonly path: RegExp }> | undefined
 
-  constructor(routes: ReadonlyArray<Route>) {
-    for (const route of routes) this.tree.on(route.method === "GET" ? ["GET", "HEAD"] : route.method, route.path, route)
-    this.patterns = routes.map(({ method, path }) => ({ method, path: matcherOf(path) }))
+  constructor(private readonly routes: ReadonlyArray<Route>) {
+    for (const route of routes) this.tree.on(route.method, route.path, route)
   }
 
   /** Undefined when no route matches. An id that is malformed or too long matches none. */
   find({ method, path }: Exchange): Match | undefined {
-    const found = this.tree.find(method, path)
+    const found = this.tree.find(method === "HEAD" ? "GET" : method, path)
     return found === undefined ? undefined : { route: found.handler, params: found.params }
   }
 
@@ -38,6 +38,7 @@ export class RouteTable {
     method,
     path
   }: Exchange): Effect.Effect<Reply, ReinsError<"not_found" | "method_not_allowed">> => {
+    this.patterns ??= this.routes.map((route) => ({ method: route.method, path: matcherOf(route.path) }))
     const methods = new Set<string>(this.patterns.filter((each) => each.path.test(path)).map((each) => each.method))
     if (methods.has("GET")) methods.add("HEAD")
     // A path that is malformed matches no route, and its method is not at fault.

@@ -1,4 +1,4 @@
-import * as HttpApi from "@effect/platform/HttpApi"
+import type * as HttpApi from "@effect/platform/HttpApi"
 import type { HttpApiGroup } from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import { NeedsMachine, NotReplayed, RequiredScope, SecretAnswer } from "@reins/core/api/Endpoint"
@@ -18,7 +18,7 @@ import { maxBodyBytes, refusalOfLength } from "./middleware/BodyLimit.js"
 import type { forwarding } from "./middleware/Forward.js"
 import { answerOf, replyOf, runOnce } from "./middleware/Mutations.js"
 import { Reply } from "./Reply.js"
-import { decoderOf, type Endpoint, type Parts } from "./RequestParts.js"
+import { type DecodeParts, decoderOf, type Endpoint, type Parts } from "./RequestParts.js"
 import type { PathParams, Route } from "./Route.js"
 
 /** A handler of any endpoint, so it may fail with every code. */
@@ -47,20 +47,25 @@ export const routesOf = <Id extends string, Groups extends HttpApiGroup.Any, E, 
     const forward = isNode
       ? yield* (yield* Effect.promise(() => import("./middleware/Forward.js"))).forwarding
       : undefined
-    const routes: Array<Route> = []
-    HttpApi.reflect(api, {
-      onGroup: () => {},
-      onEndpoint: ({ endpoint, group }) => {
+    // The reflection of the library would also collect what each endpoint answers and fails with, of which no route needs anything.
+    // Boundary: the type of the API has the schemas of each endpoint, and here an endpoint is one of any schemas.
+    const groups = Object.values(api.groups) as unknown as ReadonlyArray<Group>
+    return groups.flatMap((group) =>
+      Object.values(group.endpoints).map((endpoint) => {
         // Boundary: the handler is typed by the schemas of its endpoint, and those schemas decode the values that it is called with.
         const handler = (handlers as Readonly<Record<string, Readonly<Record<string, Handler>>>>)[group.identifier]?.[
           endpoint.name
         ]
         if (handler === undefined) throw new Error(`no handler for ${group.identifier}.${endpoint.name}`)
-        routes.push(onItsNode(routeOf(endpoint, handler, context), endpoint, forward))
-      }
-    })
-    return routes
+        return onItsNode(routeOf(endpoint, handler, context), endpoint, forward)
+      })
+    )
   })
+
+interface Group {
+  readonly identifier: string
+  readonly endpoints: Readonly<Record<string, Endpoint>>
+}
 
 const routeOf = (endpoint: Endpoint, handler: Handler, context: Context.Context<Services>): Route => {
   const authentication = Context.get(context, Authentication)
@@ -69,7 +74,9 @@ const routeOf = (endpoint: Endpoint, handler: Handler, context: Context.Context<
   const { annotations, method, path: pattern } = endpoint
   const mutates = method !== "GET"
   const limit = maxBodyBytes(annotations, limits)
-  const decode = decoderOf(endpoint, limit, Context.get(context, Installed))
+  const installed = Context.get(context, Installed)
+  // The first request of the endpoint makes it, because a start that made all of them would take longer.
+  let decode: DecodeParts | undefined
   const scope = requiredScope(endpoint)
   const status = HttpApiSchema.getStatusSuccess(endpoint.successSchema)
   const replays = mutates && !isRepeated(endpoint)
@@ -81,6 +88,7 @@ const routeOf = (endpoint: Endpoint, handler: Handler, context: Context.Context<
       scope === "public"
         ? yield* Effect.as(authentication.admitAnybody(exchange, mutates), undefined)
         : yield* authentication.admit(exchange, scope, mutates)
+    decode ??= decoderOf(endpoint, limit, installed)
     const { body, canonicalBody, path, query } = yield* decode(exchange, params)
     const run = handler({ path, query, body, exchange, principal })
     if (replays) {

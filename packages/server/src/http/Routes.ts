@@ -1,5 +1,6 @@
 import { Api } from "@reins/core/api/Api"
 import { Effect } from "effect"
+import { EventStreams } from "../EventStreams.js"
 import { accounts, apiKeys, workspaces } from "./AccountsHandlers.js"
 import { catalog, jobs } from "./CatalogHandlers.js"
 import { applications, changesets, deliveries, mergeRequests } from "./ChangesHandlers.js"
@@ -34,5 +35,6 @@ export const routes = Effect.gen(function* () {
     catalog,
     jobs
   })
-  return [...(yield* routesOf(Api, handlers)), ...(yield* documentRoutes), ...(yield* pageRoutes)]
+  const { routesOfNodes } = yield* EventStreams
+  return [...(yield* routesOf(Api, handlers)), ...(yield* documentRoutes), ...(yield* pageRoutes), ...routesOfNodes]
 })

@@ -66,7 +66,7 @@ describe("arguments that make no sense are refused, and nothing is made", () => 
     ["backup --files-only out.tar", /^reins: --files-only is for an installation on PostgreSQL/],
     ["backup out.tar", /^reins: The database \S+ cannot be used: it does not exist\n$/],
     ["restore none.tar", /^reins: \S+none\.tar cannot be read: ENOENT/],
-    ["migrate --check", /^reins: The schema is not up to date: it lacks 14 steps\. .* run: reins migrate\n$/]
+    ["migrate --check", /^reins: The schema is not up to date: it lacks 17 steps\. .* run: reins migrate\n$/]
   ]
   for (const [args, words] of cases) {
     it(`reins ${args}`, async () => {
@@ -246,6 +246,17 @@ it("a backup that lacks files of sessions says which, and fails; the doctor know
   const json = JSON.parse(await refuse(["doctor", "--json"], /^reins: These checks failed: files\./))
   const found = json.checks.find(({ check }: { readonly check: string }) => check === "files")
   assert.include(found.detail, session.id)
+})
+
+it("keyring create makes a key ring once, for its user alone, and leaves one that is there", async () => {
+  const file = join(place.dataDir, "keyring.json")
+  assert.deepStrictEqual(await succeed("keyring", "create"), { event: "created", file })
+  assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+  const made = readFileSync(file, "utf8")
+  assert.deepStrictEqual(await succeed("keyring", "create"), { event: "kept", file })
+  assert.strictEqual(readFileSync(file, "utf8"), made)
+  writeFileSync(file, "{}", { mode: 0o600 })
+  await refuse(["keyring", "create"], /it is not a key ring of format 1/)
 })
 
 it("keyring seals anew, keeps old keys as long as they are needed, and gives up none that it holds", async () => {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
-import { requireMail, requireSamePaths } from "@reins/server/cli/FitForSeveral"
+import { requireMail, requireSamePaths } from "@reins/server/cli/operator/FitForSeveral"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Redacted } from "effect"
 

@@ -1,4 +1,4 @@
-import { PackageLock, pinsOf } from "@reins/server/cli/PackageLock"
+import { PackageLock, pinsOf } from "@reins/server/cli/harnesses/PackageLock"
 import { Schema } from "effect"
 import { assert, it } from "vitest"
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { chooseRepository } from "@reins/server/cli/Repository"
+import { chooseRepository } from "@reins/server/cli/client/Repository"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { git, makeProject, type Project } from "./Cli.js"
 

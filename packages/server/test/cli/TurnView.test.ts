@@ -1,5 +1,5 @@
 import type { EventPayload, TypedEvent } from "@reins/client"
-import { TurnView } from "@reins/server/cli/TurnView"
+import { TurnView } from "@reins/server/cli/client/TurnView"
 import { afterEach, assert, beforeEach, it } from "vitest"
 import { captured } from "./Cli.js"
 

@@ -1,17 +1,27 @@
 import { type ErrorCode, errorKinds } from "@reins/core/domain/ReinsError"
-import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
+import { Ajv2020 } from "ajv/dist/2020.js"
 import { document, type Json, type Operation, successes } from "./Document.js"
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false })
-const compiled = new Map<string, ValidateFunction>()
+// It is given once: a schema that brought the components along would have all of them walked again.
+ajv.addSchema({ $id: "reins:document", components: document.components })
+const judges = new Map<string, Judge>()
 
-const validatorOf = (name: string, schema: Json): ValidateFunction => {
-  const known = compiled.get(name)
+/** Judges values by a schema of the document, whose references begin at the document's root: the fault, or undefined. */
+export const judgeOf = (schema: Json): Judge => {
+  const own = JSON.stringify(schema).replaceAll('"#/components/', '"reins:document#/components/')
+  const validate = ajv.compile(JSON.parse(own))
+  return (value) => (validate(value) ? undefined : ajv.errorsText(validate.errors))
+}
+
+type Judge = (value: unknown) => string | undefined
+
+const judgeNamed = (name: string, schema: Json): Judge => {
+  const known = judges.get(name)
   if (known !== undefined) return known
-  // The references of the document begin at its root.
-  const validate = ajv.compile({ ...schema, components: document.components })
-  compiled.set(name, validate)
-  return validate
+  const judge = judgeOf(schema)
+  judges.set(name, judge)
+  return judge
 }
 
 export interface Answer {
@@ -43,8 +53,8 @@ export const problemOf = (operation: Operation, answer: Answer): string | undefi
   if (type !== "application/json") return undefined
   const json = jsonOf(answer.text)
   if (json === undefined) return "the body is no JSON"
-  const validate = validatorOf(`${operation.name} ${answer.status}`, content.schema)
-  if (!validate(json)) return ajv.errorsText(validate.errors)
+  const fault = judgeNamed(`${operation.name} ${answer.status}`, content.schema)(json)
+  if (fault !== undefined) return fault
   return isSuccess || answer.status === 422 ? undefined : envelopeProblem(answer.status, json)
 }
 

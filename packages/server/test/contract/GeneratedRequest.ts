@@ -1,3 +1,4 @@
+import { anyText } from "@reins/testing/AnyText"
 import fc from "fast-check"
 import { type Operation, operations, type Parameter } from "./Document.js"
 import { bent, own, valid, wild, wildText } from "./SchemaArbitrary.js"
@@ -89,7 +90,7 @@ const bodyOf = ({ requestBody }: Operation): fc.Arbitrary<string | undefined> =>
   )
   const texts = json.map((value) => JSON.stringify(value) ?? "null")
   const broken = fc.oneof<Array<fc.Arbitrary<string | undefined>>>(
-    fc.string({ unit: "binary", maxLength: 30 }),
+    anyText({ maxLength: 30 }),
     fc.tuple(texts, fc.nat(200)).map(([text, length]) => text.slice(0, length)),
     fc.integer({ min: 1, max: 50_000 }).map((depth) => "[".repeat(depth)),
     fc.constantFrom(undefined, "", "  ", "\ufeff{}", "NaN", '{"a":1,"a":2}', "{} {}")

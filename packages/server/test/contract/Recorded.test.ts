@@ -1,18 +1,11 @@
 import { assert, layer } from "@effect/vitest"
-import { Ajv2020 } from "ajv/dist/2020.js"
 import { Effect, Layer } from "effect"
 import { change, send, service } from "../Service.js"
-import { document, type Json, operations, successes } from "./Document.js"
+import { judgeOf } from "./Answers.js"
+import { operations, successes } from "./Document.js"
 import { exampleOf } from "./Examples.js"
 import { isRecording, keepExamples, type Recorded } from "./Recording.js"
 import { allowGateway, Gateway, newTenant } from "./Tenant.js"
-
-const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false })
-
-const isValid = (schema: Json, value: unknown): string | undefined => {
-  const validate = ajv.compile({ ...schema, components: document.components })
-  return validate(value) ? undefined : ajv.errorsText(validate.errors)
-}
 
 /** Only an agent that has worked keeps a state, so the story alone records it. */
 const needsAgent = "GET /api/sessions/{session_id}/native-state"
@@ -49,7 +42,7 @@ else
           for (const content of contents) {
             if (content === undefined) continue
             assert.isDefined(content.example, "there is none: run `node scripts/examples.mjs`")
-            assert.isUndefined(isValid(content.schema, content.example))
+            assert.isUndefined(judgeOf(content.schema)(content.example))
           }
         })
       )

@@ -1,3 +1,4 @@
+import { anyText } from "@reins/testing/AnyText"
 import fc from "fast-check"
 import { document, type Json } from "./Document.js"
 
@@ -18,7 +19,7 @@ const numberAt = (schema: Json, key: string, otherwise: number): number => {
 
 const texts = fc.oneof(
   { weight: 6, arbitrary: fc.string({ unit: "grapheme", maxLength: 30 }) },
-  { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 20 }) },
+  { weight: 2, arbitrary: anyText({ maxLength: 20 }) },
   {
     weight: 1,
     arbitrary: fc.constantFrom(

@@ -1,6 +1,6 @@
 import type { Check, Evidence } from "@reins/core/harness/Evidence"
 import { Manifests, optionalProviders } from "@reins/core/harness/Manifests"
-import { type ProvenProvider, proofTable } from "@reins/server/cli/ProofTable"
+import { type ProvenProvider, proofTable } from "@reins/server/cli/harnesses/ProofTable"
 import { Effect } from "effect"
 import { made, table } from "./Markdown.js"
 

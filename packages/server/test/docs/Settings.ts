@@ -33,14 +33,19 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "`all`"
   },
   node_lease_seconds: {
-    does: "Advanced: after how long without a word a node counts as lost. It gives one three times as often, and ends its agents when a fifth of the time is left.",
+    does: "Advanced: after how long without a word a node counts as lost. It gives one six times in that time, and ends its agents when a sixth of it is left. `docs/scale.md` tells what it costs.",
     unit: "seconds",
-    fallback: "15"
+    fallback: "6"
   },
   node_reclaim_seconds: {
     does: "After how long without a word the sessions of a lost node go to other nodes, from their snapshots, when somebody needs them. 0 is for machines whose disk never comes back.",
     unit: "seconds",
     fallback: "300"
+  },
+  node_drain_seconds: {
+    does: "For how long a node that is told to stop gives its sessions to the others first, once their turns have ended; it serves meanwhile. What stops it (Kubernetes, systemd, a compose file) has to wait for 15 seconds more. With 0, turns that run after some seconds are interrupted.",
+    unit: "seconds",
+    fallback: "0"
   },
   blobs: {
     does: "The store of the snapshots of sessions, which outlive the machine: `directory:/path` on a file system that all machines share, `postgres`, or a bucket of S3. See [several machines](scale.md#blobs-and-snapshots).",

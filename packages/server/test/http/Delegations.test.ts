@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
 import { TurnId } from "@reins/core/domain/Ids"
-import { TurnStore } from "@reins/core/sessions/TurnStore"
+import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Journal } from "@reins/core/store/Journal"
 import { Effect, Fiber, Schema } from "effect"
 import { Caller, change, codeOf, newCaller, newKey, type Reply, send, service } from "../Service.js"

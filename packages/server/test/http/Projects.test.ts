@@ -1,6 +1,11 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import * as Core from "@reins/core/Core"
+import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { Effect, Layer, Schema } from "effect"
+import { afterAll } from "vitest"
 import { servicesByDatabase } from "../Databases.js"
 import { Caller, change, codeOf, newCaller, send } from "../Service.js"
 import { newSession, openStream } from "../Sessions.js"
@@ -26,7 +31,11 @@ const given = Effect.gen(function* () {
 const placesOf = (json: unknown) =>
   Effect.map(Schema.decodeUnknown(Invalid)(json), ({ detail }) => detail.map(({ loc }) => loc.join(".")))
 
-for (const { database, layer: service } of servicesByDatabase({ executors: ["local"] })) {
+const directory = mkdtempSync(join(tmpdir(), "reins-projects-"))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+const cacheDir = cacheWithSmallAgent(directory)
+
+for (const { database, layer: service } of servicesByDatabase({ executors: ["local"], cacheDir })) {
   describe(`projects over HTTP on ${database}`, () => {
     layer(Layer.provideMerge(Core.worker, service), { excludeTestServices: true })("", (it) => {
       it.effect("a session is set up once, and the next one finds what that has left", () =>

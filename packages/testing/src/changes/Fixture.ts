@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { cpSync, mkdtempSync, rmSync } from "node:fs"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { systemActor } from "@reins/core/access/Access"
@@ -19,7 +20,7 @@ import { Jobs } from "@reins/core/jobs/Jobs"
 import { Boot } from "@reins/core/placement/Boot"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { WorkingTrees } from "@reins/core/sessions/workspace/WorkingTrees"
 import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -65,7 +66,7 @@ const bareOriginal = (): string => {
 }
 
 /** A bare repository that is served over http, by a forge when a kind of forge is given. */
-export const remote = (kind: KnownForge = "github") =>
+export const remote = (kind: KnownForge = "github", host?: string) =>
   Effect.gen(function* () {
     const root = yield* dataDirectory
     const repository = kind === "gitlab" ? "acme/tools/shop" : "acme/shop"
@@ -87,7 +88,7 @@ export const remote = (kind: KnownForge = "github") =>
       merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? "")
     })
     const gate = { closed: false, silent: false, cut: false, asked: (_method: string, _url: string) => {} }
-    const server = yield* gitHttpServer(root, null, (request, response) => {
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
       if (forge.handle(request, response)) return true
       gate.asked(request.method ?? "", request.url ?? "")
       if (gate.silent) return true
@@ -97,7 +98,8 @@ export const remote = (kind: KnownForge = "github") =>
       }
       if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
       return gate.closed
-    })
+    }
+    const server = yield* gitHttpServer(root, null, answer, host)
     /** A commit of somebody else on a branch. An absent branch is made from `main`. */
     const commitOn = (branch: string, path: string, content: string): string => {
       const other = mkdtempSync(join(root, "other-"))

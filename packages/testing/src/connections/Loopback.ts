@@ -2,12 +2,12 @@ import type http from "node:http"
 import type https from "node:https"
 import { Effect } from "effect"
 
-/** Has a server listen on loopback until the scope closes, and gives its port. */
-export const onLoopback = (make: () => http.Server | https.Server) =>
+/** Has a server listen on loopback, or on another address of this machine, until the scope closes, and gives its port. */
+export const onLoopback = (make: () => http.Server | https.Server, host = "127.0.0.1") =>
   Effect.acquireRelease(
     Effect.async<http.Server | https.Server>((resume) => {
       const server = make()
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+      server.listen(0, host, () => resume(Effect.succeed(server)))
     }),
     (server) =>
       Effect.async<void>((resume) => {

@@ -11,7 +11,8 @@ let leases = 0
 export const shellCommand = Effect.gen(function* () {
   const root = yield* Effect.acquireRelease(
     Effect.promise(() => mkdtemp(path.join(tmpdir(), "reins-executor-"))),
-    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+    // A command that was not started may still be making its directories.
+    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }))
   )
   const homeDir = path.join(root, "home")
   return (script: string, changes: Partial<AgentCommand> = {}): AgentCommand => ({

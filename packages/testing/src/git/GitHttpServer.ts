@@ -44,11 +44,12 @@ const backend = (root: string, request: IncomingMessage, response: ServerRespons
   })
 }
 
-/** Serves the bare repositories below `root` over http on the loopback, to callers with `authorization` only. */
+/** Serves the bare repositories below `root` over http on an address of this machine, to callers with `authorization` only. */
 export const gitHttpServer = (
   root: string,
   authorization: string | null,
-  intercept: Intercept = () => false
+  intercept: Intercept = () => false,
+  host = "127.0.0.1"
 ): Effect.Effect<GitHttpServer, never, Scope.Scope> => {
   const seen: Array<string> = []
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
@@ -59,7 +60,7 @@ export const gitHttpServer = (
     } else backend(root, request, response)
   }
   return Effect.map(
-    onLoopback(() => createServer(answer)),
-    (port) => ({ url: `http://127.0.0.1:${port}`, seen })
+    onLoopback(() => createServer(answer), host),
+    (port) => ({ url: `http://${host}:${port}`, seen })
   )
 }

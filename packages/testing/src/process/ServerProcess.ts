@@ -3,8 +3,9 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 
-/** The published server, and the build with failpoints, which takes another agent for alpha. */
+/** The published server, the build with failpoints, which takes another agent for alpha, and the release after this one. */
 export const published = join(import.meta.dirname, "../../../server/dist/main.js")
+export const nextRelease = join(import.meta.dirname, "../../../server/dist-next/main.js")
 const breakable = join(import.meta.dirname, "../../../server/dist-failpoints/main.js")
 
 export interface ServerOptions {
@@ -15,6 +16,10 @@ export interface ServerOptions {
   readonly failpoint?: string
   /** A file that names the point in the same way. It may be written while the server runs. */
   readonly failpointFile?: string
+  /** True for the build with failpoints, where none is named here. */
+  readonly breakable?: boolean
+  /** Another build of the server. */
+  readonly program?: string | undefined
   /** A program that replaces the agent of alpha. */
   readonly agent?: string | undefined
   /** The words before the command of the server, such as `["faketime", "-f", "+25h"]`. */
@@ -49,8 +54,10 @@ export const startServer = async (options: ServerOptions): Promise<ServerProcess
 
 /** Starts a server in a process of its own on a free port. */
 export const spawnServer = (options: ServerOptions): StartingServer => {
-  const isBroken = [options.failpoint, options.failpointFile, options.agent].some((given) => given !== undefined)
-  const main = isBroken ? breakable : published
+  const isBroken =
+    options.breakable === true ||
+    [options.failpoint, options.failpointFile, options.agent].some((given) => given !== undefined)
+  const main = options.program ?? (isBroken ? breakable : published)
   const port = options.args?.includes("--port") === true ? [] : ["--port", "0"]
   const words = [process.execPath, main, "serve", ...port, "--data-dir", options.dataDir, ...(options.args ?? [])]
   const [command = process.execPath, ...args] = [...(options.launcher ?? []), ...words]
@@ -117,14 +124,14 @@ export const reins = (
     timeout: 120_000
   })
 
-/** Runs `reins` without blocking this process. `killAt` ends the command with SIGKILL when its standard error holds that text. */
+/** Runs `reins`, or another build of it, without blocking this process. `killAt` ends the command with SIGKILL when its standard error holds that text. */
 export const reinsAside = (
   dataDir: string,
   args: ReadonlyArray<string>,
-  options: { readonly env?: Readonly<Record<string, string>>; readonly killAt?: RegExp } = {}
+  options: { readonly env?: Readonly<Record<string, string>>; readonly killAt?: RegExp; readonly program?: string } = {}
 ): Promise<Finished> =>
   new Promise((resolve) => {
-    const child = spawn(process.execPath, [published, ...args, "--data-dir", dataDir], {
+    const child = spawn(process.execPath, [options.program ?? published, ...args, "--data-dir", dataDir], {
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"]
     })

@@ -65,7 +65,8 @@ const particular = ({ name }: Engine): ReadonlyArray<string> =>
         ],
         ...["--sdnotify", "ignore", "--stop-signal", "SIGKILL"]
       ]
-    : []
+    : // Docker can close no file of /proc. An empty directory hides /sys.
+      ["--tmpfs", "/sys:ro,size=4k"]
 
 const mounted = (source: string, target: string, options: string): ReadonlyArray<string> => [
   "--mount",
@@ -83,10 +84,14 @@ const nodeWords = (): ReadonlyArray<string> => {
 const rlimit = (name: string, value: number | string): ReadonlyArray<string> => ["--ulimit", `${name}=${value}`]
 const both = (value: number): string => `${value}:${value}`
 
-const limitWords = ({ limits: able }: Engine, limits: AgentLimits, marks: string): ReadonlyArray<string> => [
+const limitWords = (
+  { limits: able, processors }: Engine,
+  limits: AgentLimits,
+  marks: string
+): ReadonlyArray<string> => [
   ...(able.memory ? ["--memory", String(limits.memoryBytes), "--memory-swap", String(limits.memoryBytes)] : []),
   ...(able.processes ? ["--pids-limit", String(limits.processes)] : []),
-  ...(able.processors ? ["--cpus", String(limits.processors)] : []),
+  ...(able.processors ? ["--cpus", String(Math.min(limits.processors, processors))] : []),
   ...rlimit("nofile", both(Math.min(limits.openFiles, hardLimit("Max open files")))),
   ...(able.processes ? [] : rlimit("nproc", both(Math.min(limits.processes, hardLimit("Max processes"))))),
   ...rlimit("fsize", both(limits.diskBytes)),

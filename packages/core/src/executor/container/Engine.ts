@@ -1,5 +1,7 @@
 import { execFile } from "node:child_process"
+import { availableParallelism } from "node:os"
 import { Data, Effect, ParseResult, Schema } from "effect"
+import type { SweepCommand } from "../Executor.js"
 
 /** A container engine does not work here. The message says why, and what can be done. */
 export class ContainerUnavailable extends Data.TaggedError("ContainerUnavailable")<{ readonly message: string }> {}
@@ -18,6 +20,8 @@ export interface Engine {
   readonly cgroup: "cgroup_v1" | "cgroup_v2" | null
   /** The resources that it can limit by cgroups. */
   readonly limits: { readonly memory: boolean; readonly processes: boolean; readonly processors: boolean }
+  /** The processors of the machine. Docker refuses a container that may have more. */
+  readonly processors: number
 }
 
 /** The image that agents run in, as the engine has it. */
@@ -121,6 +125,7 @@ const PodmanInfo = Schema.parseJson(
     host: Schema.Struct({
       cgroupControllers: Schema.NullOr(Schema.Array(Schema.String)),
       cgroupVersion: Schema.String,
+      cpus: Schema.Number,
       idMappings: Schema.optional(
         Schema.Struct({ uidmap: Schema.NullOr(Schema.Array(Schema.Struct({ size: Schema.Number }))) })
       ),
@@ -140,6 +145,7 @@ const DockerInfo = Schema.parseJson(
     MemoryLimit: Schema.optional(Schema.Boolean),
     PidsLimit: Schema.optional(Schema.Boolean),
     CpuCfsQuota: Schema.optional(Schema.Boolean),
+    NCPU: Schema.optional(Schema.Number),
     SecurityOptions: Schema.optional(Schema.NullOr(Schema.Array(Schema.String)))
   })
 )
@@ -187,7 +193,8 @@ const podman = Effect.gen(function* () {
     version: version.Version,
     rootless: host.security.rootless,
     cgroup: Object.values(limits).some(Boolean) ? (host.cgroupVersion === "v2" ? "cgroup_v2" : "cgroup_v1") : null,
-    limits
+    limits,
+    processors: host.cpus
   }
   return engine
 })
@@ -218,7 +225,8 @@ const docker = Effect.gen(function* () {
     version: info.ServerVersion,
     rootless: has("rootless"),
     cgroup: Object.values(limits).some(Boolean) ? (info.CgroupVersion === "2" ? "cgroup_v2" : "cgroup_v1") : null,
-    limits
+    limits,
+    processors: info.NCPU ?? availableParallelism()
   }
   return engine
 })
@@ -283,3 +291,15 @@ export const removeOf = (name: EngineName, ids: ReadonlyArray<string>): Effect.E
     if (found.length > 0) yield* run(name, ["rm", "--force", ...found])
     return found.length
   })
+
+/** The command that removes the containers of a boot. */
+export const removalOf = (name: EngineName, bootId: string): SweepCommand => ({
+  words: [
+    "/bin/sh",
+    "-c",
+    'found=$("$0" ps --all --quiet --filter "label=$1") && [ -n "$found" ] && "$0" rm --force $found',
+    name,
+    `${labels.boot}=${bootId}`
+  ],
+  environment: engineEnvironment()
+})

@@ -1,16 +1,19 @@
 import { Context, Data, Effect, Layer } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
-import type { Bell } from "../../store/Bell.js"
+import { release } from "../../base/Release.js"
+import { Bell, jobsTopic } from "../../store/Bell.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
+import { DatabaseNewer } from "../../store/Migrations.js"
 import { Boot } from "../Boot.js"
+import { defaultLeaseSeconds, type Times, timesOf } from "../LeaseTimes.js"
 import * as NodeRows from "../NodeRows.js"
 import { type Located, type NodeRole, Nodes, type ReportSources } from "../Nodes.js"
 import { Placements } from "../Placements.js"
 import * as ClusterPlacements from "./ClusterPlacements.js"
 import { diskIdOf } from "./DiskId.js"
 import { type Applicant, type Holder, isHolder, make, type NodeLease, type Refusal } from "./NodeLease.js"
-import { keep, type Monotonic, Tenure, type Times } from "./Tenure.js"
+import { keep, type Monotonic, Tenure } from "./Tenure.js"
 
 /** The settings of a node. Times are milliseconds and have defaults. */
 export interface ClusterOptions extends Partial<Times> {
@@ -26,9 +29,6 @@ export interface ClusterOptions extends Partial<Times> {
   /** The monotonic clock; the one of the process unless given. */
   readonly clock?: Monotonic
 }
-
-/** The times of a lease unless they are given. */
-export const defaultTimes: Times = { ttlMs: 15_000, renewMs: 5000, marginMs: 3000 }
 
 /** The sessions of a machine that does not come back for so long, in milliseconds, may go to other nodes. */
 export const defaultReclaimMs = 300_000
@@ -55,14 +55,15 @@ export const layer = (
       // The schema is up to date once the database is there.
       const db = yield* Database
       const boot = yield* Boot
-      const { commit } = yield* Journal
+      const journal = yield* Journal
       const { dataDir } = yield* CoreConfig
       const { address, name, role } = options
-      const times = { ...defaultTimes, ...options }
+      const bell = yield* Bell
+      const times = { ...timesOf(options.ttlMs ?? defaultLeaseSeconds * 1000), ...options }
       const clock = options.clock ?? (() => performance.now())
       const leases = Context.get(yield* Layer.build(Layer.mapError(options.leases, unreachable)), Database)
-      const lease = make(leases, times.ttlMs)
-      const applicant = { name, bootId: boot.bootId, diskId: yield* diskIdOf(dataDir), address, role }
+      const lease = make(leases, times)
+      const applicant = { name, bootId: boot.bootId, diskId: yield* diskIdOf(dataDir), address, role, release }
 
       const first = yield* taking(lease, applicant, boot.ended, clock, times.ttlMs)
       const tenure = new Tenure(first.holder, times, clock)
@@ -71,7 +72,19 @@ export const layer = (
       yield* Effect.addFinalizer(() => Effect.suspend(() => released(lease, tenure.holder)))
       let sources: ReportSources = { providers: Effect.succeed([]), load: Effect.succeed(0) }
       const report = Effect.suspend(() => Effect.all(sources))
-      yield* keep({ applicant, clock, ended: boot.ended, lease, report, tenure, times })
+      const mend = db.breakSilent(times.renewMs)
+      tenure.onLost(mend)
+      yield* keep({
+        applicant,
+        clock,
+        ended: boot.ended,
+        lease,
+        report,
+        tenure,
+        times,
+        othersLost: bell.ring(jobsTopic),
+        mend
+      })
 
       const nodes = Nodes.of({
         self: name,
@@ -85,13 +98,21 @@ export const layer = (
             Effect.sync(() => tenure.onLost(end)),
             (stop) => Effect.sync(stop)
           ),
+        onHeld: (hear) =>
+          Effect.acquireRelease(
+            Effect.sync(() => tenure.onHeld(hear)),
+            (stop) => Effect.sync(stop)
+          ),
         tell: (given) =>
           Effect.sync(() => {
             sources = { ...sources, ...given }
           })
       })
       return Context.make(Nodes, nodes).pipe(
-        Context.add(Placements, ClusterPlacements.make(db, tenure, commit, options.reclaimMs ?? defaultReclaimMs))
+        Context.add(
+          Placements,
+          ClusterPlacements.make(db, tenure, journal, { ...times, reclaimMs: options.reclaimMs ?? defaultReclaimMs })
+        )
       )
     })
   ).pipe(Layer.provide(Journal.layer))
@@ -111,16 +132,18 @@ const taking = Effect.fnUntraced(function* (
     const startedAt = clock()
     const taken = yield* lease.take(applicant, yield* ended)
     if (isHolder(taken)) return { holder: taken, startedAt }
-    if (taken !== undefined && (taken.kind === "other_disk" || clock() > patientUntil))
+    if (taken !== undefined && (taken.kind !== "held" || clock() > patientUntil))
       return yield* new NodeRefused({ reason: sentenceOf(applicant.name, taken) })
     yield* Effect.sleep(lookAgainMs)
   }
 })
 
-const sentenceOf = (name: string, refusal: Refusal): string =>
-  refusal.kind === "held"
+const sentenceOf = (name: string, refusal: Refusal): string => {
+  if (refusal.kind === "too_old") return new DatabaseNewer({ needs: refusal.needs, unknown: [], release }).message
+  return refusal.kind === "held"
     ? `The node ${name} is held by a process that lives at ${refusal.address}: each machine needs a name of its own (--node).`
     : `The node ${name} has the files of ${refusal.sessions} sessions in another data directory: start it there, or give those files up with: reins node forget ${name}`
+}
 
 /** The lease runs out by itself where the database cannot be reached. */
 const released = (lease: NodeLease, holder: Holder) =>

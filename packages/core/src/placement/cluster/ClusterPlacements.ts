@@ -1,11 +1,13 @@
 import { Effect } from "effect"
 import { fn } from "../../base/Traced.js"
 import type { SessionId } from "../../domain/Ids.js"
-import type { Commit } from "../../store/Commit.js"
 import type { Database } from "../../store/Database.js"
+import type { Journal } from "../../store/Journal.js"
+import type { Times } from "../LeaseTimes.js"
 import { isGivenUp, nowMs } from "../NodeClock.js"
 import { heldBy } from "../NodeRows.js"
 import { NotOwner, type Place, type PlacedListener, type Placements, type SessionNeeds } from "../Placements.js"
+import * as ExpectedSessions from "./ExpectedSessions.js"
 import type { Tenure } from "./Tenure.js"
 
 interface PlacementRow {
@@ -17,35 +19,28 @@ interface PlacementRow {
 
 const columns = "node_id, epoch, state"
 
-/** Chooses the node that suits a session best: its agent is installed, the session beside which it should be is there, and it has the least to do. */
-const choose = ({ first, sql }: Database["Type"], { besideId, providerId }: SessionNeeds) => {
+/**
+ * Chooses the node that suits a session best: its agent is installed, the session beside which it should be is there, and it has the least to do. Idle
+ * nodes take turns.
+ */
+const choose = ({ first, sql }: Database["Type"], { besideId, providerId }: SessionNeeds, renewMs: number) => {
   const now = nowMs(sql)
-  // A node tells its load with each renewal, so what was placed since then counts as well.
+  // A node tells its load with each renewal, so what was placed since the renewal before counts as well.
   return first(sql<{ name: string }>`select name from nodes
     where state = 'active' and role <> 'api' and expires_at > ${now}
     order by
       case when jsonb_exists(cast(providers as jsonb), ${providerId ?? ""}) then 0 else 1 end,
       case when name = (select node_id from placements where session_id = ${besideId ?? ""}) then 0 else 1 end,
-      load + (select count(*) from placements where node_id = nodes.name and placed_at > ${now} - ${recentMs}::bigint),
+      load + (select count(*) from placements where node_id = nodes.name and placed_at > ${now} - ${2 * renewMs}::bigint),
+      coalesce((select max(placed_at) from placements where node_id = nodes.name), 0),
       name
     limit 1`)
 }
 
-/** The placements of sessions as rows, which every node reads and only the node that is in them writes for. */
-export const make = (
-  db: Database["Type"],
-  tenure: Tenure,
-  commit: <A, E>(inside: Effect.Effect<A, E, Commit>) => Effect.Effect<A, E>,
-  reclaimMs: number
-): Placements["Type"] => {
-  const { all, first, prepare, run, sql } = db
-  const now = nowMs(sql)
-  const self = tenure.holder.name
-  const fields = sql.literal(columns)
-  const listeners: Array<PlacedListener> = []
-  let needsOf = (_: SessionId): Effect.Effect<SessionNeeds> => Effect.succeed({ providerId: null, besideId: null })
-
-  const placeOf = (row: PlacementRow | undefined): Place => {
+/** The place that a row stands for, as a node sees it. */
+const placeFor =
+  (self: string) =>
+  (row: PlacementRow | undefined): Place => {
     if (row === undefined) return { kind: "nowhere" }
     const { epoch, node_id: node, state } = row
     if (node === null) return { kind: state === "lost" ? "lost" : "sealed", epoch }
@@ -54,6 +49,23 @@ export const make = (
       : { kind: "elsewhere", node, epoch }
   }
 
+/** The placements of sessions as rows, which every node reads and only the node that is in them writes for. */
+export const make = (
+  db: Database["Type"],
+  tenure: Tenure,
+  journal: Pick<Journal["Type"], "commit" | "ringAfterCommit">,
+  { reclaimMs, renewMs }: Pick<Times, "renewMs"> & { readonly reclaimMs: number }
+): Placements["Type"] => {
+  const { all, first, prepare, sql } = db
+  const { commit } = journal
+  const expected = ExpectedSessions.make(db, journal)
+  const now = nowMs(sql)
+  const self = tenure.holder.name
+  const fields = sql.literal(columns)
+  const listeners: Array<PlacedListener> = []
+  let needsOf = (_: SessionId): Effect.Effect<SessionNeeds> => Effect.succeed({ providerId: null, besideId: null })
+
+  const placeOf = placeFor(self)
   const lookUp = prepare((id: string) => sql<PlacementRow>`select ${fields} from placements where session_id = ${id}`)
   const at = (sessionId: SessionId) => Effect.map(first(lookUp(sessionId)), placeOf)
 
@@ -92,9 +104,22 @@ export const make = (
       (row) => row !== undefined
     )
 
+  const settle = fn("Placements.settle")(function* (sessionId: SessionId) {
+    const before = yield* at(sessionId)
+    const isKept = before.kind === "here" || (before.kind === "elsewhere" && !(yield* isGone(before.node)))
+    if (isKept) return yield* commit(place(sessionId, before.node ?? self))
+    const node = yield* choose(db, yield* needsOf(sessionId), renewMs)
+    return node === undefined ? before : yield* commit(place(sessionId, node.name))
+  })
+
   return {
     at,
     place,
+    expect: Effect.fnUntraced(function* (sessionId) {
+      const found = yield* settle(sessionId)
+      if (found.kind === "here" || found.kind === "elsewhere") yield* expected.note(sessionId, found.node ?? self)
+    }),
+    expected: expected.take(self),
     restored: (sessionId) =>
       Effect.flatMap(
         first(sql`update placements set state = 'placed'
@@ -109,18 +134,16 @@ export const make = (
     }),
     held: (limit) => heldBy(db, self, limit),
     adopt: (sessionIds) =>
-      run(sql`insert into placements (session_id, node_id, node_epoch, epoch, state, placed_at)
+      Effect.map(
+        all(sql<{ session_id: SessionId }>`insert into placements
+          (session_id, node_id, node_epoch, epoch, state, placed_at)
         select id, ${self}, ${tenure.holder.epoch}, 1, 'placed', ${now}
         from json_array_elements_text(cast(${JSON.stringify(sessionIds)} as json)) as ids (id)
-        on conflict (session_id) do nothing`),
+        on conflict (session_id) do nothing returning session_id`),
+        (rows) => rows.map((row) => row.session_id)
+      ),
     holds,
-    settle: fn("Placements.settle")(function* (sessionId: SessionId) {
-      const before = yield* at(sessionId)
-      const isKept = before.kind === "here" || (before.kind === "elsewhere" && !(yield* isGone(before.node)))
-      if (isKept) return yield* commit(place(sessionId, before.node ?? self))
-      const node = yield* choose(db, yield* needsOf(sessionId))
-      return node === undefined ? before : yield* commit(place(sessionId, node.name))
-    }),
+    settle,
     fence: (sessionId) =>
       Effect.flatMap(holds(sessionId), (isHeld) => (isHeld ? Effect.void : Effect.die(new NotOwner({ sessionId })))),
     isHere: (sessionId) =>
@@ -135,6 +158,3 @@ export const make = (
       })
   }
 }
-
-/** The time for which a placement counts although its node has not told of it, in milliseconds: two renewals. */
-const recentMs = 10_000

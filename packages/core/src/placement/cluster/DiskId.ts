@@ -1,7 +1,13 @@
 import { randomBytes } from "node:crypto"
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
+
+const fileIn = (dataDir: string): string => join(dataDir, "disk-id")
+
+/** The id of a data directory that a node has used; undefined for any other. */
+export const knownDiskId = (dataDir: string): string | undefined =>
+  existsSync(fileIn(dataDir)) ? readFileSync(fileIn(dataDir), "utf8").trim() : undefined
 
 /**
  * The id of a data directory, which is made with it. A machine that comes back with an empty disk has another one, so that nobody looks for files
@@ -9,7 +15,7 @@ import { Effect } from "effect"
  */
 export const diskIdOf = (dataDir: string): Effect.Effect<string> =>
   Effect.sync(() => {
-    const file = join(dataDir, "disk-id")
+    const file = fileIn(dataDir)
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
     const id = `disk_${randomBytes(12).toString("hex")}`
     try {

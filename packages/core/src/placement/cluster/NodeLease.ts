@@ -1,5 +1,7 @@
 import { Effect } from "effect"
+import { neededBeyond } from "../../store/Agreements.js"
 import type { Database } from "../../store/Database.js"
+import type { Times } from "../LeaseTimes.js"
 import { nowMs } from "../NodeClock.js"
 import type { NodeReport, NodeRole } from "../Nodes.js"
 
@@ -11,6 +13,7 @@ export interface Applicant {
   readonly diskId: string
   readonly address: string
   readonly role: NodeRole
+  readonly release: string
 }
 
 /** A process that has a node until its lease runs out. A newer holder has a higher epoch. */
@@ -20,20 +23,27 @@ export interface Holder {
   readonly epoch: number
 }
 
-/** A lease that was not given: another process holds the node until it runs out, or the node has files on another disk. */
+/**
+ * A lease that was not given: another process holds the node until it runs out, the node has files on another disk, or the schema needs a newer
+ * release.
+ */
 export type Refusal =
   | { readonly kind: "held"; readonly address: string; readonly leftMs: number }
   | { readonly kind: "other_disk"; readonly sessions: number }
+  | { readonly kind: "too_old"; readonly needs: string }
 
 /**
  * The lease of a node, by the clock of the database alone. Each statement decides and writes at once, so no two processes hold a node at the same
  * time, whatever their clocks say.
  */
-export const make = ({ all, first, run, sql }: Database["Type"], ttlMs: number) => {
+export const make = (db: Database["Type"], { renewMs, ttlMs }: Pick<Times, "renewMs" | "ttlMs">) => {
+  const { all, breakSilent, first, run, sql } = db
   const now = nowMs(sql)
 
   /** The reason that nothing was taken. Undefined when the lease has run out meanwhile. */
-  const refusal = Effect.fnUntraced(function* ({ diskId, name }: Applicant) {
+  const refusal = Effect.fnUntraced(function* ({ diskId, name, release }: Applicant) {
+    const [newer] = yield* all(neededBeyond(sql, release))
+    if (newer !== undefined) return { kind: "too_old", needs: newer.value } satisfies Refusal
     const row = yield* first(sql<{
       address: string
       disk_id: string
@@ -56,15 +66,16 @@ export const make = ({ all, first, run, sql }: Database["Type"], ttlMs: number) 
      * holder has begun can be committed.
      */
     take: Effect.fnUntraced(function* (applicant: Applicant, ended: ReadonlyArray<string>) {
-      const { address, bootId, diskId, name, role } = applicant
+      const { address, bootId, diskId, name, release, role } = applicant
       const boots = [bootId, ...ended]
       // One statement, so that the epochs of the placements change with that of their node.
       const [row] = yield* all(sql<{ epoch: number }>`with taken as (
-          insert into nodes (name, boot_id, disk_id, address, role, state, epoch, expires_at, providers, load)
-          values (${name}, ${bootId}, ${diskId}, ${address}, ${role}, 'active', 1, ${now} + ${ttlMs}::bigint, '[]', 0)
+          insert into nodes (name, boot_id, disk_id, address, role, state, epoch, expires_at, providers, load, release)
+          select ${name}, ${bootId}, ${diskId}, ${address}, ${role}, 'active', 1, ${now} + ${ttlMs}::bigint, '[]', 0, ${release}
+            where not exists (${neededBeyond(sql, release)})
           on conflict (name) do update set boot_id = excluded.boot_id, disk_id = excluded.disk_id,
             address = excluded.address, role = excluded.role, state = excluded.state, epoch = nodes.epoch + 1,
-            expires_at = excluded.expires_at, load = 0
+            expires_at = excluded.expires_at, load = 0, release = excluded.release
           where (nodes.expires_at <= ${now} or ${sql.in("nodes.boot_id", boots)})
             and (nodes.disk_id = excluded.disk_id
               or not exists (select 1 from placements where placements.node_id = nodes.name))
@@ -76,14 +87,23 @@ export const make = ({ all, first, run, sql }: Database["Type"], ttlMs: number) 
       if (row !== undefined) return { name, bootId, epoch: row.epoch } satisfies Holder
       return yield* refusal(applicant)
     }),
-    /** Prolongs a lease that has not run out, and tells what is wished of the node. Undefined when it has. */
+    /**
+     * Prolongs a lease that has not run out. Tells what is wished of the node, and whether another one has lost its lease since the renewal before
+     * the last. Undefined when the lease has run out.
+     */
     renew: ({ bootId, epoch, name }: Holder, { load, providers }: NodeReport) =>
       Effect.map(
-        first(sql<{ state: "active" | "draining" | "gone" }>`update nodes set expires_at = ${now} + ${ttlMs}::bigint,
-          load = ${load}, providers = ${JSON.stringify(providers)}
-          where name = ${name} and boot_id = ${bootId} and epoch = ${epoch} and expires_at > ${now} returning state`),
-        (row) => row?.state
+        first(sql<{
+          state: "active" | "draining" | "gone"
+          others_lost: boolean
+        }>`update nodes set expires_at = ${now} + ${ttlMs}::bigint, load = ${load}, providers = ${JSON.stringify(providers)}
+          where name = ${name} and boot_id = ${bootId} and epoch = ${epoch} and expires_at > ${now}
+          returning state, exists (select 1 from nodes as other where other.name <> ${name}
+            and other.expires_at between ${now} - ${2 * renewMs}::bigint and ${now}) as others_lost`),
+        (row) => row && { isDraining: row.state === "draining", othersLost: row.others_lost }
       ),
+    /** Breaks the connections on which nothing is answered. */
+    breakSilent: breakSilent(renewMs),
     /** Gives a lease back before its end. */
     release: ({ bootId, epoch, name }: Holder) =>
       run(sql`update nodes set expires_at = ${now}, state = 'gone'

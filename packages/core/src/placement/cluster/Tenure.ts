@@ -1,16 +1,8 @@
 import { Effect } from "effect"
 import { logDefect } from "../../store/FailedStatement.js"
+import type { Times } from "../LeaseTimes.js"
 import type { NodeReport } from "../Nodes.js"
 import { type Applicant, type Holder, isHolder, type NodeLease } from "./NodeLease.js"
-
-/** The times of a lease, in milliseconds. */
-export interface Times {
-  /** The life of a lease after its last renewal. */
-  readonly ttlMs: number
-  readonly renewMs: number
-  /** A node stops to act so long before its lease ends, and ends its agents in that time. */
-  readonly marginMs: number
-}
 
 /** The time after which a renewal that was not answered is tried again, in milliseconds. */
 const againMs = 500
@@ -26,6 +18,7 @@ export class Tenure {
   private until = Number.NEGATIVE_INFINITY
   private lost = true
   private readonly ends = new Set<Effect.Effect<void>>()
+  private readonly hearers = new Set<(leftMs: number) => void>()
   private readonly oneByOne = Effect.unsafeMakeSemaphore(1).withPermits(1)
   /** The lease that was taken last. */
   holder: Holder
@@ -56,6 +49,19 @@ export class Tenure {
     this.holder = holder
     this.lost = false
     this.until = startedAt + this.times.ttlMs - this.times.marginMs
+    for (const hear of this.hearers) hear(this.endsInMs())
+  }
+
+  /** The milliseconds in which everything that acts for the node has to have ended: halfway between the end of the tenure and that of the lease. */
+  private endsInMs(): number {
+    return this.leftMs() + this.times.marginMs / 2
+  }
+
+  /** Adds who hears of that now, and whenever it changes. Gives the way to take it back. */
+  onHeld(hear: (leftMs: number) => void): () => void {
+    this.hearers.add(hear)
+    hear(this.endsInMs())
+    return () => this.hearers.delete(hear)
   }
 
   /** Adds what ends with the tenure. Gives the way to take it back. */
@@ -94,19 +100,24 @@ export interface Keeping {
   readonly report: Effect.Effect<NodeReport>
   readonly tenure: Tenure
   readonly times: Times
+  /** Done when another node has lost its lease, so that somebody goes on with its work. */
+  readonly othersLost: Effect.Effect<void>
+  /** Done when the way to the database was broken, and when it is whole again. */
+  readonly mend: Effect.Effect<void>
 }
 
 /** Keeps the lease of a node for as long as the scope: renews it, ends the tenure in time, and takes the lease again when nobody else has it. */
-export const keep = ({ applicant, clock, ended, lease, report, tenure, times }: Keeping) => {
-  /** A statement that is not answered in time is left to itself, because the way to the database may be stuck. */
+export const keep = ({ applicant, clock, ended, lease, mend, othersLost, report, tenure, times }: Keeping) => {
+  /** A statement that is not answered in time is left, and its connection broken, because the way to the database may be stuck. */
   const asked = <A>(statement: Effect.Effect<A>) =>
     statement.pipe(
       Effect.disconnect,
       Effect.timeoutTo({
-        duration: times.renewMs,
+        duration: times.ttlMs / 3,
         onSuccess: (answer) => ({ answer }),
         onTimeout: () => undefined
       }),
+      Effect.tap((answered) => (answered === undefined ? lease.breakSilent : Effect.void)),
       Effect.catchAllDefect((defect) =>
         Effect.as(logDefect("the lease of the node was not answered", defect), undefined)
       )
@@ -120,8 +131,9 @@ export const keep = ({ applicant, clock, ended, lease, report, tenure, times }: 
       yield* tenure.end
       return 0
     }
-    tenure.isDraining = renewal.answer === "draining"
+    tenure.isDraining = renewal.answer.isDraining
     tenure.hold(tenure.holder, startedAt)
+    if (renewal.answer.othersLost) yield* othersLost
     return times.renewMs
   })
 
@@ -132,6 +144,7 @@ export const keep = ({ applicant, clock, ended, lease, report, tenure, times }: 
     const taken = yield* asked(Effect.flatMap(ended, (boots) => lease.take(applicant, boots)))
     if (taken === undefined || !isHolder(taken.answer)) return againMs
     tenure.hold(taken.answer, startedAt)
+    yield* mend
     yield* Effect.logWarning(`the node ${applicant.name} has its lease again`, { epoch: taken.answer.epoch })
     return times.renewMs
   })

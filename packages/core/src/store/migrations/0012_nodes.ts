@@ -23,7 +23,7 @@ export const nodes: ReadonlyArray<string> = [
     state text not null,
     placed_at bigint not null
   )`,
-  "create index placements_node on placements (node_id) where node_id is not null",
+  "create index placements_node on placements (node_id, placed_at) where node_id is not null",
   // The session whose files the work needs, and the node that has them.
   "alter table jobs add column session_id text",
   "alter table jobs add column node_id text",

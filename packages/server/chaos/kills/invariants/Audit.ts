@@ -1,8 +1,8 @@
 import { agentsIn, shown } from "@reins/testing/executor/Processes"
+import type { Acknowledged } from "@reins/testing/process/Ledger"
 import { Schema } from "effect"
 import { assert } from "vitest"
 import type { Installation } from "../Installation.js"
-import type { Acknowledged } from "../Ledger.js"
 import { History } from "./History.js"
 import { holdsOutside } from "./Outside.js"
 

@@ -1,4 +1,4 @@
-import type { FailpointName } from "@reins/core/base/Failpoint"
+import type { ServerPoint } from "@reins/core/base/Failpoint"
 import {
   branchIsPushedOnce,
   captureIsSealedOnce,
@@ -29,7 +29,7 @@ import { mailArrives, sessionIsWokenOnce, waitIsKept } from "./WaitRows.js"
 import { endpointIsDisabledOnce, eventsArrive } from "./WebhookRows.js"
 
 /** Every point with what must hold after a kill there. A point without a row is a type error. */
-export const matrix: Readonly<Record<FailpointName, ReadonlyArray<Row>>> = {
+export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "request.begun": [...requestIsDoneOnce("commit"), mailArrives(1)],
   "request.committed": [...requestIsDoneOnce("answer"), turnIsCancelled, idleAgentIsEnded, mailArrives(1)],
   "job.claimed": [
@@ -95,12 +95,12 @@ export const matrix: Readonly<Record<FailpointName, ReadonlyArray<Row>>> = {
   "webhook.recorded": [eventsArrive(1), endpointIsDisabledOnce]
 }
 
-const isPoint = (name: string): name is FailpointName => name in matrix
+const isPoint = (name: string): name is ServerPoint => name in matrix
 
 export const points = Object.keys(matrix).filter(isPoint)
 
 /** The rows that run on PostgreSQL too: a kill before the work of every kind of job, and one in the midst of each path. */
-export const onPostgres: ReadonlyArray<FailpointName> = [
+export const onPostgres: ReadonlyArray<ServerPoint> = [
   "job.claimed",
   "turn.output_written",
   "upload.written",

@@ -1,12 +1,5 @@
-import {
-  Agent,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  type RequestOptions,
-  request as requestOf
-} from "node:http"
-import { Agent as SecureAgent, request as secureRequestOf } from "node:https"
-import { pipeline } from "node:stream"
+import { Agent, type IncomingMessage, type OutgoingHttpHeaders, type RequestOptions } from "node:http"
+import { Agent as SecureAgent } from "node:https"
 import type { NeededMachine } from "@reins/core/api/Endpoint"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import type { Scope } from "@reins/core/domain/ApiKey"
@@ -23,6 +16,8 @@ import { Reply } from "../Reply.js"
 import type { PathParams, Route } from "../Route.js"
 import { Authentication } from "./Authentication.js"
 import { sealOf } from "./ForwardSeal.js"
+import { lostNodes } from "./LostNodes.js"
+import { requestToNode } from "./NodeRequest.js"
 
 /** An endpoint whose answer needs files, as far as it matters for its way. */
 export interface Needing {
@@ -31,8 +26,6 @@ export interface Needing {
   readonly mutates: boolean
 }
 
-/** The time in which a node has to take a connection, in milliseconds. */
-const connectMs = 2000
 /** Idle connections are kept for less than the listener of the other node keeps them, in milliseconds. */
 const idleMs = 30_000
 
@@ -52,6 +45,7 @@ export const forwarding = Effect.gen(function* () {
   const seal = sealOf(yield* KeyRing)
   const self = nodes.self ?? ""
   const agents = yield* connections
+  const whenLost = yield* lostNodes
 
   const isSession = Schema.is(SessionId)
   const sessionOf = (needs: NeededMachine, params: PathParams) => {
@@ -81,17 +75,19 @@ export const forwarding = Effect.gen(function* () {
   const send = Effect.fnUntraced(function* (exchange: Exchange, node: string) {
     const located = yield* nodes.locate(node)
     if (located.kind !== "at") return yield* away("node_lost")
-    const url = new URL(exchange.request.url ?? "/", located.address)
+    const { clientAddress, method, request, requestId } = exchange
+    const path = request.url ?? "/"
     const headers = {
-      ...withoutConnection(exchange.request.rawHeaders),
-      "x-request-id": exchange.requestId,
-      [seal.header]: seal.make(exchange, self)
+      ...withoutConnection(request.rawHeaders),
+      "x-request-id": requestId,
+      [seal.header]: seal.make({ method, url: path }, { node: self, clientAddress })
     }
-    return yield* passOn(exchange, { url, method: exchange.method, headers, agents }).pipe(
+    const untilLost = (lost: () => void) => whenLost({ node, bootId: located.bootId, lost })
+    return yield* passOn(exchange, { url: new URL(path, located.address), method, headers, agents, untilLost }).pipe(
       Effect.catchTag("Unanswered", ({ begun }) => {
         // The client learns from the broken connection that its answer is not whole.
         if (begun) exchange.response.destroy()
-        return Effect.fail(away("node_lost"))
+        return Effect.fail(away("unanswered"))
       })
     )
   })
@@ -113,15 +109,18 @@ export const forwarding = Effect.gen(function* () {
 
 const sentences = {
   node_lost: "The node that has the files of this session does not answer. Nothing was done. Try again in a moment.",
+  unanswered:
+    "The node that has the files of this session has not answered, and may have done it. Send the same again in a moment, with the same Idempotency-Key.",
   moved: "The session has just changed its node. Nothing was done. Try again in a moment."
 }
 
-const away = (reason: keyof typeof sentences): ReinsError<"waiting_capacity"> =>
+/** The refusal of a request whose session this node does not have. */
+export const away = (reason: keyof typeof sentences): ReinsError<"waiting_capacity"> =>
   new ReinsError({
     code: "waiting_capacity",
     message: sentences[reason],
-    details: { reason },
-    retryAfterSeconds: reason === "moved" ? 1 : 5
+    details: { reason: reason === "unanswered" ? "node_lost" : reason },
+    retryAfterSeconds: reason === "moved" ? 1 : 2
   })
 
 /** The connections to other nodes, which are kept between requests. */
@@ -152,34 +151,45 @@ const withoutConnection = (raw: ReadonlyArray<string>): OutgoingHttpHeaders => {
 interface Passed extends Pick<RequestOptions, "method" | "headers"> {
   readonly url: URL
   readonly agents: { readonly plain: Agent; readonly secure: SecureAgent }
+  /** Calls back when the other node is lost, until the function that it gives back is called. */
+  readonly untilLost: (lost: () => void) => () => void
 }
 
 /** Sends a request with its body to another node, and its answer to the client, as both arrive. */
-const passOn = (exchange: Exchange, { agents, headers, method, url }: Passed): Effect.Effect<Reply, Unanswered> =>
+const passOn = (
+  exchange: Exchange,
+  { agents, headers, method, untilLost, url }: Passed
+): Effect.Effect<Reply, Unanswered> =>
   Effect.async((resume) => {
     const { request, response } = exchange
-    const isSecure = url.protocol === "https:"
     const options: RequestOptions = {
       ...(method !== undefined && { method }),
       ...(headers !== undefined && { headers }),
-      agent: isSecure ? agents.secure : agents.plain
+      agent: url.protocol === "https:" ? agents.secure : agents.plain
     }
-    const fail = () => resume(Effect.fail(new Unanswered({ begun: response.headersSent })))
+    const end = (exit: Effect.Effect<Reply, Unanswered>) => {
+      stopWaiting()
+      resume(exit)
+    }
+    const fail = () => {
+      out.destroy()
+      end(Effect.fail(new Unanswered({ begun: response.headersSent })))
+    }
     const take = (answer: IncomingMessage) => {
-      const status = answer.statusCode ?? 502
-      response.writeHead(status, withoutConnection(answer.rawHeaders))
-      pipeline(answer, response, (error) => (error ? fail() : resume(Effect.succeed(new Reply(status)))))
+      // The service has answered meanwhile, because it is being stopped.
+      if (response.headersSent) return out.destroy()
+      response.writeHead(answer.statusCode ?? 502, withoutConnection(answer.rawHeaders))
+      answer.once("error", fail)
+      answer.pipe(response)
     }
-    const out = (isSecure ? secureRequestOf : requestOf)(url, options, take)
+    const out = requestToNode(url, options, take)
+    const stopWaiting = untilLost(fail)
     out.on("error", fail)
-    out.on("socket", (socket) => {
-      if (!socket.connecting) return
-      const late = setTimeout(() => out.destroy(new Error("the node takes no connection")), connectMs)
-      socket.once("connect", () => clearTimeout(late))
-      socket.once("close", () => clearTimeout(late))
+    // A client that goes away ends the request, also while the other node has not answered.
+    response.once("close", () => {
+      if (response.writableFinished) return end(Effect.succeed(new Reply(response.statusCode)))
+      fail()
     })
-    // A body that ends early ends the request with it.
-    request.once("aborted", () => out.destroy())
     request.pipe(out)
-    return Effect.sync(() => out.destroy())
+    return Effect.sync(fail)
   })

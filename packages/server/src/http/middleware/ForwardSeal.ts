@@ -5,6 +5,13 @@ import type { Exchange } from "../Exchange.js"
 /** The header by which a node proves that it has sent a request on. */
 const header = "x-reins-from"
 
+/** A request as the proof is bound to it. */
+export interface SealedRequest {
+  readonly method: string
+  /** The path with the query. */
+  readonly url: string
+}
+
 /** The facts that a node vouches for. */
 export interface ForwardedBy {
   readonly node: string
@@ -23,15 +30,15 @@ export const sealOf = (ring: KeyRing["Type"]) => {
     derived.set(id, known)
     return known
   }
-  const digestOf = (key: Buffer, { method, request }: Exchange, facts: string): Buffer =>
-    createHmac("sha256", key).update([method, request.url, facts].join("\n")).digest()
+  const digestOf = (key: Buffer, { method, url }: SealedRequest, facts: string): Buffer =>
+    createHmac("sha256", key).update([method, url, facts].join("\n")).digest()
 
   return {
     header,
-    make: (exchange: Exchange, node: string): string => {
+    make: (request: SealedRequest, { clientAddress, node }: ForwardedBy): string => {
       const { id, key } = ring.current
-      const facts = Buffer.from(JSON.stringify([id, node, exchange.clientAddress])).toString("base64url")
-      return `${facts}.${digestOf(keyOf(id, key), exchange, facts).toString("base64url")}`
+      const facts = Buffer.from(JSON.stringify([id, node, clientAddress])).toString("base64url")
+      return `${facts}.${digestOf(keyOf(id, key), request, facts).toString("base64url")}`
     },
     /** Undefined for a request that comes from elsewhere, whatever it says. */
     read: (exchange: Exchange): ForwardedBy | undefined => {
@@ -41,7 +48,8 @@ export const sealOf = (ring: KeyRing["Type"]) => {
       const parts = factsIn(facts)
       const key = parts === undefined ? undefined : ring.find(parts.id)
       if (parts === undefined || key === undefined) return undefined
-      const expected = digestOf(keyOf(parts.id, key), exchange, facts)
+      const { method, request } = exchange
+      const expected = digestOf(keyOf(parts.id, key), { method, url: request.url ?? "/" }, facts)
       const found = Buffer.from(digest, "base64url")
       return found.length === expected.length && timingSafeEqual(found, expected) ? parts : undefined
     }

@@ -1,7 +1,10 @@
-import { clientNetwork } from "@reins/core/base/ClientNetwork"
-import { ReinsError } from "@reins/core/domain/ReinsError"
+import type { ReinsError } from "@reins/core/domain/ReinsError"
+import { Nodes } from "@reins/core/placement/Nodes"
+import type { Vault } from "@reins/core/secrets/Vault"
+import type { Database } from "@reins/core/store/Database"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Exchange } from "../Exchange.js"
+import { subjectOf, tell } from "./RateAnswers.js"
 
 /** Lets each caller make so many requests a minute. A bucket for each caller fills evenly and never holds more than a minute's worth. */
 export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<
@@ -29,15 +32,26 @@ export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<
             const left = available >= 1 ? available - 1 : available
             if (bucket === undefined && buckets.size >= 10_000) forgetFull(now)
             buckets.set(subject, { tokens: left, at: now })
-            // Seconds until one request is free when none is, else until all are.
-            const missing = left >= 1 ? requestsPerMinute - left : 1 - left
-            const seconds = Math.ceil(missing / perMs / 1000)
-            exchange.headers["ratelimit-policy"] = `"default";q=${requestsPerMinute};w=60`
-            exchange.headers["ratelimit"] = `"default";r=${Math.floor(left)};t=${seconds}`
-            return available >= 1 ? Effect.void : Effect.fail(rateLimited(requestsPerMinute, seconds))
+            return tell(exchange, { requestsPerMinute, left, isFree: available >= 1 })
           })
       })
     })
+
+  /** The same limit for all nodes of an installation together. On one machine it is `layer`. */
+  static readonly layerOf = (requestsPerMinute: number): Layer.Layer<RateLimit, never, Database | Nodes | Vault> =>
+    Layer.unwrapEffect(
+      Effect.map(Nodes, ({ self }) =>
+        self === null
+          ? RateLimit.layer(requestsPerMinute)
+          : Layer.scoped(
+              RateLimit,
+              Effect.flatMap(
+                Effect.promise(() => import("./SharedRateLimit.js")),
+                (shared) => Effect.map(shared.sharedRateLimit(requestsPerMinute), (take) => RateLimit.of({ take }))
+              )
+            )
+      )
+    )
 
   /** No limit, for a trusted network or a load test. */
   static readonly layerOff = Layer.succeed(RateLimit, RateLimit.of({ take: () => Effect.void }))
@@ -47,18 +61,3 @@ interface Bucket {
   readonly tokens: number
   readonly at: number
 }
-
-const subjectOf = ({ clientAddress, principal }: Exchange): string =>
-  principal === undefined
-    ? `address:${clientNetwork(clientAddress)}`
-    : principal.via.kind === "api_key"
-      ? principal.via.keyId
-      : principal.accountId
-
-const rateLimited = (requestsPerMinute: number, seconds: number) =>
-  new ReinsError({
-    code: "rate_limited",
-    message: `More than ${requestsPerMinute} requests in a minute. Wait ${seconds} s and go on more slowly.`,
-    details: { policy: "default", limit: requestsPerMinute, window_seconds: 60 },
-    retryAfterSeconds: seconds
-  })

@@ -1,0 +1,56 @@
+import { randomUUID } from "node:crypto"
+import { Effect, FiberSet, Schedule, type Scope } from "effect"
+import { alone } from "../../store/CommitLock.js"
+import { Database } from "../../store/Database.js"
+import { logDefect } from "../../store/FailedStatement.js"
+import { Journal } from "../../store/Journal.js"
+import { Boot } from "../Boot.js"
+import { nowMs } from "../NodeClock.js"
+
+/** Takes one of so many seats until the scope closes. False when all are taken. */
+export type TakeSeat = (seat: string, limit: number) => Effect.Effect<boolean, never, Scope.Scope>
+
+/** The seats of all nodes. Those of a node count while it has its lease, so that a lost one keeps nobody from a seat. */
+export const seatsOfNodes: Effect.Effect<TakeSeat, never, Boot | Database | Journal | Scope.Scope> = Effect.gen(
+  function* () {
+    const db = yield* Database
+    const { first, run, sql } = db
+    const { commit } = yield* Journal
+    const { bootId } = yield* Boot
+    const fork = yield* FiberSet.makeRuntime<never>()
+    const living = sql`select boot_id from nodes where expires_at > ${nowMs(sql)}`
+
+    const take = (id: string, seat: string, limit: number) =>
+      commit(
+        Effect.zipRight(
+          alone(db, seat),
+          first(sql`insert into stream_seats (id, seat, boot_id) select ${id}, ${seat}, ${bootId}
+            where (select count(*) from stream_seats where seat = ${seat} and boot_id in (${living})) < ${limit}
+            returning id`)
+        )
+      )
+    const leave = (id: string) =>
+      run(sql`delete from stream_seats where id = ${id}`).pipe(
+        Effect.sandbox,
+        Effect.retry(Schedule.spaced("1 second")),
+        Effect.orDie
+      )
+    const forget = Effect.catchAllDefect(
+      run(sql`delete from stream_seats where boot_id <> ${bootId} and boot_id not in (${living})`),
+      (defect) => logDefect("the streams of ended nodes could not be forgotten", defect)
+    )
+    yield* Effect.forkScoped(Effect.repeat(forget, Schedule.spaced("1 hour")))
+
+    return (seat, limit) => {
+      const id = randomUUID()
+      return Effect.map(
+        Effect.acquireRelease(take(id, seat, limit), (taken) =>
+          Effect.sync(() => {
+            if (taken !== undefined) fork(leave(id))
+          })
+        ),
+        (taken) => taken !== undefined
+      )
+    }
+  }
+)

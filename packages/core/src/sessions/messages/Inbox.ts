@@ -1,0 +1,177 @@
+import { Context, Effect, Layer, ParseResult, Schema } from "effect"
+import type { MessageSend, SentMessage } from "../../api/ConversationApi.js"
+import { CoreConfig } from "../../base/CoreConfig.js"
+import { BudgetStore } from "../../budgets/BudgetStore.js"
+import { Providers, type Unrunnable } from "../../catalog/Providers.js"
+import type { BudgetInput } from "../../domain/Budget.js"
+import { requireAll } from "../../domain/Condition.js"
+import type { Actor } from "../../domain/Event.js"
+import { MessageId, newId } from "../../domain/Ids.js"
+import type { ContentBlock, Message } from "../../domain/Message.js"
+import { ReinsError } from "../../domain/ReinsError.js"
+import { RequestInvalid } from "../../domain/RequestInvalid.js"
+import type { Commit } from "../../store/Commit.js"
+import { Journal } from "../../store/Journal.js"
+import { Quotas } from "../Quotas.js"
+import { notOpen } from "../Refusals.js"
+import { configuredRules, queueRoom } from "../SessionRules.js"
+import type { SessionRow } from "../SessionStore.js"
+import { Steering } from "../turns/Steering.js"
+import { TurnStore } from "../turns/TurnStore.js"
+import { sessionBudgets } from "../usage/SessionBudgets.js"
+import { UploadStore } from "../workspace/UploadStore.js"
+import { MessageStore } from "./MessageStore.js"
+
+/** The content of a message with its files looked up. */
+export interface Posting {
+  readonly content: string | ReadonlyArray<ContentBlock>
+  /** `queue` where it is left out. */
+  readonly routing?: Message["routing"] | undefined
+  /** The limits of what the turn of the message spends; it has none of its own where this is left out. */
+  readonly budget?: BudgetInput | undefined
+}
+
+/** The refusals of a message: the session, the content, the provider or the queue does not take it. */
+export type Unpostable =
+  | Unrunnable
+  | ReinsError<
+      | "invalid_transition"
+      | "payload_too_large"
+      | "provider_disabled"
+      | "unsupported_capability"
+      | "context_unavailable"
+      | "model_required"
+      | "quota_exhausted"
+      | "budget_unenforceable"
+    >
+
+/** The way of a message into a session, for every author. The commit holds the session. */
+export class Inbox extends Context.Tag("@reins/core/sessions/messages/Inbox")<
+  Inbox,
+  {
+    /** Takes a message and, unless it is a note or goes into a turn that has begun, queues its turn. The service itself may leave a note in an archived session. */
+    readonly post: (
+      session: SessionRow,
+      actor: Actor,
+      posting: Posting,
+      kind: Message["kind"]
+    ) => Effect.Effect<SentMessage, Unpostable, Commit>
+    /**
+     * `post` for the body of a request, whose files have to be uploads of the session. `at` is where that body holds the content, for the
+     * errors that point to it.
+     */
+    readonly accept: (
+      session: SessionRow,
+      actor: Actor,
+      input: MessageSend,
+      as?: { readonly kind?: Message["kind"]; readonly at?: ReadonlyArray<string> }
+    ) => Effect.Effect<SentMessage, Unpostable | RequestInvalid, Commit>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Inbox,
+    Effect.gen(function* () {
+      const journal = yield* Journal
+      const messages = yield* MessageStore
+      const turns = yield* TurnStore
+      const providers = yield* Providers
+      const uploads = yield* UploadStore
+      const quotas = yield* Quotas
+      const budgets = yield* BudgetStore
+      const limits = yield* sessionBudgets
+      const { messageCharacters, queuedTurns } = (yield* CoreConfig).limits
+      const steering = yield* Steering
+      const { asking } = yield* configuredRules
+      const room = queueRoom(queuedTurns)
+
+      const post = Effect.fnUntraced(function* (
+        session: SessionRow,
+        actor: Actor,
+        { budget, content, routing = "queue" }: Posting,
+        kind: Message["kind"]
+      ) {
+        const isOwnNote = actor.kind === "system" && routing === "note" && session.lifecycle === "archived"
+        if (session.lifecycle !== "open" && !isOwnNote) return yield* notOpen(session)
+        if (actor.kind !== "system") yield* checkLength(content, messageCharacters)
+        if (routing === "steer" || routing === "interrupt")
+          yield* providers.requireCapability(session.provider_id, routing)
+        if (routing !== "note") {
+          yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
+          yield* requireAll(asking, session)
+          yield* limits.require(session, actor, budget)
+          if (actor.kind !== "system") yield* quotas.disk(session.workspace_id)
+        }
+        const into = routing === "steer" || routing === "interrupt" ? steering.turnOf(session) : undefined
+        if (into !== undefined) yield* requireAll([room], session)
+        const accepted = yield* messages.accept(
+          {
+            id: yield* newId(MessageId),
+            session_id: session.id,
+            role: actor.kind === "system" ? "system" : "user",
+            kind,
+            author: { kind: actor.kind, id: actor.id },
+            routing: routing === "note" || into !== undefined ? routing : "queue",
+            content: typeof content === "string" ? [{ type: "text", text: content }] : content
+          },
+          actor
+        )
+        if (routing === "note") return accepted
+        const { message } = accepted
+        if (into !== undefined) {
+          yield* messages.assign(message.id, into)
+          yield* messages.steer(message.id, "waiting")
+          yield* steering.ring(into)
+          return { ...accepted, message: { ...message, turn_id: into }, turn_id: into }
+        }
+        const { operation, turn } = yield* turns.queue(session, actor, message.id)
+        yield* messages.assign(message.id, turn.id)
+        if (budget !== undefined) yield* budgets.set(turn.id, budget)
+        const watermark = yield* journal.append(session.id, actor, [])
+        return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
+      })
+
+      return Inbox.of({
+        post,
+        accept: (session, actor, input, { at = ["content"], kind = "message" } = {}) =>
+          Effect.gen(function* () {
+            const content = yield* uploads.contentOf(session.id, input, at)
+            const sent = yield* post(session, actor, { content, routing: input.routing, budget: input.budget }, kind)
+            if (input.budget !== undefined && !("operation" in sent)) return yield* withoutTurn(at, input.budget)
+            return sent
+          })
+      })
+    })
+  )
+}
+
+/** The refusal of a budget that no turn would have. */
+const withoutTurn = (at: ReadonlyArray<string>, budget: BudgetInput): RequestInvalid =>
+  new RequestInvalid({
+    loc: ["body", ...at.slice(0, -1), "budget"],
+    issue: new ParseResult.Type(
+      Schema.Unknown.ast,
+      budget,
+      "only a message that starts a turn has a budget: a note starts none, and this one goes into a turn that has begun"
+    ),
+    input: budget
+  })
+
+/** The schema knows the most that any installation takes; this installation may take less. */
+const checkLength = (
+  content: Posting["content"],
+  limit: number
+): Effect.Effect<void, ReinsError<"payload_too_large">> => {
+  const length =
+    typeof content === "string"
+      ? content.length
+      : content.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0)
+  return length <= limit
+    ? Effect.void
+    : Effect.fail(
+        new ReinsError({
+          code: "payload_too_large",
+          message: `A message may have ${limit} characters of text here; this one has ${length}. Send less, or a file.`,
+          details: { limit_characters: limit, characters: length }
+        })
+      )
+}

@@ -1,0 +1,21 @@
+import { Effect, Layer } from "effect"
+import { ConnectionUses } from "../../connections/ConnectionUses.js"
+import type { TurnId } from "../../domain/Ids.js"
+import { Database } from "../../store/Database.js"
+import { isLive } from "./TurnConditions.js"
+
+/** Tells connections which turn runs with one of them, so that it is not revoked meanwhile. */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const db = yield* Database
+    const uses = yield* ConnectionUses
+    yield* uses.register((connectionId) =>
+      Effect.map(
+        db.first(db.sql<{ id: TurnId }>`select turns.id from turns join sessions on sessions.id = turns.session_id
+          where sessions.connection_id = ${connectionId}
+          and ${db.sql.literal(isLive("turns"))} limit 1`),
+        (turn) => turn?.id
+      )
+    )
+  })
+)

@@ -1,0 +1,16 @@
+import { Effect } from "effect"
+import type { SessionId, TurnId } from "../../domain/Ids.js"
+import type { TurnState } from "../../domain/Turn.js"
+import type { Database } from "../../store/Database.js"
+
+/** The newest turn of a session that is in one of these states; null without one. */
+export const newestTurn = (
+  { first, sql }: Database["Type"],
+  sessionId: SessionId,
+  states: ReadonlyArray<TurnState>
+): Effect.Effect<TurnId | null> =>
+  Effect.map(
+    first(sql<{ id: TurnId }>`select id from turns where session_id = ${sessionId} and ${sql.in("state", states)}
+      order by ordinal desc limit 1`),
+    (row) => row?.id ?? null
+  )

@@ -1,0 +1,89 @@
+import { Effect } from "effect"
+import { CoreConfig } from "../../base/CoreConfig.js"
+import { requireAll } from "../../domain/Condition.js"
+import type { Actor } from "../../domain/Event.js"
+import { type JobId, type MessageId, newId, type SessionId, TurnId } from "../../domain/Ids.js"
+import { noUsage } from "../../domain/Session.js"
+import { now } from "../../domain/Timestamp.js"
+import { type Turn, waitingTurnState } from "../../domain/Turn.js"
+import { JobStore } from "../../jobs/JobStore.js"
+import { Database } from "../../store/Database.js"
+import { Journal } from "../../store/Journal.js"
+import { queueRoom } from "../SessionRules.js"
+import { type SessionRow, SessionStore } from "../SessionStore.js"
+import { payingKey } from "../usage/SessionBudgets.js"
+import { isWaiting } from "./TurnConditions.js"
+import { toRow } from "./TurnRow.js"
+
+/** The kind of the job that runs a turn; its payload is `{turn_id}`. */
+export const turnJobKind = "turn.run"
+
+/** The queue of the turns of a session: `add` puts a turn at its end, `addAnyway` does so beyond its limit, `dispatch` starts the first one when its time has come. */
+export const turnQueue = Effect.gen(function* () {
+  const db = yield* Database
+  const journal = yield* Journal
+  const jobs = yield* JobStore
+  const sessions = yield* SessionStore
+  const { limits } = yield* CoreConfig
+  const sql = db.sql
+  const waiting = sql.literal(isWaiting("turns"))
+  const room = queueRoom(limits.queuedTurns)
+
+  /** Releases the job of the first waiting turn, unless another turn is live or holds the queue. */
+  const dispatch = Effect.fnUntraced(function* (sessionId: SessionId) {
+    const session = yield* sessions.find(sessionId)
+    if (session === undefined || !mayStart(session)) return
+    const next = yield* db.first(sql<{ job_id: JobId }>`select job_id from turns
+      where session_id = ${sessionId} and ${waiting} order by ordinal limit 1`)
+    if (next !== undefined) yield* jobs.release(next.job_id)
+  })
+
+  const add = (session: SessionRow, actor: Actor, messageId: MessageId, retryOf?: TurnId) =>
+    Effect.zipRight(requireAll([room], session), addAnyway(session, actor, messageId, retryOf))
+
+  const addAnyway = Effect.fnUntraced(function* (
+    session: SessionRow,
+    actor: Actor,
+    messageId: MessageId,
+    retryOf?: TurnId
+  ) {
+    const id = yield* newId(TurnId)
+    const operation = yield* jobs.enqueue({
+      kind: turnJobKind,
+      subject: { type: "turn", id },
+      workspaceId: session.workspace_id,
+      payload: { turn_id: id },
+      maxAttempts: 5,
+      filesOf: session.id,
+      held: true
+    })
+    const turn: Turn = {
+      id,
+      session_id: session.id,
+      ordinal: yield* sessions.countTurn(session.id),
+      message_id: messageId,
+      state: waitingTurnState,
+      reason: null,
+      reason_message: null,
+      outcome: null,
+      usage: noUsage,
+      settings: { provider_id: session.provider_id, model: session.model },
+      retry_of_turn_id: retryOf ?? null,
+      acknowledged_at: null,
+      created_at: yield* now,
+      started_at: null,
+      finished_at: null
+    }
+    yield* db.run(sql`insert into turns ${sql.insert(toRow(turn, operation.job_id, payingKey(session, actor)))}`)
+    yield* journal.append(session.id, actor, [
+      { type: "turn.queued", payload: { turn }, subjects: { turn_id: id, job_id: operation.job_id } }
+    ])
+    yield* dispatch(session.id)
+    return { turn, operation }
+  })
+
+  return { add, addAnyway, dispatch }
+})
+
+const mayStart = (session: SessionRow): boolean =>
+  session.active_turn_id === null && session.held_turns === 0 && session.lifecycle !== "closed"

@@ -1,0 +1,60 @@
+import type { EventType, NewEvent } from "../../domain/Event.js"
+import type { ApiKeyId, JobId } from "../../domain/Ids.js"
+import type { Interaction } from "../../domain/Interaction.js"
+import { usageOf } from "../../domain/Session.js"
+import { askingTurnState, type Turn, type TurnState } from "../../domain/Turn.js"
+
+/** A turn as it is stored. */
+export interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {
+  readonly job_id: JobId
+  /** The API key that it counts for; null for none. */
+  readonly api_key_id: ApiKeyId | null
+  readonly outcome: string | null
+  readonly usage: string
+  readonly settings: string
+}
+
+/** The turn of a row as clients see it. */
+export const toTurn = ({ api_key_id: _key, job_id: _job, outcome, settings, usage, ...row }: TurnRow): Turn => ({
+  ...row,
+  outcome: outcome === null ? null : JSON.parse(outcome),
+  usage: usageOf(usage),
+  settings: JSON.parse(settings)
+})
+
+/** The row of a new turn, whose job and API key are given. */
+export const toRow = (turn: Turn, jobId: JobId, keyId: ApiKeyId | null) => ({
+  ...turn,
+  outcome: turn.outcome === null ? null : JSON.stringify(turn.outcome),
+  usage: JSON.stringify(turn.usage),
+  settings: JSON.stringify(turn.settings),
+  job_id: jobId,
+  api_key_id: keyId
+})
+
+const eventTypes = {
+  queued: "turn.queued",
+  preparing: "turn.preparing",
+  running: "turn.started",
+  cancelling: "turn.cancel_requested",
+  succeeded: "turn.succeeded",
+  failed: "turn.failed",
+  cancelled: "turn.cancelled",
+  interrupted: "turn.interrupted"
+} as const satisfies Record<Exclude<TurnState, typeof askingTurnState>, EventType>
+
+/** The event of a turn that has moved. A move to and from `requires_action` tells of an interaction, and throws without one. */
+export const movedEvent = (from: TurnState, turn: Turn, interaction: Interaction | undefined): NewEvent => {
+  const { state } = turn
+  if (state === askingTurnState || (state === "running" && from === askingTurnState)) {
+    if (interaction === undefined) throw new TypeError("a turn waits for an interaction only")
+    return actionEvent(turn, interaction)
+  }
+  return { type: eventTypes[state], payload: { turn } }
+}
+
+/** The event of a turn whose agent asks something, or has its answer. */
+export const actionEvent = (turn: Turn, interaction: Interaction): NewEvent => ({
+  type: interaction.state === "pending" ? "turn.action_required" : "turn.action_resolved",
+  payload: { turn, interaction }
+})

@@ -1,0 +1,87 @@
+import type { Changeset, Delivery, Reins } from "@reins/client"
+import { CommandFailed } from "../CommandFailed.js"
+import { tell } from "../terminal/Output.js"
+import { progress } from "../terminal/Progress.js"
+import { harmless, hasColors, painter } from "../terminal/Style.js"
+
+/** The newest changeset of a session that can be read; a capture makes one where there is none. */
+export const newestChangeset = async (reins: Reins, session_id: string): Promise<Changeset> => {
+  const { items } = await reins.sessions.listChangesets({ session_id, limit: 20 })
+  const ready = items.find(({ state }) => state === "ready")
+  if (ready !== undefined) return ready
+  const { changeset, operation } = await reins.sessions.capture({ session_id })
+  const job = await reins.jobs.wait(operation)
+  if (job.state === "succeeded") return reins.changesets.get({ changeset_id: changeset.id })
+  throw new CommandFailed({
+    message: `The changes could not be captured: ${job.error?.message ?? "no reason was given."}`
+  })
+}
+
+/** The changeset that a turn has made, if it has. */
+export const changesetOf = async (
+  reins: Reins,
+  session_id: string,
+  turn_id: string
+): Promise<Changeset | undefined> => {
+  const { items } = await reins.sessions.listChangesets({ session_id, limit: 20 })
+  return items.find(({ source_turn_id, state }) => source_turn_id === turn_id && state === "ready")
+}
+
+/** Writes a diff: with colours for a person, else exactly as it is, so that `git apply` takes it. */
+export const writeDiff = async (reins: Reins, changeset: Changeset): Promise<void> => {
+  const { diff, truncated } = await reins.changesets.getDiff({ changeset_id: changeset.id })
+  process.stdout.write(process.stdout.isTTY ? shown(diff) : diff)
+  if (truncated) tell("The diff is longer than the server shows: it was cut. `reins sessions deliver` gives all of it.")
+}
+
+const shown = (diff: string): string => {
+  if (!hasColors(process.stdout)) return harmless(diff)
+  const paint = painter(process.stdout)
+  return harmless(diff)
+    .split("\n")
+    .map((line) => {
+      if (/^(?:\+\+\+|---|diff |index )/.test(line)) return paint("bold", line)
+      if (line.startsWith("+")) return paint("green", line)
+      if (line.startsWith("-")) return paint("red", line)
+      return line.startsWith("@@") ? paint("cyan", line) : line
+    })
+    .join("\n")
+}
+
+export interface DeliverOptions {
+  readonly branch?: string | undefined
+  readonly title?: string | undefined
+  readonly transport?: "patch" | "git_branch" | undefined
+}
+
+/** Delivers a changeset and waits for the end of it, which may be that it is blocked. */
+export const deliver = async (
+  reins: Reins,
+  { id: changeset_id }: Changeset,
+  { branch, title, transport }: DeliverOptions
+): Promise<Delivery> => {
+  const busy = progress()
+  try {
+    busy.say("Delivering")
+    const { delivery, operation } = await reins.changesets.deliver({
+      changeset_id,
+      ...(branch !== undefined && { target_ref: branch }),
+      ...(title !== undefined && { title }),
+      ...(transport !== undefined && { transport })
+    })
+    await reins.jobs.wait(operation)
+    return await reins.deliveries.get({ delivery_id: delivery.id })
+  } finally {
+    busy.clear()
+  }
+}
+
+/** Says on the standard error what became of a delivery. */
+export const tellDelivery = (delivery: Delivery): void => {
+  const paint = painter(process.stderr)
+  const { reason, reason_message, remote_url, state, target_ref, transport } = delivery
+  const why = harmless(reason_message ?? reason ?? "no reason was given.")
+  if (state !== "succeeded") tell(paint("red", `The delivery is ${state}: ${why}`))
+  else if (transport === "patch") tell(paint("green", "Delivered as a patch."))
+  else tell(paint("green", `Delivered as the branch ${target_ref} of ${remote_url ?? "the remote"}.`))
+}

@@ -1,0 +1,112 @@
+import type { Interaction, MessageDelta, Reins, TurnSnapshot, TypedEvent } from "@reins/client"
+import { takeInterrupts } from "../terminal/Interrupts.js"
+import { tell } from "../terminal/Output.js"
+import { harmless, painter } from "../terminal/Style.js"
+import { type Answering, approvals } from "./Approvals.js"
+import { exitCodes, isClientError } from "./Remote.js"
+import { TurnView } from "./TurnView.js"
+
+/** The reader of the events of a turn: a person, or a program that takes lines of JSON. */
+export interface Display {
+  readonly event: (event: TypedEvent) => void
+  readonly delta: ((delta: MessageDelta) => void) | undefined
+  readonly line: (text: string) => void
+  readonly endLine: () => void
+}
+
+export const display = (json: boolean): Display =>
+  json
+    ? {
+        event: (event) => void process.stdout.write(`${JSON.stringify(event)}\n`),
+        delta: undefined,
+        line: () => undefined,
+        endLine: () => undefined
+      }
+    : new TurnView()
+
+export interface Following {
+  readonly reins: Reins
+  readonly sessionId: string
+  readonly turnId: string
+  /** The event after which to begin. */
+  readonly after: number
+  readonly display: Display
+  readonly answering: Answering
+  /** The first Ctrl-C cancels the turn or leaves it running. A second one always leaves it. */
+  readonly interrupt: "cancel" | "leave"
+}
+
+/** Follows a turn to its end. Undefined when the person has left it before. */
+export const follow = async (following: Following): Promise<TurnSnapshot | undefined> => {
+  const { after, display, reins, sessionId: session_id, turnId: turn_id } = following
+  const left = new AbortController()
+  const interrupts = takeInterrupts((times) => {
+    display.endLine()
+    if (following.interrupt === "leave" || times > 1) return left.abort()
+    tell("Cancelling the turn. Ctrl-C again leaves it to the server.")
+    reins.turns.cancel({ turn_id }).catch((error: unknown) => {
+      if (!isClientError(error)) throw error
+      tell(`The turn could not be cancelled: ${error.message}`)
+    })
+  })
+  const { answering } = following
+  const asking = approvals({ reins, answering, endLine: display.endLine, interrupt: interrupts.press })
+  const onDelta = display.delta && { onDelta: display.delta }
+  try {
+    const events = reins.sessions.stream({ session_id, after, ...onDelta }, { signal: left.signal })
+    for await (const event of events) {
+      display.event(event)
+      if (event.turn_id !== turn_id) continue
+      const question = questionOf(event)
+      if (question?.state === "pending") asking.asked(question)
+      else if (question !== undefined) asking.resolved(question)
+      const turn = endOf(event)
+      if (turn !== undefined) return turn
+    }
+    return undefined
+  } catch (error) {
+    if (left.signal.aborted) return undefined
+    throw error
+  } finally {
+    asking.close()
+    display.endLine()
+    interrupts.release()
+  }
+}
+
+const questionOf = (event: TypedEvent): Interaction | undefined =>
+  event.type === "turn.action_required" || event.type === "turn.action_resolved" ? event.payload.interaction : undefined
+
+const endOf = (event: TypedEvent): TurnSnapshot | undefined => {
+  switch (event.type) {
+    case "turn.succeeded":
+    case "turn.failed":
+    case "turn.cancelled":
+    case "turn.interrupted":
+      return event.payload.turn
+    default:
+      return undefined
+  }
+}
+
+/** The exit code that tells how a turn has ended. */
+export const exitCodeOf = (turn: TurnSnapshot | undefined): number => {
+  if (turn === undefined) return exitCodes.detached
+  const codes: Readonly<Record<string, number>> = {
+    succeeded: 0,
+    failed: exitCodes.turnFailed,
+    interrupted: exitCodes.turnInterrupted,
+    cancelled: exitCodes.cancelled
+  }
+  return codes[turn.state] ?? exitCodes.failed
+}
+
+/** Says on the standard error how a turn has ended, unless it succeeded. */
+export const tellEnd = (turn: TurnSnapshot | undefined, sessionId: string): void => {
+  const paint = painter(process.stderr)
+  const why = harmless(turn?.reason_message ?? turn?.reason ?? "no reason was given.")
+  if (turn === undefined) tell(`The turn goes on without you. Look at it again: reins sessions watch ${sessionId}`)
+  else if (turn.state === "cancelled") tell(paint("yellow", "The turn was cancelled."))
+  else if (turn.state !== "succeeded")
+    tell(paint("red", `The turn ${turn.state === "failed" ? "failed" : "was interrupted"}: ${why}`))
+}

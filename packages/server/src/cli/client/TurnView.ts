@@ -1,0 +1,150 @@
+import type { EventPayload, MessageDelta, TypedEvent } from "@reins/client"
+import { type Progress, progress } from "../terminal/Progress.js"
+import { harmless, hasColors, painter } from "../terminal/Style.js"
+
+/** Shows a turn as it goes: the agent's words as they are said, its tools and its plan. */
+export class TurnView {
+  private readonly paint = painter(process.stdout)
+  private readonly busy: Progress = progress()
+  /** For each part: its known words, the number of its characters that the log has told, and the number that is shown. */
+  private readonly said = new Map<string, string>()
+  private readonly told = new Map<string, number>()
+  private readonly shown = new Map<string, number>()
+  private part = ""
+  private isAtLineStart = true
+  private plan = ""
+
+  /** Words before they are in the log. Those of a new part wait for it, since the log tells which tools came before. */
+  readonly delta = ({ kind, message_id, offset, part_key, text }: MessageDelta): void => {
+    const key = `${message_id} ${part_key}`
+    this.hear(key, offset, text)
+    if (this.told.has(key)) this.words(key, kind)
+  }
+
+  readonly event = (event: TypedEvent): void => {
+    switch (event.type) {
+      case "message.part_added":
+      case "message.part_updated":
+        this.partOf(event.payload)
+        break
+      case "tool.started":
+      case "tool.updated":
+        this.wait(titleOf(event.payload))
+        break
+      case "tool.completed":
+        this.tool(event.payload)
+        break
+      case "plan.updated":
+        this.showPlan(event.payload)
+        break
+      case "agent.notice_given":
+        this.line(`${this.paint("yellow", "!")} ${oneLine(event.payload.title)}`)
+        break
+      case "agent.compaction_updated":
+        if (event.payload.state === "running") this.wait("Making room in the context")
+        break
+      case "turn.queued":
+        this.wait(oneLine(event.payload.turn.reason_message ?? "Waiting for its turn"))
+        break
+      case "executor.allocating":
+      case "turn.preparing":
+        this.wait("Preparing the workspace")
+        break
+      case "turn.started":
+        this.wait("The agent begins")
+        break
+      case "turn.succeeded":
+      case "turn.failed":
+      case "turn.cancelled":
+      case "turn.interrupted":
+        this.endLine()
+        break
+    }
+  }
+
+  /** A line of its own, as a person reads it. */
+  readonly line = (text: string): void => {
+    this.endLine()
+    process.stdout.write(`${text}\n`)
+  }
+
+  /** Ends what is being written, so that others may write below it. */
+  readonly endLine = (): void => {
+    this.busy.clear()
+    if (!this.isAtLineStart) process.stdout.write("\n")
+    this.isAtLineStart = true
+    this.part = ""
+  }
+
+  readonly wait = (what: string): void => {
+    // It would be written over words that are not at their end.
+    if (this.isAtLineStart) this.busy.say(what)
+  }
+
+  private partOf({ message_id, part }: EventPayload<"message.part_added">): void {
+    if (part.kind !== "text" && part.kind !== "reasoning") return
+    const key = `${message_id} ${part.part_key}`
+    const offset = part.mode === "append" ? (this.told.get(key) ?? 0) : 0
+    this.told.set(key, offset + part.content.length)
+    this.hear(key, offset, part.content)
+    this.words(key, part.kind)
+  }
+
+  /** Keeps words that go on from those that are known. Others follow words that were lost on the way, which the log brings. */
+  private hear(key: string, offset: number, text: string): void {
+    const known = this.said.get(key) ?? ""
+    if (offset <= known.length && offset + text.length > known.length) this.said.set(key, known.slice(0, offset) + text)
+  }
+
+  /** Writes what is new of a part. */
+  private words(key: string, kind: "text" | "reasoning"): void {
+    // Without colours nobody could tell what the agent thinks from what it says.
+    if (kind === "reasoning" && !hasColors(process.stdout)) return
+    const shown = this.shown.get(key) ?? 0
+    const added = (this.said.get(key) ?? "").slice(shown)
+    if (added === "") return
+    if (this.part !== key) this.endLine()
+    this.busy.clear()
+    this.shown.set(key, shown + added.length)
+    const said = harmless(added)
+    process.stdout.write(kind === "reasoning" ? this.paint("dim", said) : said)
+    this.part = key
+    this.isAtLineStart = added.endsWith("\n")
+  }
+
+  private tool(tool: EventPayload<"tool.completed">): void {
+    if (tool.state === "done") this.line(`${this.paint("green", "✓")} ${titleOf(tool)}`)
+    else this.line(`${this.paint("red", "✗")} ${titleOf(tool)} (${tool.state})`)
+  }
+
+  private showPlan({ entries, removed, text: words }: EventPayload<"plan.updated">): void {
+    const steps = entries.map(({ content, status }) => `  ${marks[status] ?? "[ ]"} ${harmless(content)}`)
+    const text = [...(words === null ? [] : [harmless(words)]), ...steps].join("\n")
+    if (removed || text === "" || text === this.plan) return
+    this.plan = text
+    this.line(`${this.paint("bold", "Plan")}\n${text}`)
+  }
+}
+
+/** The tool in a line: what it is called, and what it is about where the name does not say so. */
+const titleOf = ({ input, kind, title }: EventPayload<"tool.completed">): string => {
+  const about = detailOf(input)
+  const name = title === "" ? kind : title
+  return oneLine(about === "" || name.includes(about) ? name : `${name}: ${about}`)
+}
+
+const detailOf = (input: unknown): string => {
+  if (typeof input !== "object" || input === null) return ""
+  const fields = new Map<string, unknown>(Object.entries(input))
+  const found = ["command", "path", "filePath", "file_path", "pattern", "query", "url"]
+    .map((name) => fields.get(name))
+    .find((value) => typeof value === "string")
+  return typeof found === "string" ? found : ""
+}
+
+const oneLine = (text: string): string => {
+  const line = harmless(text.replaceAll(/\s+/g, " ").trim())
+  return line.length > 100 ? `${line.slice(0, 99)}…` : line
+}
+
+const marks: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]", cancelled: "[-]" }

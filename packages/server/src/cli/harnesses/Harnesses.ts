@@ -1,0 +1,139 @@
+import { Args, Command } from "@effect/cli"
+import { Providers } from "@reins/core/catalog/Providers"
+import type { CapabilityProof } from "@reins/core/domain/Capability"
+import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
+import { Manifests, optionalProviders } from "@reins/core/harness/Manifests"
+import { Effect } from "effect"
+import type { Config } from "../../Config.js"
+import { CommandFailed } from "../CommandFailed.js"
+import * as Installation from "../operator/Installation.js"
+import { configOf, installationOptions } from "../operator/Settings.js"
+import { printJson, tell } from "../terminal/Output.js"
+import { progress } from "../terminal/Progress.js"
+import { table } from "../terminal/Style.js"
+import { enabledProviders, enableProviders } from "./EnabledProviders.js"
+import { lock } from "./Lock.js"
+import { storedEvidence } from "./StoredEvidence.js"
+import { verify } from "./Verify.js"
+
+const list = Command.make("list", installationOptions, (options) =>
+  Effect.gen(function* () {
+    const config = yield* configOf(options)
+    const entries = yield* Effect.provide(
+      Effect.flatMap(Providers, (providers) => providers.list),
+      Installation.layer(config)
+    )
+    const known = new Set(entries.map(({ provider_id }) => provider_id))
+    const evidence = yield* storedEvidence(config.dataDir)
+    const off = yield* Effect.gen(function* () {
+      const { list, provenOf } = yield* Manifests
+      return yield* Effect.forEach(
+        list.filter(({ provider_id: id }) => optionalProviders.some((each) => each === id) && !known.has(id)),
+        (manifest) => Effect.map(provenOf(manifest.provider_id), ({ proofs }) => ({ ...manifest, proofs }))
+      )
+    }).pipe(Effect.provide(Manifests.layerIn({ enabled: optionalProviders, evidence })), Effect.orDie)
+    const rows = entries.map((entry) => [
+      entry.provider_id,
+      entry.display_name,
+      entry.tier,
+      entry.tier === "disabled" ? "-" : entry.installed ? "installed" : "not installed",
+      entry.version ?? "-",
+      provenShare(entry.proofs),
+      entry.source
+    ])
+    const offRows = off.map((each) => [
+      each.provider_id,
+      each.display_name,
+      each.tier,
+      "not enabled",
+      each.runtime?.agent.version ?? "-",
+      provenShare(each.proofs),
+      "optional"
+    ])
+    const heading = ["PROVIDER", "NAME", "TIER", "STATE", "VERSION", "PROVEN", "SOURCE"]
+    yield* Effect.sync(() => process.stdout.write(table([heading, ...rows, ...offRows])))
+  })
+).pipe(Command.withDescription("List the agents and whether they are enabled and installed"))
+
+/** The part of what is declared that has evidence. */
+const provenShare = (proofs: ReadonlyArray<CapabilityProof>): string => {
+  const claimed = proofs.filter(({ declared }) => declared === "supported")
+  return claimed.length === 0 ? "-" : `${claimed.filter(({ shown }) => shown === "supported").length}/${claimed.length}`
+}
+
+const optional = Args.choice(optionalProviders.map((id) => [id, id] as const)).pipe(Args.atLeast(1))
+
+const enable = Command.make("enable", { ...installationOptions, provider: optional }, ({ provider, ...options }) =>
+  Effect.gen(function* () {
+    const { dataDir } = yield* configOf(options)
+    const before = yield* enabledProviders(dataDir)
+    yield* enableProviders(dataDir, [...new Set([...before, ...provider])])
+    yield* Effect.sync(() =>
+      tell(
+        `Enabled. A server that runs takes it when it is started anew. Install its agent: reins harnesses install <provider>`
+      )
+    )
+  })
+).pipe(Command.withDescription("Offer an agent that is part of Reins and off until somebody wants it"))
+
+const disable = Command.make("disable", { ...installationOptions, provider: optional }, ({ provider, ...options }) =>
+  Effect.gen(function* () {
+    const { dataDir } = yield* configOf(options)
+    const before = yield* enabledProviders(dataDir)
+    yield* enableProviders(
+      dataDir,
+      before.filter((id) => !provider.includes(id))
+    )
+    yield* Effect.sync(() => tell("Disabled. A server that runs offers it until it is started anew."))
+  })
+).pipe(Command.withDescription("Offer it no more; its sessions stay, and take no more messages"))
+
+const install = Command.make(
+  "install",
+  { ...installationOptions, provider: Args.text({ name: "provider" }) },
+  ({ provider, ...options }) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      yield* printJson(yield* installAgent(config, provider))
+    })
+).pipe(Command.withDescription("Install the pinned version of an agent and verify it"))
+
+/** Installs the agent of a provider, and shows how far that is. */
+export const installAgent = (config: Config, provider: string) => {
+  const { clear, show } = installProgress()
+  return Effect.flatMap(HarnessInstall, (harnesses) => harnesses.install(provider, show)).pipe(
+    Effect.provide(Installation.layer(config)),
+    Effect.catchTags({
+      HarnessNotFound: ({ providerId }) =>
+        new CommandFailed({
+          message: optionalProviders.some((id) => id === providerId)
+            ? `${providerId} is not enabled. Run first: reins harnesses enable ${providerId}`
+            : `There is no provider "${providerId}". See: reins harnesses list`
+        }),
+      HarnessInstallError: ({ message }) => new CommandFailed({ message })
+    }),
+    Effect.ensuring(Effect.sync(clear))
+  )
+}
+
+/** Shows each package as it comes: with a bar on a terminal, with a line for each tenth of it elsewhere. */
+const installProgress = () => {
+  const { clear, say } = progress()
+  let told = ""
+  const show = ({ downloaded_bytes, package: name, packages_done, packages_total, total_bytes }: InstallProgress) => {
+    const which = `${Math.min(packages_done + 1, packages_total)}/${packages_total} ${name}`
+    const megabytes = `${Math.floor(downloaded_bytes / 1_000_000)} MB`
+    const share = total_bytes === null || total_bytes === 0 ? undefined : downloaded_bytes / total_bytes
+    say(`${which} ${megabytes}`, share)
+    const line = `${which} ${share === undefined ? megabytes : `${Math.floor(share * 10) * 10} %`}`
+    if (process.stderr.isTTY !== true && line !== told) tell(line)
+    told = line
+  }
+  return { clear, show }
+}
+
+/** `reins harnesses` */
+export const harnesses = Command.make("harnesses").pipe(
+  Command.withDescription("The agents that sessions run with"),
+  Command.withSubcommands([list, enable, disable, install, verify, lock])
+)

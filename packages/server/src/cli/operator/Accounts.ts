@@ -1,0 +1,130 @@
+import { text } from "node:stream/consumers"
+import { Command, Options, Prompt } from "@effect/cli"
+import { Scope } from "@reins/core/domain/ApiKey"
+import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { ApiKeys } from "@reins/core/identity/ApiKeys"
+import { toDetails } from "@reins/server/http/validation/Validation"
+import { Effect, Redacted } from "effect"
+import type { Config } from "../../Config.js"
+import { CommandFailed } from "../CommandFailed.js"
+import * as Installation from "./Installation.js"
+import { configOf, installationOptions } from "./Settings.js"
+
+const email = Options.text("email").pipe(Options.withDescription("The address of the account"))
+
+/** A password is never an argument, because other users of the machine can read the arguments of a process. */
+export const passwordFrom = (fromStdin: boolean) =>
+  Effect.gen(function* () {
+    if (fromStdin) return Redacted.make((yield* Effect.promise(() => text(process.stdin))).replace(/\r?\n$/, ""))
+    const given = process.env["REINS_PASSWORD"]
+    if (given !== undefined) return Redacted.make(given)
+    if (process.stdin.isTTY) return yield* Prompt.run(Prompt.password({ message: "Password" }))
+    return yield* new CommandFailed({
+      message: "There is no password. Give it with --password-stdin or in REINS_PASSWORD."
+    })
+  })
+
+const createAccount = Command.make(
+  "create",
+  {
+    ...installationOptions,
+    email,
+    passwordStdin: Options.boolean("password-stdin").pipe(
+      Options.withDescription("Read the password from the standard input")
+    )
+  },
+  ({ email, passwordStdin, ...options }) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      const password = yield* passwordFrom(passwordStdin)
+      const account = yield* Effect.provide(
+        Effect.flatMap(Accounts, (accounts) => accounts.createVerified({ email, password })),
+        Installation.layer(config)
+      ).pipe(Effect.mapError(explain))
+      yield* Effect.sync(() => process.stdout.write(`${JSON.stringify(account)}\n`))
+    })
+).pipe(Command.withDescription("Make an account that can be used at once"))
+
+const setupLink = Command.make("first", installationOptions, (options) =>
+  Effect.gen(function* () {
+    const config = yield* configOf(options)
+    const code = yield* Effect.provide(
+      Effect.flatMap(Accounts, (accounts) => accounts.setupCode),
+      Installation.layer(config)
+    )
+    if (code === null)
+      return yield* new CommandFailed({
+        message: "There is an account already. Another one: reins accounts create --email you@example.com"
+      })
+    yield* Effect.sync(() => process.stdout.write(`${setupLinkOf(config, code)}\n`))
+  })
+).pipe(Command.withDescription("Print the link that makes the first account in a browser, without a mail"))
+
+/** The page that makes the first account. The code comes behind the `#`, which no browser sends and no proxy logs. */
+export const setupLinkOf = ({ publicUrl }: Pick<Config, "publicUrl">, code: string): string =>
+  `${publicUrl.href.replace(/\/$/, "")}/ui#setup=${code}`
+
+/** `reins accounts` */
+export const accounts = Command.make("accounts").pipe(
+  Command.withDescription("The accounts that may use the service"),
+  Command.withSubcommands([createAccount, setupLink])
+)
+
+export const createKey = Command.make(
+  "create",
+  {
+    ...installationOptions,
+    email,
+    name: Options.text("name").pipe(Options.withDescription("The purpose of the key")),
+    scopes: Options.text("scopes").pipe(
+      Options.withDescription("read, write or admin, separated by commas"),
+      Options.withDefault("admin")
+    )
+  },
+  ({ email, name, scopes, ...options }) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      const wanted = yield* Effect.forEach(scopes.split(","), readScope)
+      const key = yield* Effect.provide(
+        Effect.gen(function* () {
+          const account = yield* Effect.flatMap(Accounts, (accounts) => accounts.get(email)).pipe(
+            Effect.mapError(
+              () =>
+                new CommandFailed({
+                  message: `There is no account of ${email}. Make it: reins accounts create --email ${email}`
+                })
+            )
+          )
+          return yield* Effect.flatMap(ApiKeys, (keys) =>
+            keys.issueFor(account.id, { name, scopes: wanted, workspaceId: null })
+          )
+        }),
+        Installation.layer(config)
+      ).pipe(Effect.mapError(explain))
+      // The standard output holds the key alone, so that a script can read it from there.
+      yield* Effect.sync(() => {
+        process.stderr.write(`The key "${key.name}" (${key.id}, ${key.scopes.join(", ")}) is shown only once:\n`)
+        process.stdout.write(`${key.secret}\n`)
+      })
+    })
+).pipe(Command.withDescription("Make an API key; it is printed once"))
+
+const readScope = (given: string) => {
+  const scope = Scope.literals.find((known) => known === given.trim())
+  return scope === undefined
+    ? Effect.fail(
+        new CommandFailed({ message: `There is no scope "${given.trim()}". There are: ${Scope.literals.join(", ")}.` })
+      )
+    : Effect.succeed(scope)
+}
+
+/** A sentence for a person about values that cannot be taken. */
+export const explain = <E>(error: E): E | CommandFailed =>
+  error instanceof RequestInvalid
+    ? new CommandFailed({
+        message: toDetails(error.loc, error.issue, error.input)
+          .map((detail) => `${detail.loc.slice(1).join(".")}: ${detail.msg.replace(/^Value error, /, "")}`)
+          .join("\n")
+      })
+    : error

@@ -1,0 +1,144 @@
+import { createServer } from "node:net"
+import { setFlagsFromString } from "node:v8"
+import { Command } from "@effect/cli"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import * as Core from "@reins/core/Core"
+import { Executors } from "@reins/core/executor/Executors"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { Duration, Effect, Layer, Logger } from "effect"
+import type { Config } from "../../Config.js"
+import * as HttpServer from "../../HttpServer.js"
+import { type ListenError, listenError } from "../../ListenError.js"
+import * as Observation from "../../Observation.js"
+import { type ListenOptions, Server } from "../../Server.js"
+import * as Telemetry from "../../Telemetry.js"
+import { CommandFailed } from "../CommandFailed.js"
+import { tell } from "../terminal/Output.js"
+import { painter } from "../terminal/Style.js"
+import { setupLinkOf } from "./Accounts.js"
+import { drainAtStop } from "./DrainAtStop.js"
+import * as Installation from "./Installation.js"
+import { configOf, serverOptions } from "./Settings.js"
+import { whyNoExecutor } from "./WhyNoExecutor.js"
+
+/** The HTTP service over a core, with the settings of a configuration. */
+export const serverLayer = (
+  config: Pick<
+    Config,
+    | "console"
+    | "corsOrigins"
+    | "heartbeatSeconds"
+    | "host"
+    | "metrics"
+    | "port"
+    | "publicUrl"
+    | "requestSeconds"
+    | "trustedProxies"
+  > &
+    Pick<HttpServer.HttpServerOptions, "measured">,
+  stop: Pick<ListenOptions, "notice"> = {}
+) =>
+  HttpServer.layer({
+    host: config.host,
+    port: config.port,
+    publicUrl: config.publicUrl,
+    trustedProxies: config.trustedProxies,
+    corsOrigins: config.corsOrigins,
+    console: config.console,
+    metrics: config.metrics,
+    measured: config.measured ?? false,
+    heartbeat: Duration.seconds(config.heartbeatSeconds),
+    requestMs: config.requestSeconds * 1000,
+    ...stop
+  })
+
+/**
+ * Collects garbage once it is as much as what is used. On a machine with much memory V8 lets it become three times as much. It is set once
+ * the server is ready, because V8 takes compiled code only with the flags that it was compiled with.
+ */
+const collectEarlier = Effect.sync(() => setFlagsFromString("--heap-growing-percent=100"))
+
+/** Prints the URL for the program that started this one, and logs the first steps for an operator without an account. */
+const announce = (config: Config) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const server = yield* Server
+      const accounts = yield* Accounts
+      const setupCode = yield* accounts.setupCode
+      const executor = (yield* (yield* Executors).list).find((each) => each.default)?.backend
+      yield* Effect.sync(() =>
+        process.stdout.write(
+          `${JSON.stringify({ event: "ready", url: server.url, data_dir: config.dataDir, executor })}\n`
+        )
+      )
+      yield* collectEarlier
+      if (setupCode === null) return
+      yield* Effect.logInfo(
+        `There is no account yet. ${config.console ? "Make one in a browser with the link of: reins accounts first. Or make one" : "Make one"} ` +
+          "and a key for it: reins accounts create --email you@example.com, then reins keys create --email you@example.com --name first"
+      )
+      // A terminal is read by whoever has started the server. Anything else may be a log, where the code does not belong.
+      if (!config.console || process.stderr.isTTY !== true) return
+      yield* Effect.sync(() =>
+        tell(`\nMake the first account at ${painter(process.stderr)("bold", setupLinkOf(config, setupCode))}\n`)
+      )
+    })
+  )
+
+/** Fails when no agent can be run, before anybody can ask for one. */
+const requireExecutor = ({ isApi }: { readonly isApi: boolean }) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      // A node that has no sessions runs no agents.
+      if (isApi) return
+      const list = yield* (yield* Executors).list
+      if (list.some((each) => each.default)) return
+      const reason = whyNoExecutor(yield* CoreConfig, list)
+      return yield* new CommandFailed({
+        message:
+          `Agents would have no sandbox: ${reason} As root, or where others reach the service, that has to be wanted: --executor local ` +
+          "(or REINS_EXECUTOR=local) runs them without a boundary, with all that the service's user can do. docs/security.md says more."
+      })
+    })
+  )
+
+/**
+ * The configuration with a port that was free a moment ago. It is tried before the core starts, so that a start that must fail writes nothing,
+ * and because links in mails and the check of a request's origin name the port of the public URL.
+ */
+const withPort = (config: Config): Effect.Effect<Config, ListenError> =>
+  Effect.async((resume) => {
+    // A client that comes too early is sent away, since its connection would hold up the end of the probe.
+    const probe = createServer((socket) => socket.destroy())
+    probe.once("error", (cause) => resume(listenError(cause, config)))
+    probe.listen(config.port, config.host, () => {
+      const address = probe.address()
+      const port = typeof address === "object" && address !== null ? address.port : config.port
+      const publicUrl = new URL(config.publicUrl)
+      if (publicUrl.port === "0") publicUrl.port = String(port)
+      probe.close(() => resume(Effect.succeed({ ...config, port, publicUrl })))
+    })
+  })
+
+const program = (given: Config) =>
+  Effect.gen(function* () {
+    const otlp = yield* Telemetry.otlpOf(process.env)
+    const config = yield* withPort(given)
+    // Clients are not meant to reach a runner, and people neither.
+    const console = config.console && config.node?.role !== "runner"
+    const server = serverLayer({ ...config, console, measured: otlp !== undefined })
+    const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker).pipe(
+      Layer.provide(requireExecutor({ isApi: config.node?.role === "api" }))
+    )
+    const leaving = drainAtStop(config.node?.drainSeconds ?? 0)
+    const installation = Layer.provide(Installation.workingLayer(config), Observation.layer)
+    return yield* Layer.launch(Layer.provide(Layer.provide(leaving, service), installation)).pipe(
+      Effect.withTracerEnabled(otlp !== undefined),
+      Effect.provide(Layer.provideMerge(Telemetry.layer(otlp), Logger.minimumLogLevel(config.logLevel)))
+    )
+  })
+
+/** `reins serve` */
+export const serve = Command.make("serve", serverOptions, (options) => Effect.flatMap(configOf(options), program)).pipe(
+  Command.withDescription("Run the service")
+)

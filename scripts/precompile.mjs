@@ -12,6 +12,8 @@ const dataDir = mkdtempSync(join(tmpdir(), "reins-precompile-"))
 process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }))
 for (const name of Object.keys(process.env)) if (name.startsWith("REINS_")) delete process.env[name]
 process.env.REINS_LOG_LEVEL = "error"
+// No agent is run. Without it the start fails where root has no bubblewrap.
+process.env.REINS_EXECUTOR = "local"
 process.argv.splice(1, Infinity, file, "serve", "--port", "0", "--data-dir", dataDir)
 
 const script = new Script(readFileSync(file, "latin1"), { filename: file })

@@ -34,6 +34,10 @@ const told: Readonly<Record<string, ReadonlyArray<RegExp>>> = {
 /** The pages with something to run. */
 const guides = pages.filter((page) => blocksOf(page).some(({ use }) => use.kind === "run"))
 
+it("knows every page that more is asked of", () => {
+  assert.includeMembers(guides, [...Object.keys(after), ...Object.keys(told)])
+})
+
 describe("a reader who runs every block of a page, with the real agent", () => {
   for (const page of guides)
     it.scopedLive(

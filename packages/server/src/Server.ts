@@ -1,5 +1,6 @@
 import { createServer, type Server as NodeServer } from "node:http"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { limited } from "@reins/core/base/Limited"
 import { Clock, Context, type Duration, Effect, Layer } from "effect"
 import { listener } from "./http/Listener.js"
 import type { Route } from "./http/Route.js"
@@ -109,6 +110,4 @@ const stop = (
     yield* sockets.destroy
   })
 
-/** A wait that ends at the limit. A finalizer cannot be interrupted, but a wait in it can. */
-const within = (wait: Effect.Effect<void>, limit: Duration.DurationInput) =>
-  Effect.timeoutOption(Effect.interruptible(wait), limit)
+const within = (wait: Effect.Effect<void>, limit: Duration.DurationInput) => limited(wait, Effect.timeoutOption(limit))

@@ -52,8 +52,7 @@ const filePlace = ({ host, pathname }: URL): RepositoryPlace | undefined => {
  * that git would take for an option, a helper or a path within its own folder, and for a URL with a password in it.
  */
 export const placeOf = (text: string): RepositoryPlace | undefined => {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  if (/[\s\x00-\x1f\x7f]/.test(text)) return undefined
+  if (/[\s\p{Cc}]/u.test(text)) return undefined
   if (text.startsWith("/")) return { kind: "path", path: text }
   if (!text.includes("://")) {
     const host = scpLike.exec(text)?.[2]

@@ -3,6 +3,7 @@ import { constants } from "node:fs"
 import { access, mkdir } from "node:fs/promises"
 import { Duplex, Readable, type Writable } from "node:stream"
 import { Deferred, Effect, Exit, Mailbox, type Scope } from "effect"
+import { limited } from "../base/Limited.js"
 import { fn } from "../base/Traced.js"
 import { homeVariables } from "./AgentEnvironment.js"
 import { streams } from "./Descriptors.js"
@@ -135,9 +136,8 @@ interface Running {
   readonly known: Known
 }
 
-/** A limit that also holds where interruption is off, because the wait itself can always be given up. */
 const within = <A, E>(effect: Effect.Effect<A, E>, milliseconds: number) =>
-  Effect.timeoutOption(Effect.interruptible(effect), milliseconds)
+  limited(effect, Effect.timeoutOption(milliseconds))
 
 /** The running processes. A service that ends without stopping them in order kills them with itself. */
 const alive = new Set<Running>()

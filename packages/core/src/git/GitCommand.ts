@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { Data, Effect, FiberRef, GlobalValue } from "effect"
+import { limited } from "../base/Limited.js"
 import { classify, GitError, scrub } from "./GitError.js"
 
 // Starts git: its environment, settings, process group and limits. Knows no operation.
@@ -236,6 +237,19 @@ const isBrokenPipe = (cause: unknown): boolean =>
 
 /** Runs git and gives its output for any exit code. Fails with `timeout`, or with `internal` when git cannot be started or fed. */
 export const runGit = (invocation: GitInvocation): Effect.Effect<GitOutput, GitError> =>
+  limited(
+    toItsEnd(invocation),
+    Effect.timeoutFail({
+      duration: invocation.timeoutMs,
+      onTimeout: () =>
+        new GitError({
+          kind: "timeout",
+          message: `git ${invocation.args[0] ?? ""} did not end within ${invocation.timeoutMs} ms: try again later.`
+        })
+    })
+  )
+
+const toItsEnd = (invocation: GitInvocation): Effect.Effect<GitOutput, GitError> =>
   Effect.acquireUseRelease(
     Effect.map(FiberRef.get(processMarks), (marks) => start(invocation, marks)),
     (child) =>
@@ -256,17 +270,6 @@ export const runGit = (invocation: GitInvocation): Effect.Effect<GitOutput, GitE
         ([output]) => output
       ),
     endGroup
-  ).pipe(
-    // The limit also holds where interruption is off.
-    Effect.interruptible,
-    Effect.timeoutFail({
-      duration: invocation.timeoutMs,
-      onTimeout: () =>
-        new GitError({
-          kind: "timeout",
-          message: `git ${invocation.args[0] ?? ""} did not end within ${invocation.timeoutMs} ms: try again later.`
-        })
-    })
   )
 
 // A caller that names a limit expects cut output. Output that is cut at the general limit would pass for complete.

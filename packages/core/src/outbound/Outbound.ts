@@ -2,6 +2,7 @@ import http, { type ClientRequest, type IncomingHttpHeaders } from "node:http"
 import https from "node:https"
 import { Context, Data, Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { limited } from "../base/Limited.js"
 import { fn } from "../base/Traced.js"
 import {
   AddressRefused,
@@ -79,8 +80,26 @@ export class Outbound extends Context.Tag("@reins/core/outbound/Outbound")<
 const fetch = (
   agents: GuardedAgents,
   url: URL,
-  { body, headers = {}, method = "GET" }: OutboundRequest,
+  request: OutboundRequest,
   { maxBytes = 1024 * 1024, timeoutMs = 30_000 }: OutboundLimits
+) =>
+  limited(
+    answerTo(agents, url, request, maxBytes),
+    Effect.timeoutFail({
+      duration: timeoutMs,
+      onTimeout: () =>
+        new OutboundError({
+          kind: "timeout",
+          message: `${url.host} did not answer within ${timeoutMs / 1000} seconds.`
+        })
+    })
+  )
+
+const answerTo = (
+  agents: GuardedAgents,
+  url: URL,
+  { body, headers = {}, method = "GET" }: OutboundRequest,
+  maxBytes: number
 ) =>
   Effect.async<OutboundAnswer, OutboundError>((resume) => {
     const options = { method, headers: { "accept-encoding": "identity", ...headers } }
@@ -121,18 +140,7 @@ const fetch = (
     })
     request.end(body)
     return Effect.sync(() => request.destroy())
-  }).pipe(
-    // The limit also holds where interruption is off.
-    Effect.interruptible,
-    Effect.timeoutFail({
-      duration: timeoutMs,
-      onTimeout: () =>
-        new OutboundError({
-          kind: "timeout",
-          message: `${url.host} did not answer within ${timeoutMs / 1000} seconds.`
-        })
-    })
-  )
+  })
 
 const failureOf = (url: URL, error: NodeJS.ErrnoException) => {
   if (error instanceof AddressRefused) {

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto"
 import type { SqlClient } from "@effect/sql"
 import { Data, Effect, Redacted, Schedule } from "effect"
 import pg from "pg"
+import { limited } from "../base/Limited.js"
 import { release } from "../base/Release.js"
 import { Bell, jobsTopic } from "./Bell.js"
 import { failedStatementOf } from "./FailedStatement.js"
@@ -94,7 +95,10 @@ const connected = (url: Redacted.Redacted, application: string, far: FarBell) =>
     (client) =>
       Effect.suspend(() => {
         far.disconnect()
-        return Effect.promise(() => client.end()).pipe(Effect.interruptible, Effect.timeoutOption("1 second"))
+        return limited(
+          Effect.promise(() => client.end()),
+          Effect.timeoutOption("1 second")
+        )
       })
   )
 

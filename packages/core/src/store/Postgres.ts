@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
 import { Data, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
+import { limited } from "../base/Limited.js"
 import { Bell } from "./Bell.js"
 import { processClock, serverClock } from "./Clock.js"
 import { Database } from "./Database.js"
@@ -117,7 +118,11 @@ const connect = (url: Redacted.Redacted, connections: number) =>
       pool.on("connect", (client) => client.on("error", () => {}))
       return pool
     }),
-    (pool) => Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption("1 second"))
+    (pool) =>
+      limited(
+        Effect.promise(() => pool.end()),
+        Effect.timeoutOption("1 second")
+      )
   )
 
 const unreachable = (error: unknown): DatabaseUnreachable =>

@@ -86,7 +86,7 @@ it.scopedLive("a node that cannot count with the others goes by its own count, a
     yield* sql("alter table out_of_reach rename to request_credit")
     // Both are told what the other one has let through: nearly a minute's worth too much.
     for (const node of [a, b]) {
-      const again = Effect.zipRight(Effect.sleep("100 millis"), ask(node))
+      const again = Effect.zipRight(aMoment, ask(node))
       yield* Effect.repeat(again, { until: ({ headers }) => Number(headers.get("retry-after")) > 10 })
     }
   })

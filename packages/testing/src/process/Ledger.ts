@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events"
 /** A mutation that was acknowledged: what was sent, and the answer byte for byte. */
 export interface Acknowledged {
   readonly method: string
@@ -96,7 +97,11 @@ export class Ledger {
     const limit = new AbortController()
     const end = () => limit.abort()
     setTimeout(end, tryMs).unref()
-    init.signal?.addEventListener("abort", end, { once: true })
+    if (init.signal) {
+      // One signal ends all requests of a client.
+      setMaxListeners(0, init.signal)
+      init.signal.addEventListener("abort", end, { once: true, signal: limit.signal })
+    }
     return fetch(new URL(`${url.pathname}${url.search}`, way), { ...init, signal: limit.signal })
   }
 }

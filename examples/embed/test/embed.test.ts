@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -29,7 +29,17 @@ const cacheHome = (): string => {
   return home
 }
 
-it("the example runs a session in its own process and shows the diff", async () => {
+/** A path with every program of this one but bubblewrap, without which a program has to end as soon as well. */
+const withoutSandbox = (): string => {
+  const programs = join(directory, "programs")
+  mkdirSync(programs)
+  for (const folder of (process.env["PATH"] ?? "").split(":").filter(existsSync))
+    for (const name of readdirSync(folder).filter((each) => each !== "bwrap" && !existsSync(join(programs, each))))
+      symlinkSync(join(folder, name), join(programs, name))
+  return programs
+}
+
+it("the example runs a session in its own process, shows the diff and ends, also where there is no sandbox", async () => {
   const write = { tool: "write", path: "haiku.txt", content: "Soft reins, steady hands\n" }
   const { stdout } = await run(process.execPath, [example, script("Write it.", write, { say: "Written." })], {
     env: {
@@ -38,9 +48,10 @@ it("the example runs a session in its own process and shows the diff", async () 
       REINS_API_KEY: "embedded-key",
       REINS_MODEL: "scripted-1",
       REINS_DATA_DIR: join(directory, "data"),
-      XDG_CACHE_HOME: cacheHome()
+      XDG_CACHE_HOME: cacheHome(),
+      PATH: withoutSandbox()
     },
-    timeout: 60_000
+    timeout: 40_000
   })
   assert.match(stdout, /^\d+ turn\.succeeded$/m)
   assert.include(stdout, "+Soft reins, steady hands")

@@ -9,6 +9,7 @@ import { type Config, load } from "@reins/server/Config"
 import * as Installation from "@reins/server/cli/operator/Installation"
 import { serverLayer } from "@reins/server/cli/operator/Serve"
 import { Server } from "@reins/server/Server"
+import { testExecutor } from "@reins/testing/executor/TestExecutor"
 import { Context, Effect, Layer, Logger, Redacted } from "effect"
 
 export const password = "a quiet heron at noon"
@@ -41,7 +42,8 @@ const temporaryConfig = Effect.gen(function* () {
     Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-server-"))),
     (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
   )
-  return yield* load({ port: "0", data_dir: directory, rate_limit: "off", prewarm: "off" }, {}, directory)
+  const given = { port: "0", data_dir: directory, rate_limit: "off", prewarm: "off", executor: testExecutor }
+  return yield* load(given, {}, directory)
 })
 
 export const quiet = Logger.remove(Logger.defaultLogger)

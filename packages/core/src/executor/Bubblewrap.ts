@@ -102,7 +102,8 @@ const look = (filter: Uint8Array, launcher: ReadonlyArray<string>): Promise<stri
     const child = spawn(program, args, {
       env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
       stdio: ["ignore", "pipe", "pipe", ...given.map(() => "pipe" as const), "pipe"],
-      timeout: probeMs,
+      // The timer of `timeout` keeps the process for a minute where there is no such program.
+      signal: AbortSignal.timeout(probeMs),
       killSignal: "SIGKILL"
     })
     let seen = ""

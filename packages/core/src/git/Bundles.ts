@@ -183,7 +183,7 @@ const requireWhole = (options: GitOptionsShape, gitDir: string, base: BaseSource
 export const unbundle = Effect.fnUntraced(function* (means: GitMeans, request: UnbundleRequest) {
   const { base, copyBaseTo, file, gitDir } = request
   yield* onDisk(() => fs.mkdir(gitDir, { recursive: true, mode: 0o700 }))
-  yield* initTrusted(means, gitDir)
+  yield* initTrusted(gitDir)
   yield* takeBase(means, gitDir, base)
   if (copyBaseTo !== null)
     yield* onDisk(() =>

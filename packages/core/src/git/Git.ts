@@ -150,7 +150,7 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
         refusal: (url) => refusalOf(options, url),
         clone: method("clone", clone),
         resolve: method("resolve", resolve),
-        init: method("init", init),
+        init: method("init", (_, request: InitRequest) => init(request)),
         adopt: method("adopt", adopt),
         refresh: method("refresh", refreshed),
         snapshot: method("snapshot", snapshot),

@@ -1,5 +1,5 @@
 import * as fs from "node:fs/promises"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { Effect } from "effect"
 import { git, isObjectId, requireObjectIds, runGit } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
@@ -43,24 +43,31 @@ const defaultBranch = "main"
 
 const fileFailure = (message: string) => () => new GitError({ kind: "internal", message })
 
+const isBranch = (name: string): string => `ref: refs/heads/${name}\n`
+
+type RepositoryFiles = Readonly<Record<string, string | Buffer>> & { readonly HEAD: string }
+
+/** Writes the files of a repository (gitrepository-layout(5)), which take a process for each piece when git writes them. HEAD makes it a repository. */
+const writeRepository = async (gitDir: string, files: RepositoryFiles) => {
+  for (const folder of ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"])
+    await fs.mkdir(join(gitDir, folder), { recursive: true })
+  const { HEAD, ...others } = files
+  for (const [name, content] of [...Object.entries(others), ["HEAD", HEAD] as const]) {
+    await fs.mkdir(dirname(join(gitDir, name)), { recursive: true })
+    await fs.writeFile(join(gitDir, name), content)
+  }
+}
+
 /** Makes a trusted git directory. */
-export const initTrusted = (options: GitOptionsShape, gitDir: string) =>
-  Effect.gen(function* () {
-    yield* git({
-      args: ["init", "--quiet", "--bare", "--template=", `--initial-branch=${defaultBranch}`],
-      gitDir,
-      timeoutMs: options.localTimeoutMs
-    })
-    yield* Effect.tryPromise({
-      try: async () => {
-        await fs.mkdir(join(gitDir, "info"), { recursive: true, mode: 0o700 })
-        await fs.writeFile(join(gitDir, "info", "attributes"), attributes)
-        await fs.chmod(gitDir, 0o700)
-      },
-      catch: fileFailure(
-        "The git directory could not be written: check the space and permissions of the data directory."
-      )
-    })
+export const initTrusted = (gitDir: string) =>
+  Effect.tryPromise({
+    try: async () => {
+      await fs.mkdir(gitDir, { recursive: true, mode: 0o700 })
+      await fs.chmod(gitDir, 0o700)
+      const config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+      await writeRepository(gitDir, { config, "info/attributes": attributes, HEAD: isBranch(defaultBranch) })
+    },
+    catch: fileFailure("The git directory could not be written: check the space and permissions of the data directory.")
   })
 
 // This file exists while the work tree is being filled. Its content is the service's own then, so a repetition may clear it.
@@ -191,53 +198,36 @@ const agentConfig = (url: string | null, branch: string | null): string =>
       : [`[branch ${escapeConfig(branch)}]\n\tremote = origin\n\tmerge = refs/heads/${branch}`])
   ].join("\n")}\n`
 
-// Makes an ordinary repository while nobody else can write there. Its objects are copied, not linked, because the agent may change them.
-const makeAgentRepository = (
-  options: GitOptionsShape,
-  request: { readonly gitDir: string; readonly workTree: string },
-  origin: { readonly url: string | null; readonly branch: string | null; readonly head: string }
-) => {
-  const agentDir = join(request.workTree, ".git")
-  return Effect.gen(function* () {
-    yield* git({
-      args: ["init", "--quiet", "--bare", "--template=", `--initial-branch=${origin.head}`],
-      gitDir: agentDir,
-      timeoutMs: options.localTimeoutMs
-    })
-    yield* Effect.tryPromise({
-      try: async () => {
-        await fs.writeFile(join(agentDir, "config"), agentConfig(origin.url, origin.branch))
-        await fs.mkdir(join(agentDir, "info"), { recursive: true })
-        await fs.writeFile(join(agentDir, "info", "exclude"), "")
-        await fs.cp(join(request.gitDir, "objects"), join(agentDir, "objects"), {
-          recursive: true,
-          mode: fs.constants.COPYFILE_FICLONE
-        })
-      },
-      catch: fileFailure("The workspace's repository could not be written: check the space of the data directory.")
-    })
-    return agentDir
-  })
+const packedRefs = Buffer.from("# pack-refs with: sorted \n")
+
+/** What the agent finds in its repository besides files: the branch that it works on, or a commit, and where it came from. */
+interface Origin {
+  readonly url: string | null
+  readonly branch: string | null
+  readonly head: string
+  /** Refs with their commits, a line each, in the order of their names. */
+  readonly refs?: Buffer
+  readonly defaultBranch?: string | null
 }
 
-const copyRefs = (options: GitOptionsShape, gitDir: string, agentDir: string, commands: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    const listed = yield* git({
-      args: ["for-each-ref", "--format=%(refname) %(objectname)", "refs/remotes/origin", "refs/tags"],
-      gitDir,
-      timeoutMs: options.localTimeoutMs
-    })
-    const copies = listed.stdout
-      .toString("utf8")
-      .split("\n")
-      .filter((line) => line !== "")
-      .map((line) => `update ${line}`)
-    yield* git({
-      args: ["update-ref", "--stdin"],
-      gitDir: agentDir,
-      stdin: Buffer.from([...copies, ...commands].map((line) => `${line}\n`).join("")),
-      timeoutMs: options.localTimeoutMs
-    })
+// Makes an ordinary repository while nobody else can write there. Its objects are copied, not linked, because the agent may change them.
+const makeAgentRepository = ({ gitDir, workTree }: InitRequest, { defaultBranch = null, refs, ...origin }: Origin) =>
+  Effect.tryPromise({
+    try: async () => {
+      const agentDir = join(workTree, ".git")
+      await writeRepository(agentDir, {
+        config: agentConfig(origin.url, origin.branch),
+        "info/exclude": "",
+        ...(refs !== undefined && { "packed-refs": Buffer.concat([packedRefs, refs]) }),
+        ...(defaultBranch !== null && { "refs/remotes/origin/HEAD": `ref: refs/remotes/origin/${defaultBranch}\n` }),
+        HEAD: origin.head
+      })
+      await fs.cp(join(gitDir, "objects"), join(agentDir, "objects"), {
+        recursive: true,
+        mode: fs.constants.COPYFILE_FICLONE
+      })
+    },
+    catch: fileFailure("The workspace's repository could not be written: check the space of the data directory.")
   })
 
 // The trusted directory writes the files, so that the content lands byte for byte. Both repositories start with the same index.
@@ -277,21 +267,24 @@ interface Fetched {
 
 const materialise = (options: GitOptionsShape, request: CloneRequest, { choice, commit, ...remote }: Fetched) =>
   Effect.gen(function* () {
-    const agentDir = yield* makeAgentRepository(options, request, {
-      url: remote.url,
-      branch: choice.branch,
-      head: choice.branch ?? defaultBranch
+    const fetched = yield* git({
+      args: ["for-each-ref", "--format=%(objectname) %(refname)", "refs/remotes/origin", "refs/tags"],
+      gitDir: request.gitDir,
+      timeoutMs: options.localTimeoutMs
     })
-    yield* copyRefs(options, request.gitDir, agentDir, [
-      choice.branch === null ? `option no-deref\nupdate HEAD ${commit}` : `create refs/heads/${choice.branch} ${commit}`
-    ])
-    if (remote.defaultBranch !== null) {
-      yield* git({
-        args: ["symbolic-ref", "refs/remotes/origin/HEAD", `refs/remotes/origin/${remote.defaultBranch}`],
-        gitDir: agentDir,
-        timeoutMs: options.localTimeoutMs
-      })
-    }
+    const refs = fetched.stdout
+    const { branch } = choice
+    // The remote says the name. git has fetched it only if it is a good one.
+    const isFetched = refs.includes(` refs/remotes/origin/${remote.defaultBranch}\n`)
+    yield* makeAgentRepository(request, {
+      url: remote.url,
+      branch,
+      ...(isFetched && { defaultBranch: remote.defaultBranch }),
+      // The branch of the agent comes before those of the remote.
+      ...(branch === null
+        ? { head: `${commit}\n`, refs }
+        : { head: isBranch(branch), refs: Buffer.concat([Buffer.from(`${commit} refs/heads/${branch}\n`), refs]) })
+    })
     yield* checkout(options, request, commit)
   })
 
@@ -320,12 +313,12 @@ export const clone = Effect.fnUntraced(function* (options: GitMeans, request: Cl
   if (request.ref !== null) yield* requireRefName(request.ref)
   const remote = yield* remoteOf(options, request.url, request.credential)
   yield* prepareTarget(request)
-  yield* initTrusted(options, request.gitDir)
+  yield* initTrusted(request.gitDir)
   const refs = yield* listRemote(options, request.gitDir, remote)
   const choice = choose(refs, request.ref)
   if (refs.names.size === 0) {
     const ref = request.ref ?? defaultBranch
-    yield* makeAgentRepository(options, request, { url: remote.url, branch: ref, head: ref })
+    yield* makeAgentRepository(request, { url: remote.url, branch: ref, head: isBranch(ref) })
     yield* finishTarget(request)
     return { commit: null, ref }
   }
@@ -353,10 +346,10 @@ const refNotFound = (ref: string | null) =>
   })
 
 /** See `Git.init`. */
-export const init = Effect.fnUntraced(function* (options: GitOptionsShape, request: InitRequest) {
+export const init = Effect.fnUntraced(function* (request: InitRequest) {
   yield* prepareTarget(request)
-  yield* initTrusted(options, request.gitDir)
-  yield* makeAgentRepository(options, request, { url: null, branch: null, head: defaultBranch })
+  yield* initTrusted(request.gitDir)
+  yield* makeAgentRepository(request, { url: null, branch: null, head: isBranch(defaultBranch) })
   yield* finishTarget(request)
 })
 

@@ -28,7 +28,9 @@ export interface At {
 }
 
 const environment = ({ env }: At): NodeJS.ProcessEnv => {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:REINS_|NO_COLOR|FORCE_COLOR|CI$)/.test(name))
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(?:REINS_(?!EXECUTOR$)|NO_COLOR|FORCE_COLOR|CI$)/.test(name)
+  )
   return { ...Object.fromEntries(inherited), TERM: "xterm-256color", ...env }
 }
 

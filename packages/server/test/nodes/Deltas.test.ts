@@ -1,10 +1,11 @@
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { MessageId, newId, type SessionId, TurnId } from "@reins/core/domain/Ids"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Placements } from "@reins/core/placement/Placements"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
 import { Journal } from "@reins/core/store/Journal"
 import { sealOf } from "@reins/server/http/middleware/ForwardSeal"
+import { sandboxed } from "@reins/testing/executor/Sandbox"
 import { aMoment } from "@reins/testing/process/Waiting"
 import { Clock, Effect } from "effect"
 import { Caller, codeOf, send } from "../Service.js"
@@ -79,7 +80,7 @@ const given = Effect.gen(function* () {
   return { a, b, sessionId, watermark, read, say: yield* sayer(sessionId) }
 })
 
-it.scopedLive(
+sandboxed(
   "readers of a node share one stream of deltas from the node that has the session, which ends with the last",
   () =>
     Effect.gen(function* () {
@@ -102,7 +103,7 @@ it.scopedLive(
     })
 )
 
-it.scopedLive("readers hear a session wherever it goes, and again after a broken connection", () =>
+sandboxed("readers hear a session wherever it goes, and again after a broken connection", () =>
   Effect.gen(function* () {
     const { a, b, read, say, sessionId, watermark } = yield* given
     // Nobody has the session yet.
@@ -124,7 +125,7 @@ it.scopedLive("readers hear a session wherever it goes, and again after a broken
   })
 )
 
-it.scopedLive("readers hear a session that goes elsewhere because its node is lost", () =>
+sandboxed("readers hear a session that goes elsewhere because its node is lost", () =>
   Effect.gen(function* () {
     const [a, b, c] = yield* nodesOf(["a", "b", "c"], { node_reclaim_seconds: "0" })
     const { events, sessionId, watermark } = yield* c.on(newSession)
@@ -145,7 +146,7 @@ it.scopedLive("readers hear a session that goes elsewhere because its node is lo
   })
 )
 
-it.scopedLive("a node that takes nothing holds up no reader of another one", () =>
+sandboxed("a node that takes nothing holds up no reader of another one", () =>
   Effect.gen(function* () {
     const { a, b, read, say, sessionId, watermark } = yield* given
     yield* place(a, sessionId)
@@ -164,7 +165,7 @@ it.scopedLive("a node that takes nothing holds up no reader of another one", () 
   })
 )
 
-it.scopedLive("the streams between nodes are for nodes alone, and for a moment", () =>
+sandboxed("the streams between nodes are for nodes alone, and for a moment", () =>
   Effect.gen(function* () {
     const { a, b, sessionId } = yield* given
     yield* place(a, sessionId)

@@ -1,5 +1,6 @@
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
+import { sandboxed } from "@reins/testing/executor/Sandbox"
 import { aMoment } from "@reins/testing/process/Waiting"
 import { Effect } from "effect"
 import { Caller, change, codeOf, type Reply, send } from "../Service.js"
@@ -25,7 +26,7 @@ const whileFilling = <A>(perMinute: number, effect: Effect.Effect<A>) =>
 
 const leftIn = ({ headers }: Reply) => Number(/r=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1])
 
-it.scopedLive("a caller of one node has the whole limit, and what it uses there is gone at the other", () =>
+sandboxed("a caller of one node has the whole limit, and what it uses there is gone at the other", () =>
   Effect.gen(function* () {
     const { a, ask, b } = yield* limitedTo(20)
     const first = yield* whileFilling(20, Effect.replicateEffect(ask(a), 10))
@@ -51,7 +52,7 @@ it.scopedLive("a caller of one node has the whole limit, and what it uses there 
   })
 )
 
-it.scopedLive(
+sandboxed(
   "callers of several nodes at once get the limit and a sixtieth of it for each node at most, and pay it back",
   () =>
     Effect.gen(function* () {
@@ -72,7 +73,7 @@ it.scopedLive(
     })
 )
 
-it.scopedLive("a node that cannot count with the others goes by its own count, and tells of it later", () =>
+sandboxed("a node that cannot count with the others goes by its own count, and tells of it later", () =>
   Effect.gen(function* () {
     const { a, ask, b } = yield* limitedTo(20)
     const sql = (statement: string) => a.on(Effect.flatMap(Database, (db) => db.run(db.sql.unsafe(statement))))
@@ -92,7 +93,7 @@ it.scopedLive("a node that cannot count with the others goes by its own count, a
   })
 )
 
-it.scopedLive("streams of a caller on a session count at all nodes together, without those of lost nodes", () =>
+sandboxed("streams of a caller on a session count at all nodes together, without those of lost nodes", () =>
   Effect.gen(function* () {
     // Leases are long, so that the one that is taken away below does not come back meanwhile.
     const settings = { rate_limit: "10000", streams_per_session: "3", node_lease_seconds: "60" }
@@ -132,7 +133,7 @@ it.scopedLive("streams of a caller on a session count at all nodes together, wit
   })
 )
 
-it.scopedLive("registrations of a client that come to several nodes at once are counted one by one", () =>
+sandboxed("registrations of a client that come to several nodes at once are counted one by one", () =>
   Effect.gen(function* () {
     const [a, b] = yield* nodesOf(["a", "b"], { rate_limit: "10000", registrations_per_hour: "3" })
     const register = (node: TestNode, person: number) =>

@@ -80,6 +80,7 @@ const build = Effect.fnUntraced(function* (
       smtp_url: "smtp://127.0.0.1:9",
       node: name,
       node_address: `http://127.0.0.1:${way.port}`,
+      // Nodes with data directories of their own need executors with paths of their own.
       executor: "bubblewrap",
       rate_limit: "off",
       prewarm: "off",

@@ -1,5 +1,6 @@
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Bell } from "@reins/core/store/Bell"
+import { sandboxed } from "@reins/testing/executor/Sandbox"
 import { aMoment } from "@reins/testing/process/Waiting"
 import { notifications } from "@reins/testing/store/Notifications"
 import { Effect } from "effect"
@@ -7,7 +8,7 @@ import { Caller } from "../Service.js"
 import { append, newSession, openStream } from "../Sessions.js"
 import { nodesOf, type TestNode } from "./Nodes.js"
 
-it.scopedLive("a commit notifies nobody while no other node has a reader of its session", () =>
+sandboxed("a commit notifies nobody while no other node has a reader of its session", () =>
   Effect.gen(function* () {
     const [a, b, c] = yield* nodesOf(["a", "b", "c"])
     const { events, sessionId, watermark } = yield* a.on(newSession)

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { assert } from "@effect/vitest"
@@ -47,17 +47,33 @@ export const put = (root: string, path: string, content: string | Uint8Array, mo
   chmodSync(target, mode)
 }
 
-/** A bare repository with one commit on `main` that holds `files`. */
-export const bareRemote = (root: string, files: Readonly<Record<string, string>>): string => {
-  const bare = join(root, "remote.git")
+const makeRemote = (root: string, files: Readonly<Record<string, string>>): void => {
   const work = join(root, "remote-work")
-  plainGit(root, "init", "--quiet", "--template=", "--bare", "--initial-branch=main", bare)
+  plainGit(root, "init", "--quiet", "--template=", "--bare", "--initial-branch=main", "remote.git")
   plainGit(root, "init", "--quiet", "--template=", "--initial-branch=main", work)
   for (const [path, content] of Object.entries(files)) put(work, path, content)
   plainGit(work, "add", "--all")
   plainGit(work, "commit", "--quiet", "--message=first")
-  plainGit(work, "push", "--quiet", bare, "main")
-  return bare
+  plainGit(work, "push", "--quiet", join(root, "remote.git"), "main")
+}
+
+/** The remotes that were made by their files, because git takes eight processes for each. */
+const made = new Map<string, string>()
+process.once("exit", () => {
+  for (const root of made.values()) rmSync(root, { recursive: true, force: true })
+})
+
+/** A bare repository with one commit on `main` that holds `files`. */
+export const bareRemote = (root: string, files: Readonly<Record<string, string>>): string => {
+  const key = JSON.stringify(files)
+  let template = made.get(key)
+  if (template === undefined) {
+    template = mkdtempSync(join(tmpdir(), "reins-remote-"))
+    made.set(key, template)
+    makeRemote(template, files)
+  }
+  cpSync(template, root, { recursive: true, preserveTimestamps: true })
+  return join(root, "remote.git")
 }
 
 /** A new commit on the remote's branch, as if somebody else had pushed it. */

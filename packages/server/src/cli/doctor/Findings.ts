@@ -3,12 +3,10 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs
 import { dirname } from "node:path"
 import { promisify } from "node:util"
 import { type Inventory, inventory, lacking } from "@reins/core/backup/Inventory"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Executors } from "@reins/core/executor/Executors"
 import { HarnessInstall } from "@reins/core/harness/Install"
 import { Manifests } from "@reins/core/harness/Manifests"
 import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
-import { Boot } from "@reins/core/placement/Boot"
 import { type Ring, readRing } from "@reins/core/secrets/KeyRingFile"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { databaseFile, restoring, serverLock } from "@reins/core/store/DataDirectory"
@@ -16,7 +14,7 @@ import { known, pending } from "@reins/core/store/Migrations"
 import { Effect, Either, Layer } from "effect"
 import { type Config, isLoopback } from "../../Config.js"
 import * as Installation from "../operator/Installation.js"
-import { whyNoExecutor } from "../operator/WhyNoExecutor.js"
+import { executorsOf, whyNoExecutor } from "../operator/RequiredExecutor.js"
 import { blobFindings } from "./BlobFindings.js"
 import { type Finding, fail, ok, warn } from "./Finding.js"
 import { nodeFindings } from "./NodeFindings.js"
@@ -289,14 +287,7 @@ const sandbox = (config: Config): Effect.Effect<Finding> =>
       `agents run as the user of the server, without a boundary. ${missing}`,
       "Use bubblewrap, or run the server as a user of its own, in a container or a virtual machine; see docs/security.md."
     )
-  }).pipe(
-    Effect.provide(
-      Layer.provide(Executors.layer, [
-        Layer.sync(CoreConfig, () => Installation.coreConfigOf(config)),
-        Boot.layerSingle
-      ])
-    )
-  )
+  }).pipe(Effect.provide(executorsOf(config)))
 
 const mail = (config: Config): Effect.Effect<Finding> =>
   config.smtpUrl === undefined

@@ -10,6 +10,7 @@ import { storeProfile } from "../client/Profile.js"
 import { chosenProvider } from "../client/Providers.js"
 import { attempt, client } from "../client/Remote.js"
 import * as Installation from "../operator/Installation.js"
+import { executorsOf, requireExecutor } from "../operator/RequiredExecutor.js"
 import { configOf, serverOptions } from "../operator/Settings.js"
 import { tell } from "../terminal/Output.js"
 import { ask, isInteractive } from "../terminal/Prompts.js"
@@ -95,6 +96,7 @@ const knowAll = (config: Config, answers: Answers, provider: string | undefined)
       return yield* new CommandFailed({
         message: `There is no installation in ${config.dataDir} yet that could know the key in REINS_API_KEY. Unset it, or name its server with --url.`
       })
+    yield* Effect.provide(requireExecutor, executorsOf(config))
     const { list } = yield* Effect.provide(Manifests, Installation.manifests(config))
     yield* attempt(async () => chosenProvider(list, provider))
     if (isInteractive()) yield* attempt(() => agreeTo(config))

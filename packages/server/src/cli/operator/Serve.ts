@@ -1,7 +1,6 @@
 import { createServer } from "node:net"
 import { setFlagsFromString } from "node:v8"
 import { Command } from "@effect/cli"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Executors } from "@reins/core/executor/Executors"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -12,14 +11,13 @@ import { type ListenError, listenError } from "../../ListenError.js"
 import * as Observation from "../../Observation.js"
 import { type ListenOptions, Server } from "../../Server.js"
 import * as Telemetry from "../../Telemetry.js"
-import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { painter } from "../terminal/Style.js"
 import { setupLinkOf } from "./Accounts.js"
 import { drainAtStop } from "./DrainAtStop.js"
 import * as Installation from "./Installation.js"
+import { requireExecutor } from "./RequiredExecutor.js"
 import { configOf, serverOptions } from "./Settings.js"
-import { whyNoExecutor } from "./WhyNoExecutor.js"
 
 /** The HTTP service over a core, with the settings of a configuration. */
 export const serverLayer = (
@@ -85,23 +83,6 @@ const announce = (config: Config) =>
     })
   )
 
-/** Fails when no agent can be run, before anybody can ask for one. */
-const requireExecutor = ({ isApi }: { readonly isApi: boolean }) =>
-  Layer.effectDiscard(
-    Effect.gen(function* () {
-      // A node that has no sessions runs no agents.
-      if (isApi) return
-      const list = yield* (yield* Executors).list
-      if (list.some((each) => each.default)) return
-      const reason = whyNoExecutor(yield* CoreConfig, list)
-      return yield* new CommandFailed({
-        message:
-          `Agents would have no sandbox: ${reason} As root, or where others reach the service, that has to be wanted: --executor local ` +
-          "(or REINS_EXECUTOR=local) runs them without a boundary, with all that the service's user can do. docs/security.md says more."
-      })
-    })
-  )
-
 /**
  * The configuration with a port that was free a moment ago. It is tried before the core starts, so that a start that must fail writes nothing,
  * and because links in mails and the check of a request's origin name the port of the public URL.
@@ -128,7 +109,8 @@ const program = (given: Config) =>
     const console = config.console && config.node?.role !== "runner"
     const server = serverLayer({ ...config, console, measured: otlp !== undefined })
     const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker).pipe(
-      Layer.provide(requireExecutor({ isApi: config.node?.role === "api" }))
+      // A node that has no sessions runs no agents.
+      Layer.provide(config.node?.role === "api" ? Layer.empty : Layer.effectDiscard(requireExecutor))
     )
     const leaving = drainAtStop(config.node?.drainSeconds ?? 0)
     const installation = Layer.provide(Installation.workingLayer(config), Observation.layer)

@@ -188,7 +188,7 @@ layer(poolWith({}, told), { excludeTestServices: true })("the pool of agents", (
       const answered = Effect.scoped(
         Effect.gen(function* () {
           yield* pool.reserve({ ...base, onLine, workspaceMade: Deferred.await(made) })
-          yield* until("it is asked", () => isSent("initialize"))
+          yield* until("it runs and is asked", () => pids().length === 1 && isSent("initialize"))
           const [pid] = pids()
           const work = yield* Effect.fork(turn([{ say: "one" }]))
           // No second one is started beside it.

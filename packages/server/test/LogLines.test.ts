@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
-import { jsonLines } from "@reins/server/LogLines"
-import { Deferred, Effect, Logger } from "effect"
+import { jsonLines, writeLine } from "@reins/server/LogLines"
+import { Cause, Deferred, Effect, FiberRefs, HashMap, List, Logger, LogLevel } from "effect"
 import { build } from "esbuild"
 
 const logs = Logger.replace(Logger.defaultLogger, jsonLines)
@@ -53,6 +53,31 @@ describe("lines of the log", () => {
       yield* Effect.logInfo("x".repeat(70_000))
       assert.strictEqual(writes.length, 1)
     }).pipe(Effect.provide(logs))
+  )
+
+  it.scopedLive("are the same for plain values as by the ways of a logger", () =>
+    Effect.gen(function* () {
+      const { first, writes } = yield* capture
+      const annotations = { path: '/api/"quoted"/\u2028', status: 201, principal: null }
+      const line = { logLevel: LogLevel.Warning, date: new Date(), fiberId: yield* Effect.fiberId }
+      writeLine({ ...line, message: "request", annotations })
+      jsonLines.log({
+        ...line,
+        message: ["request"],
+        annotations: HashMap.fromIterable(Object.entries(annotations)),
+        cause: Cause.empty,
+        context: FiberRefs.empty(),
+        spans: List.empty()
+      })
+      yield* first
+      const [plain, logged] = writes
+        .join("")
+        .trim()
+        .split("\n")
+        .map((text) => JSON.parse(text))
+      assert.deepStrictEqual(plain, logged)
+      assert.deepInclude(plain, { message: "request", annotations })
+    })
   )
 
   it("are all written when the process ends, also at once and with a status", async () => {

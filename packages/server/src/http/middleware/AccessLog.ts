@@ -7,10 +7,11 @@ import {
   HashMap,
   HashSet,
   List,
-  type Logger,
+  Logger,
   LogLevel,
   type Runtime
 } from "effect"
+import { jsonLines, writeLine } from "../../LogLines.js"
 import type { Exchange } from "../Exchange.js"
 
 /** Writes the line of a request, unless it needs none. */
@@ -23,33 +24,35 @@ export type AccessLog = (exchange: Exchange, status: number, ms: number, fiberId
  */
 export const accessLog = ({ fiberRefs: context }: Runtime.Runtime<never>): AccessLog => {
   const loggers = FiberRefs.getOrDefault(context, FiberRef.currentLoggers)
+  const writesLines = HashSet.has(loggers, jsonLines)
+  // That of the tracer tells the span around it, and there is none around the listener.
+  const others = [...loggers].filter((logger) => logger !== jsonLines && logger !== Logger.tracerLogger)
   const least = FiberRefs.getOrDefault(context, FiberRef.currentMinimumLogLevel)
   return (exchange, status, ms, fiberId) => {
     const { clientAddress, method, path, principal, requestId } = exchange
     if (status < 400 && (method === "GET" || method === "HEAD" || method === "OPTIONS")) return
     const logLevel = status >= 500 && status !== 503 ? LogLevel.Warning : LogLevel.Info
     if (LogLevel.greaterThan(least, logLevel)) return
-    const line: Logger.Logger.Options<unknown> = {
-      fiberId,
-      logLevel,
-      message: ["request"],
-      cause: Cause.empty,
-      context,
-      spans: List.empty(),
-      annotations: HashMap.make(
-        ["request_id", requestId],
-        ["method", method],
-        ["path", path],
-        ["status", status],
-        ["ms", Math.round(ms)],
-        ["principal", nameOf(principal)],
-        ["client", clientAddress]
-      ),
-      date: new Date()
+    const annotations = {
+      request_id: requestId,
+      method,
+      path,
+      status,
+      ms: Math.round(ms),
+      principal: nameOf(principal),
+      client: clientAddress
     }
-    HashSet.forEach(loggers, (logger) => {
-      logger.log(line)
-    })
+    const line = { logLevel, date: new Date(), fiberId }
+    if (writesLines) writeLine({ ...line, message: "request", annotations })
+    for (const logger of others)
+      logger.log({
+        ...line,
+        message: ["request"],
+        annotations: HashMap.fromIterable(Object.entries(annotations)),
+        cause: Cause.empty,
+        context,
+        spans: List.empty()
+      })
   }
 }
 

@@ -1,8 +1,5 @@
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
-import { useScratch } from "./vitest.scratch.js"
-
-useScratch()
 
 // Most tests are not about the sandbox, and have to run where it does not work. Those that are name it themselves.
 process.env["REINS_EXECUTOR"] ??= "local"

@@ -1,18 +1,23 @@
 #!/usr/bin/env node
 // Runs the tests, says where the time went, and ends with one plain line: "N passed, N failed".
-import { spawnSync } from "node:child_process"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { scratch } from "./scratch.mjs"
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
 // Suites may run beside each other.
 const directory = mkdtempSync(join(tmpdir(), "reins-report-"))
 const report = join(directory, "report.json")
 
+// Some real agents run nothing in a directory in memory, and the other suites are about what is on disk.
+const env = process.argv.includes("--config") ? process.env : { ...process.env, TMPDIR: scratch() }
+
 const started = Date.now()
-const run = spawnSync(
+const run = spawn(
   process.execPath,
   [
     "node_modules/vitest/vitest.mjs",
@@ -22,8 +27,11 @@ const run = spawnSync(
     `--outputFile.json=${report}`,
     ...process.argv.slice(2)
   ],
-  { cwd: root, stdio: "inherit" }
+  { cwd: root, stdio: "inherit", env }
 )
+// What the run has written goes with it, also when it is stopped.
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => run.kill(signal))
+const [status] = await once(run, "exit")
 
 const read = () => {
   try {
@@ -72,7 +80,7 @@ const sayWhereTheTimeWent = (results) => {
 const result = read()
 sayWhereTheTimeWent(result.testResults)
 const broken = result.success || result.numFailedTests > 0 ? 0 : Math.max(1, result.numFailedTestSuites)
-const failed = result.numFailedTests + broken + (run.status !== 0 && result.numFailedTests + broken === 0 ? 1 : 0)
+const failed = result.numFailedTests + broken + (status !== 0 && result.numFailedTests + broken === 0 ? 1 : 0)
 const skipped = result.numPendingTests > 0 ? `, ${result.numPendingTests} skipped` : ""
 process.stdout.write(`${result.numPassedTests} passed, ${failed} failed${skipped}\n`)
 process.exit(failed === 0 && result.numPassedTests > 0 ? 0 : 1)

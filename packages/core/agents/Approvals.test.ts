@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import type { Event } from "@reins/core/domain/Event"
@@ -51,7 +51,7 @@ it.scopedLive(
           const content = script(
             "Make the file.",
             { tool: "write", path: "made.txt", content: "made\n" },
-            { tool: "bash", cmd: "sleep 4" },
+            { tool: "bash", cmd: "until [ -e steered.txt ]; do sleep 0.1; done" },
             { say: "Made it." }
           )
           const { turn_id: turnId = "" } = yield* messages.send(principal, session.id, { content })
@@ -67,10 +67,12 @@ it.scopedLive(
           yield* until(({ payload, type }) => type.startsWith("tool.") && payload["kind"] === "execute")
           const steered = yield* messages.send(principal, session.id, { content: "Steer left.", routing: "steer" })
           assert.deepStrictEqual([steered.message.routing, steered.turn_id], ["steer", turnId])
+          const { workTree } = (yield* WorkingTrees).paths(session.id)
+          writeFileSync(join(workTree, "steered.txt"), "")
           const events = yield* until(() => false)
           const turn = yield* (yield* Turns).get(principal, turnId)
           assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-          assert.isTrue(existsSync(join((yield* WorkingTrees).paths(session.id).workTree, "made.txt")))
+          assert.isTrue(existsSync(join(workTree, "made.txt")))
           const heard = gateway.requests.flatMap((request) => request.messages.map(({ text }) => text)).join("\n")
           assert.include(heard, "Steer left.")
           assert.include(heard, "Mind the gap.")

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Caller } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
@@ -164,12 +164,19 @@ it("a backup and the doctor say what is lacking of each session: a turn that run
     doctor("blobs", "--read-blobs").map(({ state }) => state),
     ["ok", "ok"]
   )
-  const [blob = ""] = readdirSync(blobs, { recursive: true, withFileTypes: true })
+  /** True when the doctor misses the content of a blob. A snapshot that was never finished leaves blobs that nothing needs. */
+  const isNeeded = (blob: string) => {
+    const content = readFileSync(blob)
+    writeFileSync(blob, "damaged")
+    if (doctor("blobs", "--read-blobs").at(-1)?.detail.includes(` of ${session_id} is damaged`) === true) return true
+    writeFileSync(blob, content)
+    return false
+  }
+  const needed = readdirSync(blobs, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-  writeFileSync(blob, "damaged")
-  assert.match(doctor("blobs", "--read-blobs").at(-1)?.detail ?? "", new RegExp(` of ${session_id} is damaged`))
-  rmSync(blob)
+    .find(isNeeded)
+  rmSync(needed ?? assert.fail("the doctor found no damage"))
   const lost = doctor("blobs").at(-1)
   assert.strictEqual(lost?.state, "fail")
   assert.match(

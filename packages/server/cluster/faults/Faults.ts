@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
@@ -44,6 +44,13 @@ export const renewed = async (rig: Rig, node: Node): Promise<void> => {
   })
 }
 
+/** Waits until a node finds its way to the outside again, because a kernel remembers for a moment whom it did not find. */
+const reached = async ({ origin }: Rig, { host, name }: Node): Promise<void> => {
+  const { hostname, port } = new URL(origin.base)
+  const connect = ["netns", "exec", host.namespace, "bash", "-c", `exec 3<>/dev/tcp/${hostname}/${port}`]
+  await eventually(`${name} reaches the outside`, () => spawnSync("ip", connect, { stdio: "ignore" }).status === 0)
+}
+
 /** A fault during which the node keeps its lease: it has had its effect after two renewals. */
 const kept = (begin: Fault["begin"], heal: Fault["heal"], letsWork = true): Fault => ({
   losesLease: false,
@@ -87,7 +94,10 @@ export const faults = {
   ),
   "link down": lost(
     async (_, { host }) => host.link("down"),
-    async (_, { host }) => host.link("up")
+    async (rig, node) => {
+      node.host.link("up")
+      await reached(rig, node)
+    }
   ),
   "peers cut off": kept(
     async ({ nodes }, node) => node.host.cutFrom(nodes.filter((other) => other !== node).map(({ host }) => host)),

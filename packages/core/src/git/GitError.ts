@@ -69,7 +69,7 @@ export const reasonLine = (stderr: string): string => {
 
 const rules: ReadonlyArray<readonly [RegExp, GitErrorKind, string]> = [
   [
-    /^(?!remote:).*(?:no space left on device|disk quota exceeded|read-only file system)/im,
+    /^(?!remote:).*(?:no space left on device|out of diskspace|disk quota exceeded|read-only file system)/im,
     "internal",
     "The disk of the service is full or read-only: the operator has to mend it, then try again."
   ],

@@ -1,0 +1,15 @@
+import { assert, it } from "@effect/vitest"
+import { classify } from "@reins/core/git/GitError"
+
+it("a full disk is told in every way in which git says it, and not by a stranger", () => {
+  const full = /^The disk of the service is full or read-only: the operator has to mend it/
+  for (const said of [
+    "fatal: sha1 file 'objects/pack/tmp_pack_1' write error. Out of diskspace",
+    "error: unable to write file objects/1: No space left on device",
+    "fatal: cannot create directory at 'a': Disk quota exceeded",
+    "fatal: Unable to create 'index.lock': Read-only file system"
+  ]) {
+    assert.match(classify("fast-import", said).message, full)
+    assert.notMatch(classify("fetch", `remote: ${said}`).message, full)
+  }
+})

@@ -43,7 +43,7 @@ const defaultBranch = "main"
 
 const fileFailure = (message: string) => () => new GitError({ kind: "internal", message })
 
-const isBranch = (name: string): string => `ref: refs/heads/${name}\n`
+const onBranch = (name: string): string => `ref: refs/heads/${name}\n`
 
 type RepositoryFiles = Readonly<Record<string, string | Buffer>> & { readonly HEAD: string }
 
@@ -54,7 +54,8 @@ const writeRepository = async (gitDir: string, files: RepositoryFiles) => {
   const { HEAD, ...others } = files
   for (const [name, content] of [...Object.entries(others), ["HEAD", HEAD] as const]) {
     await fs.mkdir(dirname(join(gitDir, name)), { recursive: true })
-    await fs.writeFile(join(gitDir, name), content)
+    // As git does: an empty HEAD after a loss of power would be no repository.
+    await fs.writeFile(join(gitDir, name), content, { flush: true })
   }
 }
 
@@ -65,7 +66,7 @@ export const initTrusted = (gitDir: string) =>
       await fs.mkdir(gitDir, { recursive: true, mode: 0o700 })
       await fs.chmod(gitDir, 0o700)
       const config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
-      await writeRepository(gitDir, { config, "info/attributes": attributes, HEAD: isBranch(defaultBranch) })
+      await writeRepository(gitDir, { config, "info/attributes": attributes, HEAD: onBranch(defaultBranch) })
     },
     catch: fileFailure("The git directory could not be written: check the space and permissions of the data directory.")
   })
@@ -200,7 +201,7 @@ const agentConfig = (url: string | null, branch: string | null): string =>
 
 const packedRefs = Buffer.from("# pack-refs with: sorted \n")
 
-/** What the agent finds in its repository besides files: the branch that it works on, or a commit, and where it came from. */
+/** The agent's repository begins with these, besides its files. `branch` is the one that it works on, and `head` the content of HEAD. */
 interface Origin {
   readonly url: string | null
   readonly branch: string | null
@@ -283,7 +284,7 @@ const materialise = (options: GitOptionsShape, request: CloneRequest, { choice, 
       // The branch of the agent comes before those of the remote.
       ...(branch === null
         ? { head: `${commit}\n`, refs }
-        : { head: isBranch(branch), refs: Buffer.concat([Buffer.from(`${commit} refs/heads/${branch}\n`), refs]) })
+        : { head: onBranch(branch), refs: Buffer.concat([Buffer.from(`${commit} refs/heads/${branch}\n`), refs]) })
     })
     yield* checkout(options, request, commit)
   })
@@ -318,7 +319,7 @@ export const clone = Effect.fnUntraced(function* (options: GitMeans, request: Cl
   const choice = choose(refs, request.ref)
   if (refs.names.size === 0) {
     const ref = request.ref ?? defaultBranch
-    yield* makeAgentRepository(request, { url: remote.url, branch: ref, head: isBranch(ref) })
+    yield* makeAgentRepository(request, { url: remote.url, branch: ref, head: onBranch(ref) })
     yield* finishTarget(request)
     return { commit: null, ref }
   }
@@ -349,7 +350,7 @@ const refNotFound = (ref: string | null) =>
 export const init = Effect.fnUntraced(function* (request: InitRequest) {
   yield* prepareTarget(request)
   yield* initTrusted(request.gitDir)
-  yield* makeAgentRepository(request, { url: null, branch: null, head: isBranch(defaultBranch) })
+  yield* makeAgentRepository(request, { url: null, branch: null, head: onBranch(defaultBranch) })
   yield* finishTarget(request)
 })
 

@@ -25,7 +25,7 @@ export type AccessLog = (exchange: Exchange, status: number, ms: number, fiberId
 export const accessLog = ({ fiberRefs: context }: Runtime.Runtime<never>): AccessLog => {
   const loggers = FiberRefs.getOrDefault(context, FiberRef.currentLoggers)
   const writesLines = HashSet.has(loggers, jsonLines)
-  // That of the tracer tells the span around it, and there is none around the listener.
+  // The logger of the tracer adds lines to the span around them, and no span is around the listener.
   const others = [...loggers].filter((logger) => logger !== jsonLines && logger !== Logger.tracerLogger)
   const least = FiberRefs.getOrDefault(context, FiberRef.currentMinimumLogLevel)
   return (exchange, status, ms, fiberId) => {

@@ -88,6 +88,14 @@ describe("reins init", () => {
     assert.include(running.stdout, `✓ server     ${url}\n`)
   })
 
+  it("says that no agent could run before it asks for anything or makes anything", async () => {
+    const { at } = await freshMachine()
+    const shown = terminal({ ...at, env: { ...at.env, REINS_EXECUTOR: "container" } }, ["init"])
+    await shown.until(/^reins: Agents would have no sandbox: .*--container-image/)
+    assert.strictEqual((await shown.finished).status, 1)
+    assert.isFalse(existsSync(join(place.directory, ".reins")))
+  })
+
   it("asks a person for what it must know, and tries another key when the gateway refuses one", async () => {
     const { at, profile } = await freshMachine()
     const picky = await server((request, response) => {

@@ -364,7 +364,7 @@ const removeUnreached = (directory: string, entry: string): void => {
 
 /** The declarations come from the type check, which is incremental; bundling those of a hundred modules is not. */
 const copyDeclarations = (name: string, from: string, to = "dist"): void => {
-  execFileSync("node_modules/.bin/tsc", ["-b", `packages/${name}`], { stdio: "inherit" })
+  execFileSync(process.execPath, ["scripts/typecheck.mjs", `packages/${name}`], { stdio: "inherit" })
   // Those of modules that are gone stay where the type check has left them.
   const exists = (file: string): boolean => existsSync(join(`packages/${name}/src`, file.replace(/\.d\.ts$/, ".ts")))
   copyFiles(from, `packages/${name}/${to}`, (text) => text.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"), exists)

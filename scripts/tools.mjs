@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -24,4 +25,18 @@ export const installTools = () => {
   process.stderr.write("- installing the tools of others (half a minute) ...\n")
   run("npm", ["ci", "--workspaces=false", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], tools)
   writeFileSync(stamp, lock)
+}
+
+/**
+ * The compiler of TypeScript. On Linux on x64 it is the build of it that also knows Effect: floating effects, leaking requirements, untyped
+ * errors. Of the other builds none is in the lock file, and types are checked without that there.
+ */
+export const compiler = () => {
+  installTools()
+  const { resolve: find } = createRequire(join(tools, "package.json"))
+  try {
+    return [join(dirname(find("@effect/tsgo-linux-x64/package.json")), "artifacts/typescript/7.0.2/tsc")]
+  } catch {
+    return [process.execPath, join(dirname(find("@typescript/native/package.json")), "bin/tsc")]
+  }
 }

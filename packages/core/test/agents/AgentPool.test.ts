@@ -158,15 +158,15 @@ layer(poolWith({}, told), { excludeTestServices: true })("the pool of agents", (
     Effect.gen(function* () {
       const pool = yield* AgentPool
       const { base, pids, turn, until } = yield* newSession
-      yield* pool.prepare(base)
-      yield* pool.prepare(base)
+      yield* Effect.asVoid(pool.prepare(base))
+      yield* Effect.asVoid(pool.prepare(base))
       yield* until("it is there", () => pids().length === 1)
       const [pid = 0] = pids()
       assert.strictEqual(said(yield* turn([{ say: "one" }])), "one")
       assert.deepStrictEqual(pids(), [pid])
       assert.strictEqual(told.taken.at(-1), "warm")
       yield* pool.stop(base.leaseId)
-      yield* pool.prepare({ ...base, manifest: scriptedManifest({}, { HANG_AT: "initialize" }) })
+      yield* Effect.asVoid(pool.prepare({ ...base, manifest: scriptedManifest({}, { HANG_AT: "initialize" }) }))
       yield* until("it starts", () => pids().length === 1)
       const cancelled = yield* turn([], {
         manifest: scriptedManifest({}, { HANG_AT: "initialize" }),
@@ -192,7 +192,7 @@ layer(poolWith({}, told), { excludeTestServices: true })("the pool of agents", (
           const [pid] = pids()
           const work = yield* Effect.fork(turn([{ say: "one" }]))
           // No second one is started beside it.
-          yield* pool.prepare(base)
+          yield* Effect.asVoid(pool.prepare(base))
           assert.isFalse(isSent("session/new"))
           yield* Deferred.succeed(made, true)
           assert.strictEqual(said(yield* Fiber.join(work)), "one")
@@ -219,7 +219,7 @@ layer(poolWith({}, told), { excludeTestServices: true })("the pool of agents", (
       )
       assert.deepStrictEqual([pids(), stops], [[], ["gone"]])
       const made = yield* Deferred.make<boolean>()
-      yield* pool.prepare({ ...base, workspaceMade: Deferred.await(made) })
+      yield* Effect.asVoid(pool.prepare({ ...base, workspaceMade: Deferred.await(made) }))
       yield* until("it runs", () => pids().length === 1)
       yield* Deferred.succeed(made, false)
       yield* until("it is stopped", () => stops.length === 2)
@@ -381,7 +381,7 @@ layer(poolWith({ agentIdleMs: 0 }), { excludeTestServices: true })("a pool that 
   it.scoped("stops each with its turn, and prepares none", () =>
     Effect.gen(function* () {
       const { base, pids, turn } = yield* newSession
-      yield* Effect.flatMap(AgentPool, (pool) => pool.prepare(base))
+      yield* Effect.flatMap(AgentPool, (pool) => Effect.asVoid(pool.prepare(base)))
       assert.deepStrictEqual(pids(), [])
       assert.strictEqual(said(yield* turn([{ say: "one" }])), "one")
       assert.deepStrictEqual(pids(), [])

@@ -10,9 +10,7 @@ import { Effect, Either, Layer, ParseResult } from "effect"
 const around = Layer.merge(Manifests.layer, Forges.layer).pipe(
   Layer.provide(Outbound.layerWith({ allowPrivateHosts: [] }))
 )
-const { list } = await Effect.runPromise(
-  ConnectionKinds.pipe(Effect.provide(ConnectionKinds.layer), Effect.provide(around))
-)
+const { list } = await Effect.runPromise(Effect.provide(ConnectionKinds, Layer.provide(ConnectionKinds.layer, around)))
 
 const gateway = { data: [{ id: "one" }] }
 

@@ -28,6 +28,7 @@ it("a code takes its own details, and an error of many codes is not one of few",
   const mistaken = new ReinsError({ code: "turn_active", message: "", details: { limit_bytes: 1 } })
   const any: ReinsError = mistaken
   // @ts-expect-error it may be of any code
+  // @effect-diagnostics-next-line missingEffectError:off
   const few: ReinsError<"not_found"> = any
   assert.isFalse(few.is("not_found"))
 })

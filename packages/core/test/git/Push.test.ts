@@ -6,7 +6,7 @@ import { Git } from "@reins/core/git/Git"
 import { WayOut } from "@reins/core/outbound/WayOut"
 import { cloned, gitLayer, gitLayerWith, plainGit, put, remoteCommit } from "@reins/testing/git/Fixture"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
-import { DateTime, Effect, Fiber, Redacted } from "effect"
+import { DateTime, Effect, Fiber, Layer, Redacted } from "effect"
 
 const commitOf = (content: string) =>
   Effect.gen(function* () {
@@ -382,9 +382,9 @@ describe("network limits", () => {
       assert.strictEqual(yield* kindOf("http://127.0.0.1:1/x.git"), "remote_unavailable")
       assert.strictEqual(yield* kindOf(`${server.url}/none.git`), "not_found")
       assert.strictEqual(yield* kindOf(join(root, "none.git")), "not_found")
-      const strict = yield* Git.pipe(
-        Effect.provide(Git.layerWith({})),
-        Effect.provide(WayOut.layerWith({ allowPrivateHosts: [] }))
+      const strict = yield* Effect.provide(
+        Git,
+        Layer.provide(Git.layerWith({}), WayOut.layerWith({ allowPrivateHosts: [] }))
       )
       const refused = (address: string) =>
         Effect.map(Effect.flip(strict.remoteHead({ gitDir, url: address, branch: "main" })), (error) => error.kind)

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Mailer } from "@reins/core/identity/Mailer"
 import * as OutboxMailer from "@reins/core/identity/OutboxMailer"
 import { mailerSuite } from "@reins/testing/identity/MailerSuite"
-import { Effect, Logger, TestClock } from "effect"
+import { Effect, Layer, Logger, TestClock } from "effect"
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-outbox-"))),
@@ -98,8 +98,7 @@ describe("The outbox", () => {
         lines.push(JSON.stringify([message, [...annotations]]))
       })
       yield* Effect.flatMap(Mailer, (mailer) => mailer.send(mail, "job_a")).pipe(
-        Effect.provide(OutboxMailer.layer(dir)),
-        Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+        Effect.provide(Layer.merge(OutboxMailer.layer(dir), Logger.replace(Logger.defaultLogger, logger)))
       )
       const log = lines.join("\n")
       assert.include(log, join(dir, readdirSync(dir)[0] ?? "nothing"))

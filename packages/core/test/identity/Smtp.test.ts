@@ -198,7 +198,7 @@ const registerThrough = (address: string, emails: ReadonlyArray<string>) =>
       return yield* db.all(db.sql<{ job_state: string; state: string; error: string | null }>`
         select jobs.state as job_state, attempts.state, attempts.error from attempts
         join jobs on jobs.id = attempts.job_id order by jobs.id, attempts.ordinal`)
-    }).pipe(Effect.provide(layer), Effect.provide(Logger.remove(Logger.defaultLogger)))
+    }).pipe(Effect.provide(Layer.provideMerge(layer, Logger.remove(Logger.defaultLogger))))
   })
 
 describe("the job that sends mail", () => {

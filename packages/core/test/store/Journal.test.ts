@@ -271,6 +271,7 @@ for (const { name, layer } of databases) {
         assert.deepStrictEqual(refused.map(isCommand), [false, false])
         assert.isTrue(isCommand(command))
         // @ts-expect-error what is written requires a commit
+        // @effect-diagnostics-next-line missingEffectContext:off
         const outside: Effect.Effect<number> = append
         assert.isTrue(Exit.isFailure(yield* Effect.exit(outside)))
         assert.deepStrictEqual(yield* written(sessionId), { events: 0, watermark: 0, jobs: 0, answers: 0 })

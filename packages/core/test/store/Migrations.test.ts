@@ -78,16 +78,13 @@ const nobody = { others: { list: Effect.succeed([]), keepOut: Effect.void } }
 /** A process that holds a lock file. */
 const holderOf = (file: string) =>
   Effect.acquireRelease(
-    Effect.tryPromise({
-      try: async () => {
-        const program = `const lock = new (require("better-sqlite3"))(process.argv[1], { timeout: 0 })
-          lock.exec("begin exclusive"); console.log("held"); process.stdin.resume()`
-        const child = spawn(process.execPath, ["-e", program, file], { stdio: ["pipe", "pipe", "pipe"] })
-        const said = await Promise.race([once(child.stdout, "data"), once(child.stderr, "data")])
-        if (!String(said).startsWith("held")) throw new Error(String(said))
-        return child
-      },
-      catch: (error) => (error instanceof Error ? error : new Error(String(error)))
+    Effect.tryPromise(async () => {
+      const program = `const lock = new (require("better-sqlite3"))(process.argv[1], { timeout: 0 })
+        lock.exec("begin exclusive"); console.log("held"); process.stdin.resume()`
+      const child = spawn(process.execPath, ["-e", program, file], { stdio: ["pipe", "pipe", "pipe"] })
+      const said = await Promise.race([once(child.stdout, "data"), once(child.stderr, "data")])
+      if (!String(said).startsWith("held")) throw new Error(String(said))
+      return child
     }),
     (child) => Effect.sync(() => child.kill("SIGKILL"))
   ).pipe(
@@ -327,7 +324,7 @@ it.scoped("a server of a data directory is at work for other processes", () =>
       Effect.gen(function* () {
         yield* Effect.provide(onClient(Sqlite.atWork(dataDir).keepOut), Sqlite.layerMemory)
         const late = yield* Effect.flip(holderOf(serverLock(dataDir)))
-        assert.include(late.message, "locked")
+        assert.include(String(late.error), "locked")
       })
     )
   })

@@ -105,9 +105,9 @@ const play = (commands: ReadonlyArray<Command>) =>
         const run: Run = { command: index, found, left: found, isDone: false }
         runs.push(run)
         yield* take(steps, run)
-        if (end === "fails") yield* Effect.fail("failed")
-        if (end === "dies") yield* Effect.dieMessage("died")
-        if (end === "interrupts itself") yield* Effect.interrupt
+        if (end === "fails") return yield* Effect.fail("failed")
+        if (end === "dies") return yield* Effect.dieMessage("died")
+        if (end === "interrupts itself") return yield* Effect.interrupt
         run.isDone = true
       })
 

@@ -28,8 +28,8 @@ export const installTools = () => {
 }
 
 /**
- * The compiler of TypeScript. On Linux on x64 it is the build of it that also knows Effect: floating effects, leaking requirements, untyped
- * errors. Of the other builds none is in the lock file, and types are checked without that there.
+ * The compiler of TypeScript. On Linux on x64 it is a build that also knows Effect: floating effects, leaking requirements, untyped errors.
+ * The lock file has that build for no other machine, so plain TypeScript checks the types there.
  */
 export const compiler = () => {
   installTools()

@@ -89,12 +89,13 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
           yield* providers.requireCapability(providerId, "model_discovery")
           const manifest = yield* providers.requireEnabled(providerId)
           if (wanted !== undefined && !takes(manifest, wanted)) return yield* connectionRequired(manifest)
-          const connectionId = yield* providers.chooseConnection(
+          const chosen = yield* providers.chooseConnection(
             workspace.id,
             manifest,
             wanted === undefined ? [] : [wanted.id]
           )
-          if (connectionId === null) return yield* connectionRequired(manifest)
+          if (chosen === null) return yield* connectionRequired(manifest)
+          const connectionId = chosen.id
           const { credential } = yield* connections.get(principal, connectionId)
           if (credential === null) return yield* connectionRequired(manifest)
           const { models, observedAt } = yield* Effect.flatMap(

@@ -1,7 +1,7 @@
 import { basename } from "node:path"
 import { Context, Effect, Layer, Option } from "effect"
 import { fn } from "../base/Traced.js"
-import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
+import { type ChosenConnection, ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { CapabilityName } from "../domain/Capability.js"
 import type { HarnessEntry } from "../domain/Catalog.js"
 import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
@@ -50,7 +50,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       workspaceId: WorkspaceId,
       manifest: Manifest,
       given: ReadonlyArray<ConnectionId>
-    ) => Effect.Effect<ConnectionId | null, Unopenable>
+    ) => Effect.Effect<ChosenConnection | null, Unopenable>
     /** True when no turn of the provider starts without a model, in a session with that connection. */
     readonly needsModel: (providerId: string, connectionId: ConnectionId | null) => boolean
     /** Fails with `provider_disabled`, `connection_required` or `connection_revoked`, as a turn of the provider would. */
@@ -127,7 +127,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
           if (manifest.credential === null) return null
           for (const id of given) {
             const connection = yield* connections.open(workspaceId, id)
-            if (takes(manifest, connection)) return connection.id
+            if (takes(manifest, connection)) return { id: connection.id, preferredModel: connection.preferredModel }
           }
           const { connection_kind: kind, protocols } = manifest.credential
           const newest = yield* connections.findByKind(workspaceId, kind, protocols)

@@ -9,7 +9,6 @@ import { Vault } from "../secrets/Vault.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
-import type { Query } from "../store/Query.js"
 import { type ConnectionRow, disabled, revoked, toConnection } from "./ConnectionRow.js"
 import type { CredentialParts } from "./CredentialParts.js"
 import { fingerprintOf, openSecrets, type SealedFor, sealSecrets } from "./CredentialSeal.js"
@@ -19,14 +18,14 @@ import { ValidationStore } from "./ValidationStore.js"
 /** The connection is revoked (`connection_revoked`) or disabled (`connection_required`). */
 export type Inactive = ReinsError<"connection_revoked" | "connection_required">
 
-/** The connection is not in the workspace, or is not active. */
-export type Unusable = ReinsError<"not_found"> | Inactive
-
-/** The connection cannot be used, or no key of the installation opens its credential. */
-export type Unopenable = Unusable | ReinsError<"credential_invalid">
+/** The connection is not in the workspace, is not active, or no key of the installation opens its credential. */
+export type Unopenable = ReinsError<"not_found" | "credential_invalid"> | Inactive
 
 /** The version is not the current one, its secrets are destroyed, or the key that seals them is missing. */
 export type Unreadable = ReinsError<"not_found" | "connection_revoked" | "credential_invalid">
+
+/** What a session needs of its connection before it runs. It holds no secret. */
+export type ChosenConnection = Pick<OpenConnection, "id" | "preferredModel">
 
 /** The connections and their credentials as they are stored. The store checks no access. */
 export class ConnectionStore extends Context.Tag("@reins/core/connections/ConnectionStore")<
@@ -44,7 +43,7 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
       workspaceId: WorkspaceId,
       kind: string,
       protocols?: ReadonlyArray<string>
-    ) => Effect.Effect<ConnectionId | undefined>
+    ) => Effect.Effect<ChosenConnection | undefined>
     /** The active connection of that id in the workspace, with its secrets. */
     readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, Unopenable>
     /** The connection with the secrets of that credential version, also when it is disabled. Fails with `not_found` unless the version is current. */
@@ -52,8 +51,6 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
       connectionId: ConnectionId,
       credentialId: CredentialId
     ) => Effect.Effect<OpenConnection, Unreadable>
-    /** The model for sessions with the connection that name none. It opens no secret. */
-    readonly preferredModel: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<string | null, Unusable>
     /**
      * Locks the connection until the commit ends, so that nobody else changes it, and gives its workspace. Undefined when there is no such
      * connection.
@@ -92,10 +89,7 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
   )
 }
 
-/** The columns that say whether a workspace may use a connection. */
-type Standing = Pick<ConnectionRow, "id" | "workspace_id" | "state" | "credential_id">
-
-type Reads = "find" | "list" | "findByKind" | "open" | "openVersion" | "preferredModel"
+type Reads = "find" | "list" | "findByKind" | "open" | "openVersion"
 
 const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionStore["Type"], Reads> => {
   const { sql } = db
@@ -105,26 +99,16 @@ const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionSto
   const byId = db.prepare(
     (id: string) => sql<ConnectionRow>`select ${columns} from ${from} where connections.id = ${id}`
   )
+  const chosen = sql.literal('id, preferred_model as "preferredModel"')
   const newestOf = db.prepare(
-    (workspaceId: string, kind: string) => sql<{ id: ConnectionId }>`select id from connections
+    (workspaceId: string, kind: string) => sql<ChosenConnection>`select ${chosen} from connections
       where workspace_id = ${workspaceId} and state = 'active' and kind = ${kind} order by id desc limit 1`
   )
-  const preferredOf = db.prepare(
-    (id: string) => sql<Standing & Pick<ConnectionRow, "preferred_model">>`select
-      id, workspace_id, state, credential_id, preferred_model from connections where id = ${id}`
-  )
   const allOf = db.prepare(
-    (workspaceId: string, kind: string) => sql<{ id: ConnectionId; settings: string }>`select id, settings
+    (workspaceId: string, kind: string) => sql<ChosenConnection & { settings: string }>`select ${chosen}, settings
       from connections where workspace_id = ${workspaceId} and state = 'active' and kind = ${kind} order by id desc`
   )
   const find = (id: string) => db.first(byId(id))
-
-  const usable = Effect.fnUntraced(function* <Row extends Standing>(workspaceId: WorkspaceId, query: Query<Row>) {
-    const row = yield* db.first(query)
-    if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
-    yield* requireActive(row)
-    return row
-  })
 
   return {
     find,
@@ -137,20 +121,20 @@ const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionSto
     }),
     findByKind: (workspaceId, kind, protocols) =>
       protocols === undefined
-        ? Effect.map(db.first(newestOf(workspaceId, kind)), (row) => row?.id)
-        : Effect.map(
-            db.all(allOf(workspaceId, kind)),
-            (rows) => rows.find(({ settings }) => protocols.includes(JSON.parse(settings).protocol))?.id
+        ? db.first(newestOf(workspaceId, kind))
+        : Effect.map(db.all(allOf(workspaceId, kind)), (rows) =>
+            rows.find(({ settings }) => protocols.includes(JSON.parse(settings).protocol))
           ),
-    open: fn("ConnectionStore.open")((workspaceId, connectionId) =>
-      Effect.flatMap(usable(workspaceId, byId(connectionId)), (row) => unseal(vault, row))
-    ),
+    open: fn("ConnectionStore.open")(function* (workspaceId, connectionId) {
+      const row = yield* find(connectionId)
+      if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
+      yield* requireActive(row)
+      return yield* unseal(vault, row)
+    }),
     openVersion: fn("ConnectionStore.openVersion")(function* (connectionId, credentialId) {
       const row = yield* find(connectionId)
       return row?.credential_id === credentialId ? yield* unseal(vault, row) : yield* notFound()
-    }),
-    preferredModel: (workspaceId, connectionId) =>
-      Effect.map(usable(workspaceId, preferredOf(connectionId)), (row) => row.preferred_model)
+    })
   }
 }
 

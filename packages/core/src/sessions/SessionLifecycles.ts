@@ -1,7 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { SessionInput } from "../api/SessionsApi.js"
 import { Providers, type Unrunnable } from "../catalog/Providers.js"
-import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { Actor } from "../domain/Event.js"
 import { ApiKeyId, newId, SessionId, type WorkspaceId } from "../domain/Ids.js"
 import type { ProjectVersion } from "../domain/Project.js"
@@ -112,7 +111,6 @@ const newColumns = Effect.gen(function* () {
   const projects = yield* Projects
   const providers = yield* Providers
   const executors = yield* Executors
-  const connections = yield* ConnectionStore
 
   const versionOf = (
     workspaceId: WorkspaceId,
@@ -130,8 +128,7 @@ const newColumns = Effect.gen(function* () {
     const permissions = input.permissions ?? version?.spec.permissions
     yield* providers.requirePermissions(manifest.provider_id, permissions)
     const given = input.connection_id === undefined ? (version?.spec.connection_ids ?? []) : [input.connection_id]
-    const connectionId = yield* providers.chooseConnection(workspaceId, manifest, given)
-    const preferred = connectionId === null ? null : yield* connections.preferredModel(workspaceId, connectionId)
+    const connection = yield* providers.chooseConnection(workspaceId, manifest, given)
     const limits = input.executor?.limits ?? version?.spec.executor?.limits
     const executor_limits = limits === undefined ? null : JSON.stringify(limits)
     const at = yield* now
@@ -143,8 +140,8 @@ const newColumns = Effect.gen(function* () {
       title: input.title ?? null,
       labels: JSON.stringify(input.labels ?? {}),
       provider_id: manifest.provider_id,
-      model: selection?.model ?? preferred,
-      connection_id: connectionId,
+      model: selection?.model ?? connection?.preferredModel ?? null,
+      connection_id: connection?.id ?? null,
       backend: yield* executors.choose(
         (input.executor ?? version?.spec.executor)?.backend,
         boundsOf({ executor_limits }, version?.spec ?? {})

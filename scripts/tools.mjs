@@ -34,9 +34,8 @@ export const installTools = () => {
 export const compiler = () => {
   installTools()
   const { resolve: find } = createRequire(join(tools, "package.json"))
-  try {
-    return [join(dirname(find("@effect/tsgo-linux-x64/package.json")), "artifacts/typescript/7.0.2/tsc")]
-  } catch {
-    return [process.execPath, join(dirname(find("@typescript/native/package.json")), "bin/tsc")]
-  }
+  const program = (name, path) => join(dirname(find(`${name}/package.json`)), path)
+  return process.platform === "linux" && process.arch === "x64"
+    ? { checksEffects: true, command: [program("@effect/tsgo-linux-x64", "artifacts/typescript/7.0.2/tsc")] }
+    : { checksEffects: false, command: [process.execPath, program("@typescript/native", "bin/tsc")] }
 }

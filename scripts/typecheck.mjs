@@ -2,7 +2,7 @@
 // Checks the types and the effects of every package, and keeps what it has found out for the next time: `npm run typecheck`.
 import { compiler, run } from "./tools.mjs"
 
-const [command, ...args] = compiler()
-if (command === process.execPath)
-  process.stderr.write("The rules of Effect are checked on Linux on x64 only, as in CI.\n")
-run(command, [...args, "-b", ...process.argv.slice(2)])
+const { checksEffects, command } = compiler()
+if (!checksEffects) process.stderr.write("The rules of Effect are checked on Linux on x64 only, as CI does.\n")
+const [program, ...args] = command
+run(program, [...args, "-b", ...process.argv.slice(2)])

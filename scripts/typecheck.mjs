@@ -3,6 +3,7 @@
 import { compiler, run } from "./tools.mjs"
 
 const { checksEffects, command } = compiler()
-if (!checksEffects) process.stderr.write("The rules of Effect are checked on Linux on x64 only, as CI does.\n")
+if (!checksEffects)
+  process.stderr.write("This checks types alone. Linux on x64, as in CI, checks the rules of Effect too.\n")
 const [program, ...args] = command
 run(program, [...args, "-b", ...process.argv.slice(2)])

@@ -11,7 +11,9 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Type checks what was generated, with a use of it beside it. The tools have two releases of TypeScript: this is the one that the generators know. */
+/**
+ * Type checks what was generated, with a use of it beside it. The tools have two releases of TypeScript, and the generators know the older one.
+ */
 const compiles = (file: string, use: string): void => {
   writeFileSync(join(folder, `${file}.use.ts`), use)
   const { output, status } = run("../typescript/bin/tsc", [

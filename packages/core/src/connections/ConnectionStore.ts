@@ -24,7 +24,7 @@ export type Unopenable = ReinsError<"not_found" | "credential_invalid"> | Inacti
 /** The version is not the current one, its secrets are destroyed, or the key that seals them is missing. */
 export type Unreadable = ReinsError<"not_found" | "connection_revoked" | "credential_invalid">
 
-/** What a session needs of its connection before it runs. It holds no secret. */
+/** A new session takes these of its connection. No secret is among them. */
 export type ChosenConnection = Pick<OpenConnection, "id" | "preferredModel">
 
 /** The connections and their credentials as they are stored. The store checks no access. */

@@ -14,7 +14,8 @@ const maxLooks = 20
 /**
  * The state of a file that was opened at `path`, which has no other name, or has more than one, which the caller then looks up. A file that
  * has lost all of its names had none elsewhere. Undefined when the name has gone or belongs to another file by now. Each new or removed name
- * sets the time of change, so what holds at both ends of a look held between them. A file whose names may have changed within the last tick is looked at again after it.
+ * sets the time of change, so what holds at both ends of a look held between them. A file whose names may have changed within the last tick is
+ * looked at again after it.
  */
 export const namedState = async (handle: fs.FileHandle, path: string | Buffer): Promise<BigIntStats | undefined> => {
   for (let look = 1; look <= maxLooks; look++) {

@@ -3,6 +3,7 @@ import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Connections } from "@reins/core/connections/Connections"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
+import type { Session } from "@reins/core/domain/Session"
 import * as Embedded from "@reins/core/Embedded"
 import { EventLog } from "@reins/core/events/EventLog"
 import { Jobs } from "@reins/core/jobs/Jobs"
@@ -122,6 +123,46 @@ for (const { layer, name } of databases) {
         assert.strictEqual(yield* codeOf(sessions.close(principal, session.id)), "invalid_transition")
         assert.strictEqual(yield* codeOf(sessions.unarchive(principal, session.id)), "invalid_transition")
       }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive(
+      "a session takes the connection that it names, or else the newest that fits, and its preferred model",
+      () =>
+        Effect.gen(function* () {
+          const { connection: oldest, principal, workspaceId } = yield* ownerWithConnection
+          const connections = yield* Connections
+          const sessions = yield* Sessions
+          const made = (kind: string, preferred_model: string, protocol?: string) =>
+            Effect.gen(function* () {
+              const credential = {
+                base_url: "http://127.0.0.1:9/v1",
+                api_key: "k".repeat(32),
+                ...(protocol && { protocol })
+              }
+              const { id } = yield* connections.create(principal, workspaceId, {
+                kind,
+                label: preferred_model,
+                credential
+              })
+              return (yield* connections.update(principal, id, { preferred_model })).id
+            })
+          const takenOf = ({ harness }: Session) => [harness.connection_id, harness.model]
+          const newest = yield* made("alpha_gateway", "newest")
+          const named = yield* sessions.create(principal, workspaceId, { connection_id: oldest.id })
+          assert.deepStrictEqual(takenOf(named), [oldest.id, "scripted-1"])
+          assert.deepStrictEqual(takenOf(yield* sessions.create(principal, workspaceId, {})), [newest, "newest"])
+
+          const spoken = yield* made("gateway", "spoken", "anthropic_messages")
+          yield* made("gateway", "unspoken", "openai_chat")
+          const providers = yield* Providers
+          const alpha = yield* providers.requireEnabled("alpha")
+          const chosen = yield* providers.chooseConnection(
+            workspaceId,
+            { ...alpha, credential: { connection_kind: "gateway", required: true, protocols: ["anthropic_messages"] } },
+            []
+          )
+          assert.deepInclude(chosen, { id: spoken, preferredModel: "spoken" })
+        }).pipe(Effect.provide(services(layer)))
     )
 
     it.scopedLive("what a command answers is the session as it is read afterwards", () =>

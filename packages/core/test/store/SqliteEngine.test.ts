@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import * as Sqlite from "@reins/core/store/Sqlite"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { Cause, Deferred, Effect, Exit, Fiber, FiberId } from "effect"
 import { codeOf, nextTurn, openThings, type Thing } from "./SqliteFiles.js"
 
@@ -237,9 +238,7 @@ it.scopedLive("a write waits for one of another process, and everybody else goes
     let longest = 0
     for (let turn = 0; turn < 100; turn++) {
       const at = performance.now()
-      yield* Effect.async<void>((resume) => {
-        setTimeout(() => resume(Effect.void), 1)
-      })
+      yield* aMoment
       assert.isDefined(yield* db.first(byName("before")))
       longest = Math.max(longest, performance.now() - at)
     }

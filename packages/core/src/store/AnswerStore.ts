@@ -22,6 +22,9 @@ export interface AnswerKey {
   readonly sealed: boolean
 }
 
+/** With the place of its answer. */
+export type Placed<Key extends AnswerKey = AnswerKey> = Key & { readonly place: string }
+
 /** The time for which an answer can be replayed, in milliseconds. */
 export const retentionMs = 72 * 60 * 60 * 1000
 
@@ -37,21 +40,19 @@ interface AnswerRow {
 export const make = (db: Database["Type"], vault: Vault["Type"]) => {
   const { sql } = db
   const findAnswer = db.prepare(
-    (scope: string, key: string) =>
-      sql<AnswerRow>`select fingerprint, status, body, sealed, expires_at from idempotency
-      where scope = ${scope} and key = ${key}`
+    (place: string) =>
+      sql<AnswerRow>`select fingerprint, status, body, sealed, expires_at from idempotency where place = ${place}`
   )
   const insertAnswer = db.prepareRow((row) => sql`insert into idempotency ${sql.insert(row)}`)
   return {
     /** The stored answer to a request. Fails when the key was used for another request. */
-    find: Effect.fnUntraced(function* (request: AnswerKey) {
+    find: Effect.fnUntraced(function* (request: Placed) {
       const at = yield* now
-      const row = yield* db.first(findAnswer(request.scope, request.key))
+      const row = yield* db.first(findAnswer(request.place))
       if (row === undefined) return undefined
       if (row.expires_at <= at) {
         // It makes room for the answer that comes.
-        yield* db.run(sql`delete from idempotency
-          where scope = ${request.scope} and key = ${request.key} and expires_at <= ${at}`)
+        yield* db.run(sql`delete from idempotency where place = ${request.place} and expires_at <= ${at}`)
         return undefined
       }
       if (!vault.verifyMac("idempotency", request.fingerprint, row.fingerprint)) return yield* conflict
@@ -67,20 +68,20 @@ export const make = (db: Database["Type"], vault: Vault["Type"]) => {
      * Stores an answer, in the open transaction if there is one. Dies when another process has answered the request first: that answer
      * stands.
      */
-    insert: Effect.fnUntraced(function* (request: AnswerKey, answer: Answer) {
+    insert: Effect.fnUntraced(function* (request: Placed, answer: Answer) {
       const body =
         request.sealed && answer.body !== null
           ? yield* vault.seal(Redacted.make(answer.body), sealContext(request))
           : answer.body
       yield* db.run(
         insertAnswer({
+          place: request.place,
           scope: request.scope,
           key: request.key,
           fingerprint: vault.mac("idempotency", request.fingerprint),
           status: answer.status,
           body,
           sealed: request.sealed ? 1 : 0,
-          created_at: yield* now,
           expires_at: yield* fromNow(retentionMs)
         })
       )
@@ -89,7 +90,7 @@ export const make = (db: Database["Type"], vault: Vault["Type"]) => {
     purge: Effect.flatMap(now, (at) => db.run(sql`delete from idempotency where expires_at <= ${at}`)),
 
     rewrap: Effect.gen(function* () {
-      const rows = yield* db.all(sql<SealedRow>`select scope, key, body from idempotency
+      const rows = yield* db.all(sql<SealedRow>`select place, scope, key, body from idempotency
         where sealed = 1 and body is not null`)
       const changed = yield* Effect.forEach(rows, (row) => rewrapRow(db, vault, row))
       return changed.filter((each) => each).length
@@ -108,6 +109,7 @@ export const make = (db: Database["Type"], vault: Vault["Type"]) => {
 export type AnswerStore = ReturnType<typeof make>
 
 interface SealedRow {
+  readonly place: string
   readonly scope: string
   readonly key: string
   readonly body: string
@@ -123,8 +125,7 @@ const rewrapRow = (db: Database["Type"], vault: Vault["Type"], row: SealedRow) =
         body === row.body
           ? Effect.succeed(false)
           : Effect.as(
-              db.run(db.sql`update idempotency set body = ${body}
-                where scope = ${row.scope} and key = ${row.key} and body = ${row.body}`),
+              db.run(db.sql`update idempotency set body = ${body} where place = ${row.place} and body = ${row.body}`),
               true
             )
     })

@@ -3,6 +3,7 @@ import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Vault } from "../secrets/Vault.js"
+import { placeOf } from "./AnswerPlace.js"
 import * as AnswerStore from "./AnswerStore.js"
 import type { Command } from "./Command.js"
 import { Database } from "./Database.js"
@@ -51,13 +52,14 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
       const answers = AnswerStore.make(yield* Database, yield* Vault)
       const running = new Set<string>()
       return Idempotency.of({
-        run: fn("Idempotency.run")(function* <A, E>(request: MutationRequest<A, E>) {
+        run: fn("Idempotency.run")(function* <A, E>(mutation: MutationRequest<A, E>) {
+          const request = { ...mutation, place: placeOf(mutation) }
           const stored = yield* answers.find(request)
           if (stored !== undefined) return replayOf(stored)
           const answered = Effect.catchSomeDefect(execute(answers, request), (defect) =>
             isDuplicate(defect) ? Option.some(replayOr(answers, request, defect)) : Option.none()
           )
-          return yield* alone(running, `${request.scope}\n${request.key}`, answered)
+          return yield* alone(running, request.place, answered)
         }),
         purge: answers.purge,
         rewrap: answers.rewrap,
@@ -70,7 +72,10 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
 const replayOf = (answer: AnswerStore.Answer): MutationAnswer => ({ answer, replayed: true })
 
 /** Runs the command of a request. Its answer commits with it, and an expected error is stored after it. */
-const execute = Effect.fnUntraced(function* <A, E>(answers: AnswerStore.AnswerStore, request: MutationRequest<A, E>) {
+const execute = Effect.fnUntraced(function* <A, E>(
+  answers: AnswerStore.AnswerStore,
+  request: AnswerStore.Placed<MutationRequest<A, E>>
+) {
   yield* failpoint("request.begun")
   let answer: AnswerStore.Answer | undefined
   const record = (result: A) =>
@@ -104,7 +109,7 @@ const alone = <A, E>(running: Set<string>, place: string, effect: Effect.Effect<
   )
 
 /** The answer that another process has stored meanwhile. Without one the defect has another reason. */
-const replayOr = (answers: AnswerStore.AnswerStore, request: AnswerStore.AnswerKey, defect: unknown) =>
+const replayOr = (answers: AnswerStore.AnswerStore, request: AnswerStore.Placed, defect: unknown) =>
   Effect.flatMap(answers.find(request), (stored) =>
     stored === undefined ? Effect.die(defect) : Effect.succeed(replayOf(stored))
   )

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
 import { release } from "@reins/core/base/Release"
+import { placeOf } from "@reins/core/store/AnswerPlace"
 import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { serverLock } from "@reins/core/store/DataDirectory"
@@ -18,8 +19,10 @@ import {
   rulesOf,
   stateOf
 } from "@reins/core/store/Migrations"
+import { store } from "@reins/core/store/migrations/0001_initial/store"
 import { webhooks } from "@reins/core/store/migrations/0009_webhooks"
 import { webhookTests } from "@reins/core/store/migrations/0010_webhook_tests"
+import { answerPlaces } from "@reins/core/store/migrations/0018_answer_places"
 import { atWork } from "@reins/core/store/PgAtWork"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
@@ -111,6 +114,17 @@ const oldDelivery = [
   "insert into webhook_attempts (delivery_id, ordinal, started_at, duration_ms, status) values ('d', 1, 't', 5, 500)"
 ]
 
+/** Answers as they were stored before they had places, more than are moved at once. */
+const oldAnswers = Array.from({ length: 1201 }, (_, at) => ({
+  scope: `key_${at % 7}`,
+  key: `${at}`,
+  fingerprint: `f${at}`,
+  status: 200 + (at % 5),
+  body: at % 3 === 0 ? null : `{"at":${at}}`,
+  sealed: at % 2,
+  expires_at: `t${at}`
+}))
+
 for (const { name, place } of places) {
   describe(`Migrations on ${name}`, () => {
     it.scoped("an empty database gets every step, and a second start takes none", () =>
@@ -122,6 +136,32 @@ for (const { name, place } of places) {
         }
         assert.isEmpty(pending(known))
         assert.deepStrictEqual(pending([]), known)
+      })
+    )
+
+    it.scoped("answers that there are keep all that is needed to give them again, and get their places", () =>
+      Effect.gen(function* () {
+        const { asIs, open } = yield* place
+        yield* Effect.scoped(Layer.build(open))
+        yield* Effect.provide(
+          Effect.gen(function* () {
+            const { all, run, sql } = yield* Database
+            yield* run(sql`drop table idempotency`)
+            yield* onClient(statements(store.filter((statement) => statement.includes("idempotency"))))
+            yield* run(
+              sql`insert into idempotency ${sql.insert(oldAnswers.map((row) => ({ ...row, created_at: "t" })))}`
+            )
+            yield* onClient(answerPlaces)
+            const moved = yield* all(
+              sql`select place, scope, key, fingerprint, status, body, sealed, expires_at from idempotency`
+            )
+            assert.sameDeepMembers(
+              [...moved],
+              oldAnswers.map((row) => ({ place: placeOf(row), ...row }))
+            )
+          }),
+          asIs
+        )
       })
     )
 

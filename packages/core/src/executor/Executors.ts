@@ -134,20 +134,19 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
 const service = (names: ReadonlyArray<string>, found: Effect.Effect<Found>): Executors["Type"] => {
   const unusable = (backend: string, { absent }: Found) =>
     absent.find((each) => each.backend === backend)?.reason ?? `There is no executor "${backend}" on this server.`
-  const get = (backend: string): Effect.Effect<Executor, ExecutorError> =>
-    Effect.flatMap(found, (all) => {
-      const executor = all.usable.find((candidate) => candidate.backend === backend)
-      return executor === undefined
-        ? Effect.fail(new ExecutorError({ kind: "unavailable", message: unusable(backend, all) }))
-        : Effect.succeed(executor)
-    })
+  const pick = (backend: string, all: Found): Either.Either<Executor, ExecutorError> =>
+    Either.fromNullable(
+      all.usable.find((candidate) => candidate.backend === backend),
+      () => new ExecutorError({ kind: "unavailable", message: unusable(backend, all) })
+    )
   return {
     names,
-    get,
+    get: (backend) => Effect.flatMap(found, (all) => pick(backend, all)),
     list: Effect.map(found, (all) => names.map((name) => described(name, all, unusable(name, all)))),
     choose: Effect.fnUntraced(function* (given, bounds = {}) {
-      const backend = given ?? (yield* found).usable[0]?.backend ?? names[0] ?? "default"
-      const executor = yield* Effect.mapError(get(backend), ({ message }) => refusal(backend, message))
+      const all = yield* found
+      const backend = given ?? all.usable[0]?.backend ?? names[0] ?? "default"
+      const executor = yield* Either.mapLeft(pick(backend, all), ({ message }) => refusal(backend, message))
       const unmet = notEnforced(executor, bounds)
       return unmet === undefined ? backend : yield* refusal(backend, unmet)
     }),

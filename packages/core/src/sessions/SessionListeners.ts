@@ -24,8 +24,11 @@ export class SessionListeners extends Context.Tag("@reins/core/sessions/SessionL
 >() {
   static readonly layer = Layer.sync(SessionListeners, () => {
     const listeners: Array<Partial<SessionListener>> = []
-    const tell = (notice: (listener: Partial<SessionListener>) => Effect.Effect<void, never, Commit> | undefined) =>
-      Effect.suspend(() => Effect.forEach(listeners, (listener) => notice(listener) ?? Effect.void, { discard: true }))
+    const tell = Effect.fnUntraced(function* (
+      notice: (listener: Partial<SessionListener>) => Effect.Effect<void, never, Commit> | undefined
+    ) {
+      for (const listener of listeners) yield* notice(listener) ?? Effect.void
+    })
     return SessionListeners.of({
       register: (listener) => Effect.sync(() => void listeners.push(listener)),
       turnMoved: (turn, actor) => tell((listener) => listener.turnMoved?.(turn, actor)),

@@ -68,14 +68,14 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
               return Effect.map(Effect.provideService(inside, Commit, open), (result) => ({ result, open }))
             })
           )
-          return Effect.flatMap(mayLoseRace ? retryLostRace(attempt) : attempt, ({ open, result }) => {
-            const { afterwards, topics } = open
-            const rung = Effect.forEach(topics, bell.ring, { discard: true })
-            const done =
-              afterwards.length === 0 ? rung : Effect.zipRight(rung, Effect.all(afterwards, { discard: true }))
-            return Effect.as(done, result)
-          })
+          return Effect.flatMap(mayLoseRace ? retryLostRace(attempt) : attempt, ({ open, result }) =>
+            Effect.as(follow(open), result)
+          )
         })
+      const follow = Effect.fnUntraced(function* ({ afterwards, topics }: Commit["Type"]) {
+        for (const topic of topics) yield* bell.ring(topic)
+        for (const work of afterwards) yield* work
+      })
 
       const raised = raisedBy(db, log)
       /** Writes the events of a session that counts them already. */

@@ -58,8 +58,11 @@ export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
       return next(transaction?.isOpen === true ? transaction : undefined)
     })
 
+  const all: Engine["all"] = (query) => whereItStands((open) => (open ? open.ask(query) : outside(query)))
+
   return {
-    all: (query) => whereItStands((open) => (open ? open.ask(query) : outside(query))),
+    all,
+    first: (query) => Effect.map(all(query), (rows) => rows[0]),
     run: (query) => whereItStands((open) => (open ? open.send(query) : Effect.asVoid(outside(query)))),
     transaction: (effect) => whereItStands((open) => (open ? open.nest(effect) : patiently(outermost(effect)))),
     breakSilent: (silentMs) => Effect.sync(() => statements.breakSilent(silentMs))

@@ -90,21 +90,17 @@ export const make = (db: Database["Type"]) => {
       if (wanted.length === 0) return false
       const head = numbersLater ? undefined : (yield* db.first(raise(workspaceId, wanted.length)))?.head
       const before = head === undefined ? undefined : head - wanted.length
-      yield* Effect.forEach(
-        wanted,
-        ({ seq, session_id, type }, index) =>
-          db.run(
-            insert({
-              workspace_id: workspaceId,
-              position: before === undefined ? null : before + index + 1,
-              session_id,
-              seq,
-              type,
-              recorded_at: recordedAt
-            })
-          ),
-        { discard: true }
-      )
+      for (const [index, { seq, session_id, type }] of wanted.entries())
+        yield* db.run(
+          insert({
+            workspace_id: workspaceId,
+            position: before === undefined ? null : before + index + 1,
+            session_id,
+            seq,
+            type,
+            recorded_at: recordedAt
+          })
+        )
       return true
     }),
 

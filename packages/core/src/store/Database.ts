@@ -1,5 +1,5 @@
 import type { SqlClient, Statement } from "@effect/sql"
-import { Context, type Effect } from "effect"
+import { Context, Effect } from "effect"
 import { type DbClock, processClock } from "./Clock.js"
 import { prepare, prepareNamed, prepareRow, type Query } from "./Query.js"
 
@@ -13,8 +13,6 @@ export interface Engine {
    * committed, and never waits for a transaction that is open.
    */
   readonly all: <Row extends object>(query: Query<Row>) => Effect.Effect<ReadonlyArray<Row>>
-  /** The promise of `Database.first`. */
-  readonly first: <Row extends object>(query: Query<Row>) => Effect.Effect<Row | undefined>
   /** Runs a statement whose rows nobody reads. */
   readonly run: (query: Query<object>) => Effect.Effect<void>
   /** The promise of `Database.transaction`. */
@@ -79,6 +77,7 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
       sql,
       dialect,
       clock,
+      first: (query) => Effect.map(engine.all(query), (rows) => rows[0]),
       prepare,
       prepareNamed,
       prepareRow,

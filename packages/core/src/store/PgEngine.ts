@@ -58,11 +58,8 @@ export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
       return next(transaction?.isOpen === true ? transaction : undefined)
     })
 
-  const all: Engine["all"] = (query) => whereItStands((open) => (open ? open.ask(query) : outside(query)))
-
   return {
-    all,
-    first: (query) => Effect.map(all(query), (rows) => rows[0]),
+    all: (query) => whereItStands((open) => (open ? open.ask(query) : outside(query))),
     run: (query) => whereItStands((open) => (open ? open.send(query) : Effect.asVoid(outside(query)))),
     transaction: (effect) => whereItStands((open) => (open ? open.nest(effect) : patiently(outermost(effect)))),
     breakSilent: (silentMs) => Effect.sync(() => statements.breakSilent(silentMs))

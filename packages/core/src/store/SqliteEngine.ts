@@ -54,9 +54,6 @@ export class SqliteEngine implements Engine {
     // Boundary: the rows have the shape that the caller says the statement has.
     this.execute(query, (rows) => Effect.succeed(rows as ReadonlyArray<Row>))
 
-  readonly first = <Row extends object>(query: Query<Row>): Effect.Effect<Row | undefined> =>
-    this.execute(query, (rows) => Effect.succeed(rows[0] as Row | undefined))
-
   readonly run = (query: Query<object>): Effect.Effect<void> => this.execute(query, () => Effect.void)
 
   readonly transaction = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -66,7 +66,7 @@ describe("arguments that make no sense are refused, and nothing is made", () => 
     ["backup --files-only out.tar", /^reins: --files-only is for an installation on PostgreSQL/],
     ["backup out.tar", /^reins: The database \S+ cannot be used: it does not exist\n$/],
     ["restore none.tar", /^reins: \S+none\.tar cannot be read: ENOENT/],
-    ["migrate --check", /^reins: The schema is not up to date: it lacks 17 steps\. .* run: reins migrate\n$/]
+    ["migrate --check", /^reins: The schema is not up to date: it lacks [1-9]\d* steps\. .* run: reins migrate\n$/]
   ]
   for (const [args, words] of cases) {
     it(`reins ${args}`, async () => {

@@ -51,7 +51,10 @@ export default defineConfig({
     isolate: false,
     // Many tests wait for something: a third process keeps two cores busy. With fewer at least, the pool would end the first one that is
     // idle twice, and the run with it.
-    // A process starts another one the faster the less memory it has, and without this limit V8 lets garbage pile up to several times of what is used.
-    poolOptions: { forks: { minForks: 3, maxForks: 3, execArgv: ["--max-old-space-size=1024"] } }
+    // A process starts another one the faster the less memory it has, and without the first limit V8 lets garbage pile up to several times of
+    // what is used. With a nursery of 32 MB in place of 16 most objects die in it, which is a tenth of all processor time.
+    poolOptions: {
+      forks: { minForks: 3, maxForks: 3, execArgv: ["--max-old-space-size=1024", "--max-semi-space-size=32"] }
+    }
   }
 })

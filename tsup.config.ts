@@ -35,15 +35,7 @@ const breakableDist = "packages/server/dist-failpoints"
 const nextDist = "packages/server/dist-next"
 
 /** What holds native code, or is loaded only where it is installed, stays outside of a bundle. */
-const native = [
-  "better-sqlite3",
-  "pg",
-  "pg-native",
-  "@node-rs/argon2",
-  "@parcel/watcher",
-  "bufferutil",
-  "utf-8-validate"
-]
+const native = ["pg", "pg-native", "@node-rs/argon2", "@parcel/watcher", "bufferutil", "utf-8-validate"]
 
 /**
  * Makes `import { Effect, Layer } from "effect"` an import of each module by its own name. Through an index a bundle holds all of every
@@ -112,11 +104,11 @@ const packedReference: Plugin = {
     })
 }
 
-/** The program is no module, so it finds the files of the console by the `require` that it is given. */
-const placeOfConsole: Plugin = {
-  name: "place-of-console",
+/** The program is no module, so it finds the files of the console and the driver of SQLite by the `require` that it is given. */
+const placeOfProgram: Plugin = {
+  name: "place-of-program",
   setup: (build) =>
-    build.onLoad({ filter: /\/ConsoleDirectory\.ts$/ }, ({ path }) => ({
+    build.onLoad({ filter: /\/(?:ConsoleDirectory|SqliteDriver)\.ts$/ }, ({ path }) => ({
       loader: "ts",
       // The first folder in which it looks for packages stands beside the program.
       contents: readFileSync(path, "utf8").replace(
@@ -137,7 +129,7 @@ const server: Options = {
   outDir: serverDist,
   format: "cjs",
   splitting: false,
-  esbuildPlugins: [packedReference, placeOfConsole, modulesByName, versionAlone, withoutRandomValues],
+  esbuildPlugins: [packedReference, placeOfProgram, modulesByName, versionAlone, withoutRandomValues],
   esbuildOptions: (options, context) => {
     shared.esbuildOptions?.(options, context)
     options.entryNames = "[name]-[hash]"
@@ -216,10 +208,14 @@ const packages: ReadonlyArray<Options> = [
     name: "client",
     entry: { index: "packages/client/src/index.ts", "effect/index": "packages/client/src/effect/index.ts" },
     outDir: "packages/client/dist",
+    // Programs in CommonJS, such as tests in Jest, cannot load modules.
+    format: ["esm", "cjs"],
+    splitting: true,
     platform: "neutral",
     external: ["effect"],
     onSuccess: async () => {
       if (declared) copyDeclarations("client", ".cache/types/client")
+      if (declared) declareForCommonJs("packages/client/dist")
     }
   },
   server,
@@ -232,7 +228,7 @@ const breakableServer: Options = {
   outDir: breakableDist,
   onSuccess: async () => finishServer(breakableDist),
   esbuildPlugins: [
-    placeOfConsole,
+    placeOfProgram,
     modulesByName,
     versionAlone,
     {
@@ -263,7 +259,7 @@ const nextServer: Options = {
   onSuccess: async () => finishServer(nextDist),
   esbuildPlugins: [
     packedReference,
-    placeOfConsole,
+    placeOfProgram,
     modulesByNameOf((source, path) => {
       if (!path.endsWith("/messages/MessageStore.ts")) return source
       const written = source.replace("insertRow({", 'insertRow({ written_by: "next",')
@@ -297,6 +293,9 @@ const finishServer = (dist: string): void => {
   buildSync({
     entryPoints: ["packages/server/src/main.ts"],
     outfile: `${dist}/main.js`,
+    bundle: true,
+    platform: "node",
+    conditions: ["@reins/source"],
     format: "esm",
     target: "node20",
     define: { PROGRAM_FILE: JSON.stringify(`./${program}`) }
@@ -368,6 +367,16 @@ const copyDeclarations = (name: string, from: string, to = "dist"): void => {
   // Those of modules that are gone stay where the type check has left them.
   const exists = (file: string): boolean => existsSync(join(`packages/${name}/src`, file.replace(/\.d\.ts$/, ".ts")))
   copyFiles(from, `packages/${name}/${to}`, (text) => text.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"), exists)
+}
+
+/** The same declarations for those who `require`. A compiler tells the kind of a module by the ending of its declarations. */
+const declareForCommonJs = (directory: string): void => {
+  for (const file of readdirSync(directory, { recursive: true, encoding: "utf8" })) {
+    if (!file.endsWith(".d.ts")) continue
+    const text = readFileSync(join(directory, file), "utf8")
+    const named = text.replace(/((?:from |import\()"\.[^"]*)\.js"/g, '$1.cjs"')
+    writeFileSync(join(directory, file.replace(/\.d\.ts$/, ".d.cts")), named)
+  }
 }
 
 const copyFiles = (

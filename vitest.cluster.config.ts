@@ -12,7 +12,7 @@ export default defineConfig({
     include: ["packages/server/cluster/*.test.ts"],
     pool: "forks",
     poolOptions: { forks: { maxForks: 2 } },
-    testTimeout: 180_000,
+    testTimeout: 300_000,
     hookTimeout: 120_000
   }
 })

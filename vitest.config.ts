@@ -44,7 +44,7 @@ export default defineConfig({
     globalSetup: ["./scripts/client.mjs", "./scripts/vitest-setup.ts"],
     setupFiles: ["./packages/testing/src/EffectMethods.ts"],
     sequence: { sequencer: LeanestFirst },
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: "forks",
     // A process runs one file after the other and loads what they share once.

@@ -10,7 +10,7 @@ export default defineConfig({
   test: {
     include: ["packages/console/test/**/*.test.ts"],
     globalSetup: ["./scripts/client.mjs"],
-    testTimeout: 240_000,
+    testTimeout: 600_000,
     hookTimeout: 120_000,
     pool: "forks",
     poolOptions: { forks: { minForks: 1, maxForks: 2 } }

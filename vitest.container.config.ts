@@ -14,7 +14,7 @@ export default defineConfig({
   test: {
     include: ["packages/core/test/executor/Executors.test.ts", "packages/core/test/executor/Container.test.ts"],
     setupFiles: shared.test?.setupFiles ?? [],
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     pool: "forks"
   }
 })

@@ -12,7 +12,7 @@ export default defineConfig({
     include: ["packages/server/cluster/faults/**/*.test.ts"],
     pool: "forks",
     poolOptions: { forks: { maxForks: 3 } },
-    testTimeout: 300_000,
+    testTimeout: 600_000,
     hookTimeout: 120_000
   }
 })

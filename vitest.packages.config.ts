@@ -11,7 +11,7 @@ export default defineConfig({
     include: ["packages/server/published/*.test.ts"],
     globalSetup: ["packages/server/published/Setup.ts"],
     setupFiles: ["./packages/testing/src/EffectMethods.ts"],
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     hookTimeout: 120_000,
     pool: "forks",
     poolOptions: { forks: { minForks: 2, maxForks: 2 } }

@@ -7,5 +7,5 @@ const { resolve = {}, ssr = {} } = shared
 export default defineConfig({
   resolve,
   ssr,
-  test: { include: ["packages/client/runtimes/*.test.ts"], testTimeout: 60_000, pool: "forks" }
+  test: { include: ["packages/client/runtimes/*.test.ts"], testTimeout: 120_000, pool: "forks" }
 })

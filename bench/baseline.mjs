@@ -4,10 +4,10 @@
 import { createHash, randomUUID } from "node:crypto"
 import { createServer } from "node:http"
 import { join } from "node:path"
-import Database from "better-sqlite3"
+import { openSqlite } from "@reins/core/internal/store/SqliteDriver"
 
 const [dataDir = "."] = process.argv.slice(2)
-const db = new Database(join(dataDir, "baseline.db"))
+const db = openSqlite(join(dataDir, "baseline.db"))
 db.pragma("journal_mode = wal")
 db.pragma("synchronous = full")
 db.exec(`

@@ -23,13 +23,18 @@ const publishedExports = (entries) =>
 const publishedPeers = (peers, version) =>
   Object.fromEntries(Object.entries(peers).map(([name, range]) => [name, name.startsWith("@reins/") ? version : range]))
 
+/** The driver of SQLite for Node 20 has the version of the packages. In this repository it is no workspace, so that no other Node compiles it. */
+const publishedOptional = (optional, version) =>
+  optional?.["better-sqlite3"] === undefined ? optional : { ...optional, "@reins/sqlite-node20": version }
+
 /** Without what is for this repository alone: notes, scripts and what the package is built with. */
 const published = (text) => {
   const { devDependencies: _, scripts: __, ...manifest } = JSON.parse(text)
   const fields = Object.fromEntries(Object.entries(manifest).filter(([name]) => !name.startsWith("//")))
   const exports = publishedExports(manifest.exports)
   const peerDependencies = publishedPeers(manifest.peerDependencies, manifest.version)
-  return `${JSON.stringify({ ...fields, exports, peerDependencies }, null, 2)}\n`
+  const optionalDependencies = publishedOptional(manifest.optionalDependencies, manifest.version)
+  return `${JSON.stringify({ ...fields, exports, peerDependencies, optionalDependencies }, null, 2)}\n`
 }
 
 const restore = () => {

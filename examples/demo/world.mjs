@@ -150,7 +150,8 @@ export const browserFetch = () => {
   return async (url, init = {}) => {
     const headers = new Headers(init.headers)
     if (cookies.size > 0) headers.set("cookie", [...cookies].map(([name, value]) => `${name}=${value}`).join("; "))
-    if (cookies.has("reins_csrf")) headers.set("x-csrf-token", decodeURIComponent(cookies.get("reins_csrf")))
+    const [, csrf] = [...cookies].find(([name]) => name.startsWith("reins_csrf_")) ?? []
+    if (csrf !== undefined) headers.set("x-csrf-token", decodeURIComponent(csrf))
     const response = await fetch(url, { ...init, headers })
     for (const cookie of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []

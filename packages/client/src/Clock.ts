@@ -1,3 +1,5 @@
+import { whenAborted } from "./Abort.js"
+
 /** Time and chance, as a program has them. */
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -14,11 +16,11 @@ export const systemClock: Clock = {
     new Promise((resolve) => {
       const end = () => {
         clearTimeout(timer)
-        signal?.removeEventListener("abort", end)
+        stay()
         resolve()
       }
       const timer = setTimeout(end, milliseconds)
-      signal?.addEventListener("abort", end)
+      const stay = whenAborted(signal, end)
       if (signal?.aborted) end()
     }),
   random: Math.random
@@ -47,15 +49,15 @@ export const limited = <A>(
   late: () => unknown
 ): Promise<A> => {
   const timer = new AbortController()
-  let abort = () => {}
+  let stay = () => {}
   return new Promise<A>((resolve, reject) => {
-    abort = () => reject(signal?.reason)
+    const abort = () => reject(signal?.reason)
     if (signal?.aborted) abort()
-    signal?.addEventListener("abort", abort)
+    stay = whenAborted(signal, abort)
     clock.sleep(timeoutMs, timer.signal).then(() => reject(late()))
     work.then(resolve, reject)
   }).finally(() => {
     timer.abort()
-    signal?.removeEventListener("abort", abort)
+    stay()
   })
 }

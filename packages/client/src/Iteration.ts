@@ -1,3 +1,4 @@
+import { whenAborted } from "./Abort.js"
 import type { Clock } from "./Clock.js"
 import type { LogReader } from "./EventStream.js"
 
@@ -17,7 +18,7 @@ export const iterate = <Item>({ clock, isLast, open, signal }: Iterated<Item>): 
   const read = async function* (): AsyncGenerator<Item, undefined> {
     let reader: LogReader<Item> | undefined
     signal?.throwIfAborted()
-    signal?.addEventListener("abort", abort)
+    const stay = whenAborted(signal, abort)
     try {
       reader = await open()
       while (true) {
@@ -32,7 +33,7 @@ export const iterate = <Item>({ clock, isLast, open, signal }: Iterated<Item>): 
     } catch (error) {
       if (!left) throw error
     } finally {
-      signal?.removeEventListener("abort", abort)
+      stay()
       reader?.close()
     }
   }

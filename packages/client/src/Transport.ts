@@ -64,7 +64,7 @@ export const make = (options: ServerOptions & { readonly apiKey?: string | undef
       if (request.body !== undefined) request.headers.set("content-type", "application/json")
       if (route.method !== "GET") {
         // All tries of a call have the same key.
-        request.headers.set("idempotency-key", checkedIdempotencyKey(call.idempotencyKey ?? crypto.randomUUID()))
+        request.headers.set("idempotency-key", checkedIdempotencyKey(call.idempotencyKey ?? newKey()))
       }
       return retrying(() => answerOf(server, request, call), maxRetries, call)
     },
@@ -152,7 +152,18 @@ const send = ({ fetch }: Server, { body, headers, method, url }: Asked, { signal
     signal,
     redirect: "manual",
     credentials: "omit",
+    ...uncached,
     ...(body !== undefined && { body })
+  })
+
+/** Frameworks keep answers of `fetch`, and those of an API change. Older Workers refuse the option, and do not have the field either. */
+const uncached: RequestInit = typeof Request === "function" && "cache" in Request.prototype ? { cache: "no-store" } : {}
+
+/** Browsers give a page that came over plain HTTP from another machine no `randomUUID`. */
+const newKey = (): string =>
+  "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (digit) => {
+    const [random = 0] = crypto.getRandomValues(new Uint8Array(1))
+    return (Number(digit) ^ (random & (15 >> (Number(digit) / 4)))).toString(16)
   })
 
 const redact = ({ apiKey }: Server, text: string): string =>

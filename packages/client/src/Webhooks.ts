@@ -60,24 +60,20 @@ export interface VerifyOptions {
 /**
  * The event of a delivery, once its signature is proven. Give it the body as it came, because a body that was parsed and written again has
  * another signature. Throws a `WebhookVerificationError` for a signature that is not of the secret, and for a time that differs by over five
- * minutes.
+ * minutes. Throws a `TypeError` for a call that can never succeed: a parsed body, or a secret that is missing or is none.
  */
 const verify = async (
-  body: string | Uint8Array,
+  body: string | Uint8Array | ArrayBuffer,
   headers: WebhookHeaders,
   secret: string,
   { toleranceSeconds = 300 }: VerifyOptions = {}
 ): Promise<WebhookMessage> => {
-  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) =>
-    headerOf(headers, name)
-  )
-  if (id === undefined || timestamp === undefined || signatures === undefined)
-    throw new WebhookVerificationError("The request lacks a webhook-id, a webhook-timestamp or a webhook-signature.")
+  const text = bytesOfBody(body)
+  const key = await crypto.subtle.importKey("raw", keyOf(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"])
+  const { id, timestamp, signatures } = signingHeaders(headers)
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError("The webhook-timestamp is no time.")
   if (Math.abs(Date.now() / 1000 - Number(timestamp)) > toleranceSeconds)
     throw new WebhookVerificationError("The webhook-timestamp is too far from the clock of this machine.")
-  const key = await crypto.subtle.importKey("raw", keyOf(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"])
-  const text = typeof body === "string" ? new TextEncoder().encode(body) : body
   const head = new TextEncoder().encode(`${id}.${timestamp}.`)
   const signed = new Uint8Array(head.length + text.length)
   signed.set(head)
@@ -89,7 +85,35 @@ const verify = async (
       // Boundary: the server that knows the secret wrote the body by its schema.
       return JSON.parse(new TextDecoder().decode(text)) as WebhookMessage
   }
-  throw new WebhookVerificationError("No webhook-signature is of this secret.")
+  throw new WebhookVerificationError(
+    "No webhook-signature is of this secret and this body. Give the secret of this endpoint, and the body as it came."
+  )
+}
+
+/** The bytes of a body. An object is told apart, because a framework that has parsed the body is what most often goes wrong. */
+const bytesOfBody = (body: string | Uint8Array | ArrayBuffer): Uint8Array => {
+  if (typeof body === "string") return new TextEncoder().encode(body)
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+  // One of another realm, as a test runner makes it, is no instance of ours.
+  if (Object.prototype.toString.call(body) === "[object ArrayBuffer]") return new Uint8Array(body)
+  throw new TypeError(
+    body === undefined || body === null
+      ? "The body of the request is missing. Give it as a string, a Uint8Array or an ArrayBuffer."
+      : "The body is no string and no bytes: it was parsed before. Read the raw body of the request, as with express.raw() or request.text()."
+  )
+}
+
+const signingHeaders = (headers: WebhookHeaders) => {
+  if (typeof headers !== "object" || headers === null)
+    throw new TypeError("The headers of the request are missing. Give them as Node or fetch has them.")
+  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) =>
+    headerOf(headers, name)
+  )
+  if (id !== undefined && timestamp !== undefined && signatures !== undefined) return { id, timestamp, signatures }
+  const missing = Object.entries({ "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures })
+    .filter(([, value]) => value === undefined)
+    .map(([name]) => name)
+  throw new WebhookVerificationError(`The request lacks ${missing.join(", ")}.`)
 }
 
 /** The tools of a receiver of webhooks. */
@@ -105,6 +129,8 @@ const isHeaders = (headers: WebhookHeaders): headers is { readonly get: (name: s
   typeof headers["get"] === "function"
 
 const keyOf = (secret: string): Uint8Array<ArrayBuffer> => {
+  if (typeof secret !== "string" || secret.trim() === "")
+    throw new TypeError("The secret of the webhook endpoint is missing. Give the one that begins with whsec_.")
   const key = secret.startsWith("whsec_") ? bytesOf(secret.slice(6)) : undefined
   if (key === undefined || key.length === 0) throw new TypeError("The secret of a webhook endpoint begins with whsec_")
   return key

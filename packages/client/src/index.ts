@@ -26,6 +26,7 @@ export {
   type ValidationIssue
 } from "./ReinsClientError.js"
 export type { Run } from "./Run.js"
+export { ToolCalls } from "./ToolCalls.js"
 export type { MutationOptions, RequestOptions } from "./Transport.js"
 
 /** The right of an API key. */

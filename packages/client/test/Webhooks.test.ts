@@ -28,7 +28,12 @@ describe("webhooks.verify", () => {
     const headers = headersOf([secret])
     const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), [value]]))
     for (const given of [headers, new Headers(headers), upper])
-      for (const text of [body, new TextEncoder().encode(body)])
+      for (const text of [
+        body,
+        new TextEncoder().encode(body),
+        Buffer.from(body),
+        new TextEncoder().encode(body).buffer
+      ])
         assert.deepStrictEqual(Object(await webhooks.verify(text, given, secret)), JSON.parse(body))
   })
 
@@ -91,9 +96,27 @@ describe("webhooks.verify", () => {
         await refusal(webhooks.verify(body, { ...headersOf([secret]), [name]: undefined }, secret)),
         "lacks"
       )
-    for (const wrong of ["", "whsec_", "whsec_#", "secret"]) {
+    for (const wrong of ["", " ", "whsec_", "whsec_#", "secret"]) {
       const error = await webhooks.verify(body, headersOf([secret]), wrong).catch((error: unknown) => error)
       assert.instanceOf(error, TypeError)
     }
+  })
+
+  it("tells what a program has left out, apart from a signature that is wrong", async () => {
+    const told = async (...given: ReadonlyArray<unknown>) => {
+      // Programs without types pass whatever they have.
+      const error = await Reflect.apply(webhooks.verify, undefined, given).catch((error: unknown) => error)
+      assert.instanceOf(error, TypeError)
+      return error.message
+    }
+    const headers = headersOf([secret])
+    for (const parsed of [JSON.parse(body), [], 7, true]) assert.match(await told(parsed, headers, secret), /parsed/)
+    for (const none of [undefined, null]) assert.match(await told(none, headers, secret), /body .* missing/)
+    for (const none of [undefined, null, 7]) assert.match(await told(body, headers, none), /secret .* missing/)
+    for (const none of [undefined, null]) assert.match(await told(body, none, secret), /headers .* missing/)
+    assert.strictEqual(
+      await refusal(webhooks.verify(body, {}, secret)),
+      "The request lacks webhook-id, webhook-timestamp, webhook-signature."
+    )
   })
 })

@@ -131,6 +131,12 @@ describe("the console, live", () => {
         []
       )
       assert.deepStrictEqual(complaints, [])
+      const kept = await page.evaluate(() => Object.keys(localStorage))
+      assert.include(kept, "/tools/reins/ reins.theme")
+      assert.deepStrictEqual(
+        kept.filter((name) => !name.startsWith("/tools/reins/ ")),
+        []
+      )
       await page.goto(`${proxy.url}/`)
       assert.strictEqual(page.url(), `${proxy.url}/ui`)
     } finally {

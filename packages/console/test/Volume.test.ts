@@ -1,8 +1,8 @@
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
+import { openSqlite } from "@reins/core/store/SqliteDriver"
 import { picture } from "@reins/testing/browser/Browser"
 import { startServer } from "@reins/testing/process/ServerProcess"
-import Database from "better-sqlite3"
 import type { Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
@@ -39,7 +39,7 @@ const costliestFrame = async (page: Page, label: string): Promise<number> => {
 
 /** Fills the log of a session with copies of its last tool call, while no server runs. */
 const fillLog = (dataDir: string, session_id: string, wanted: number): void => {
-  const db = new Database(join(dataDir, "reins.db"))
+  const db = openSqlite(join(dataDir, "reins.db"))
   const { event_watermark: last } = db.prepare("select event_watermark from sessions where id = ?").get(session_id) as {
     event_watermark: number
   }

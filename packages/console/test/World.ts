@@ -113,7 +113,7 @@ const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents |
         ? await browser.context.browser()?.newContext({ hasTouch, isMobile: hasTouch, viewport: size })
         : undefined
     const page = await (own ?? browser.context).newPage()
-    page.setDefaultTimeout(60_000)
+    page.setDefaultTimeout(180_000)
     await page.setViewportSize(size)
     return page
   }

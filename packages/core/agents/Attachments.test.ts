@@ -60,7 +60,7 @@ it.scopedLive(
       {},
       Manifests.layer
     ),
-  120_000
+  300_000
 )
 
 it.scopedLive(
@@ -84,5 +84,5 @@ it.scopedLive(
       {},
       Manifests.layer
     ),
-  120_000
+  300_000
 )

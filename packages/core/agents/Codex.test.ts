@@ -97,7 +97,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("codex", (i
         assert.deepStrictEqual(of(cancelled, "ended"), [{ _tag: "ended", stop_reason: "cancelled" }])
         assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: "lease-codex" })), [])
       }),
-    60_000
+    300_000
   )
 
   it.scoped(
@@ -125,6 +125,6 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("codex", (i
         const unknown = yield* run([{ say: "x" }], { nativeSessionId: "01a1fd3a-d7ae-7f13-bc0b-4c9a3b038e7f" })
         assert.strictEqual(unknown.reason, "context_unavailable")
       }),
-    60_000
+    300_000
   )
 })

@@ -141,7 +141,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         const unknown = yield* Effect.flip(turn(script("x", { say: "x" }), { nativeSessionId: "ses_doesnotexist" }))
         assert.strictEqual(unknown.reason, "context_unavailable")
       }),
-    120_000
+    300_000
   )
 
   it.scoped(
@@ -169,7 +169,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         assert.deepInclude({ ...limited }, { reason: "quota_exhausted", retryable: true })
         assert.include(limited.message, "HTTP 429: Rate limit reached.")
       }),
-    120_000
+    300_000
   )
 
   it.scoped(
@@ -223,6 +223,6 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         assert.strictEqual(said(after), "Yes.")
         assert.isTrue(server.requests.at(-1)?.messages.some((message) => message.text.includes("Remember the horse.")))
       }),
-    120_000
+    300_000
   )
 })

@@ -5,5 +5,5 @@ import { goesOnAfterLoss } from "../test/execution/Sealing.js"
 it.scopedLive(
   "a session of the real agent of alpha goes on from its snapshot when its disk is lost, and knows what was said",
   () => goesOnAfterLoss(Manifests.layer),
-  240_000
+  300_000
 )

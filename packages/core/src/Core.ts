@@ -176,7 +176,7 @@ const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mail
     onTopOf(ConnectionKinds.layerOf(connectionKinds ?? builtInGateways)),
     onTopOf(
       oneByOne(
-        fromConfig((config) => HarnessInstall.layer(config.cacheDir)),
+        fromConfig((config) => HarnessInstall.layer(config.cacheDir, config.egress)),
         Harness.layerOf(drivers ?? builtInDrivers),
         Forges.layerOf(forges ?? builtInForges)
       )

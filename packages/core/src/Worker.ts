@@ -11,6 +11,7 @@ import { validationJob } from "./connections/ValidationJob.js"
 import { deadlineJob } from "./delegations/DeadlineJob.js"
 import { wakeJob } from "./delegations/WakeJob.js"
 import { activationJob } from "./execution/ActivationJob.js"
+import { followRemoteJob } from "./execution/FollowRemoteJob.js"
 import * as Prewarming from "./execution/Prewarming.js"
 import { releaseJob } from "./execution/ReleaseJob.js"
 import { turnJob } from "./execution/TurnRunner.js"
@@ -64,6 +65,7 @@ const jobs = Layer.unwrapEffect(
           yield* installJob,
           yield* activationJob,
           yield* releaseJob,
+          yield* followRemoteJob,
           yield* captureJob,
           yield* applyJob,
           yield* deliveryJob,

@@ -11,8 +11,8 @@ import { Traffic } from "./Traffic.js"
 
 const place = placeForEachTest()
 
-/** A node that is told to stop gives its sessions away first, for so long. */
-const settings = { REINS_NODE_DRAIN_SECONDS: "120" }
+/** A node that is told to stop gives its sessions away first, for so long. No lease has to run out here, and a slow machine needs a long one. */
+const settings = { REINS_NODE_DRAIN_SECONDS: "120", REINS_NODE_LEASE_SECONDS: "30", REINS_LEASE_SECONDS: "60" }
 
 const readiness = async ({ url }: ServerProcess) => {
   const answer = await fetch(`${url}/readyz`)

@@ -1,11 +1,10 @@
-import { readFileSync } from "node:fs"
 import { assert, it } from "@effect/vitest"
 import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { Effect } from "effect"
 import * as Story from "../test/e2e/Story.js"
 import { server, surroundings, temporaryDirectory } from "../test/e2e/Surroundings.js"
 import { Visitor } from "../test/e2e/Visitor.js"
-import { documentFile, load } from "./Tools.js"
+import { load } from "./Tools.js"
 
 interface Prism {
   readonly listen: (port: number, address: string) => Promise<string>
@@ -27,9 +26,8 @@ const { createLogger } = load("@stoplight/prism-core") as {
 const proxy = (upstream: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      // The login cookie has this name where the service is not reached over https, as its scheme says.
-      const text = readFileSync(documentFile, "utf8").replaceAll("__Host-reins_session", "reins_session")
-      const prism = createServer(await getHttpOperationsFromSpec(JSON.parse(text)), {
+      const document = (await (await fetch(`${upstream}/openapi.json`)).json()) as object
+      const prism = createServer(await getHttpOperationsFromSpec(document), {
         components: { logger: createLogger("prism", { level: "silent" }) },
         cors: false,
         config: {

@@ -24,13 +24,29 @@ export interface Installed {
   readonly output: string
 }
 
+/** The core and the server, installed in an empty directory with another release of Node. */
+export interface OnNode {
+  readonly by: "npm" | "pnpm" | "yarn" | "yarn 4"
+  readonly release: string
+  /** The path of that Node. */
+  readonly node: string
+  readonly directory: string
+  readonly failed: boolean
+  readonly output: string
+}
+
 export interface Published {
   readonly packed: Packed
+  readonly onNodes: ReadonlyArray<OnNode>
   readonly installed: {
     /** The server and nothing else. */
     readonly server: Installed
     /** The client, with the lowest version of Effect that it takes. */
     readonly client: Installed
+    /** The client among the programs that run, test and bundle what uses it. */
+    readonly programs: Installed
+    /** The client in a project of each release of Next. */
+    readonly next: Readonly<Record<"14" | "15", Installed>>
     /** All three, by what they are together with. */
     readonly together: Readonly<Record<TogetherWith, Installed>>
   }

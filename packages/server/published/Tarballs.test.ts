@@ -34,7 +34,9 @@ describe.each(Object.entries(packed))("@reins/%s, packed", (name, { tarball, unp
     for (const folder of folders)
       assert.include(["LICENSE", "README.md", "console", "dist", "lib", "manifests", "package.json"], folder)
     assert.deepStrictEqual(
-      files.filter((file) => !/\.(js|cjs|json|d\.ts)$|^(README\.md|LICENSE)$|^console\/.+\.(html|css|svg)$/.test(file)),
+      files.filter(
+        (file) => !/\.(js|cjs|json|d\.c?ts)$|^(README\.md|LICENSE)$|^console\/.+\.(html|css|svg)$/.test(file)
+      ),
       []
     )
     const texts = files.map((file) => [file, readFileSync(join(unpacked, file), "utf8")] as const)
@@ -49,8 +51,11 @@ describe.each(Object.entries(packed))("@reins/%s, packed", (name, { tarball, unp
   })
 
   it("has the file of every entry point, and those of its program", () => {
-    const targets = Object.entries<Record<string, string>>(manifest.exports).flatMap(([path, conditions]) =>
-      path.includes("*") ? [] : Object.values(conditions)
+    type Conditions = Readonly<Record<string, string | Readonly<Record<string, string>>>>
+    const targets = Object.entries<Conditions>(manifest.exports).flatMap(([path, conditions]) =>
+      path.includes("*")
+        ? []
+        : Object.values(conditions).flatMap((to) => (typeof to === "string" ? [to] : Object.values(to)))
     )
     for (const target of [...targets, ...Object.values<string>(manifest.bin ?? {})])
       assert.isTrue(existsSync(join(unpacked, target)), target)

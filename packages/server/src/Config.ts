@@ -4,14 +4,15 @@ import type { AgentLimits } from "@reins/core/base/AgentLimits"
 import type { BlobAddress } from "@reins/core/base/BlobAddress"
 import type { BuiltInExecutor } from "@reins/core/base/CoreConfig"
 import type { CoreLimits } from "@reins/core/base/CoreLimits"
+import type { Egress } from "@reins/core/base/Egress"
 import { fn } from "@reins/core/base/Traced"
 import { defaultLeaseSeconds } from "@reins/core/placement/LeaseTimes"
 import type { NodeRole } from "@reins/core/placement/Nodes"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
-import { expected, fields, flagOf, type Given, type SettingName, Settings } from "./ConfigFields.js"
+import { fields, flagOf, type Given, type SettingName, Settings } from "./ConfigFields.js"
 import { isShareable } from "./SettingValues.js"
 
-export { expected, flagOf, type Given, type SettingName } from "./ConfigFields.js"
+export { flagOf, type Given, type SettingName } from "./ConfigFields.js"
 
 /** A setting that cannot be used. The message names it and a valid value, and does not quote the given one, which may be a secret. */
 export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{ readonly problem: string }> {
@@ -73,9 +74,11 @@ export interface Config {
   readonly allowSshRepositories: boolean
   /** Hosts that may be asked although they are private or without TLS. */
   readonly allowPrivateHosts: ReadonlyArray<string>
+  /** The proxy that is the way out; null connects directly. */
+  readonly egress: Egress | null
   /** Directories that every agent may read. */
   readonly sharedDirectories: ReadonlyArray<string>
-  /** Reverse proxies, by address or network. Their `X-Forwarded-For` is believed. */
+  /** Reverse proxies, by address or network. Their `X-Forwarded-For`, or else their `Forwarded`, is believed. */
   readonly trustedProxies: ReadonlyArray<string>
   /** Origins whose pages may call the API with a key. */
   readonly corsOrigins: ReadonlyArray<string>
@@ -111,10 +114,12 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     ...fromEnvironment(environment),
     ...flags
   }
-  const settings = yield* Effect.mapError(decode(given), ({ issue }) => invalid(issue))
+  const settings = yield* Effect.catchAll(decode(given), ({ issue }) => Effect.flatMap(invalid(issue), Effect.fail))
   const host = settings.host ?? "127.0.0.1"
   const port = settings.port ?? 7117
-  const publicUrl = new URL(settings.public_url ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`)
+  const publicUrl = new URL(
+    settings.public_url ?? `http://${host.includes(":") ? `[${host.split("%")[0]}]` : host}:${port}`
+  )
   const blobs =
     settings.blobs === undefined
       ? blobsUnlessGiven(settings.node)
@@ -146,6 +151,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     allowLocalRepositories: settings.allow_local_repositories ?? false,
     allowSshRepositories: settings.allow_ssh_repositories ?? false,
     allowPrivateHosts: settings.allow_private_hosts ?? [],
+    egress: egressOf(settings),
     sharedDirectories: (settings.shared_directories ?? []).map((shared) => resolve(directory, shared)),
     trustedProxies: settings.trusted_proxies ?? [],
     corsOrigins: settings.cors_origins ?? [],
@@ -166,7 +172,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
   }
   const { dataDir, keyFile, sharedDirectories } = config
   if (!sharedDirectories.every((shared) => isShareable(shared, [dataDir, ...(keyFile === undefined ? [] : [keyFile])])))
-    return yield* new ConfigInvalid({ problem: `shared_directories has to be ${expected.shared_directories}` })
+    return yield* new ConfigInvalid({ problem: `shared_directories has to be ${(yield* texts).shared_directories}` })
   return config
 })
 
@@ -179,6 +185,11 @@ const blobsOf = (text: string, { database_url }: typeof Settings.Type, environme
       return typeof found === "string" ? Effect.fail(new ConfigInvalid({ problem: found })) : Effect.succeed(found)
     }
   )
+
+const egressOf = ({ egress_direct, egress_lookup, egress_proxy }: typeof Settings.Type): Config["egress"] =>
+  egress_proxy === undefined
+    ? null
+    : { proxy: Redacted.make(egress_proxy), direct: egress_direct ?? [], lookup: egress_lookup ?? "server" }
 
 const agentLimitsOf = (settings: typeof Settings.Type): Config["agentLimits"] => ({
   ...(settings.agent_memory_bytes !== undefined && { memoryBytes: settings.agent_memory_bytes }),
@@ -292,7 +303,14 @@ const readSettingsFile = (path: string): Effect.Effect<Readonly<Record<string, s
 
 const isAbsent = (cause: unknown): boolean => cause instanceof Error && "code" in cause && cause.code === "ENOENT"
 
-const invalid = (issue: ParseResult.ParseIssue): ConfigInvalid => {
+/** Loaded for a setting that is wrong, because a start in order needs none of them. */
+const texts = Effect.map(
+  Effect.promise(() => import("./SettingTexts.js")),
+  ({ expected }) => expected
+)
+
+const invalid = Effect.fnUntraced(function* (issue: ParseResult.ParseIssue) {
+  const expected = yield* texts
   const wrong = new Set(ParseResult.ArrayFormatter.formatIssueSync(issue).map(({ path }) => String(path[0])))
   const problems = [...wrong].map((name) => {
     const known = names.find((each) => each === name)
@@ -301,4 +319,4 @@ const invalid = (issue: ParseResult.ParseIssue): ConfigInvalid => {
       : `The setting "${name}" has to be ${expected[known]} (--${flagOf(known)}, REINS_${name.toUpperCase()} or reins.json).`
   })
   return new ConfigInvalid({ problem: problems.join("\n") })
-}
+})

@@ -103,8 +103,8 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
           const types = yield* parseEventTypes(query.types)
           if (!negotiated(exchange)) {
             const page = { after, limit, types, turnId }
-            const { envelopes, ...rest } = yield* log.storedPage(principal, sessionId, page)
-            return pageOf(envelopes, rest)
+            const { items, ...rest } = yield* log.storedPage(principal, sessionId, page)
+            return pageOf(items, rest)
           }
           return yield* stream(streams, exchange, principal, {
             of: "session",
@@ -134,10 +134,7 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
           if (!negotiated(exchange)) {
             const page = { after, limit, types, projectId, label }
             const { entries, ...rest } = yield* workspaceLog.storedPage(principal, workspaceId, page)
-            return pageOf(
-              entries.map(({ envelope, seq }) => `{"position":${seq},"event":${envelope}}`),
-              rest
-            )
+            return pageOf(entries.map(({ envelope, seq }) => `{"position":${seq},"event":${envelope}}`).join(","), rest)
           }
           return yield* stream(streams, exchange, principal, {
             of: "workspace",
@@ -176,8 +173,8 @@ const negotiated = (exchange: Exchange): boolean => {
   return acceptsStream(exchange)
 }
 
-const pageOf = (items: ReadonlyArray<string>, rest: object): Reply =>
-  Reply.jsonText(200, `{"items":[${items.join(",")}],${JSON.stringify(rest).slice(1)}`)
+const pageOf = (items: string, rest: object): Reply =>
+  Reply.jsonText(200, `{"items":[${items}],${JSON.stringify(rest).slice(1)}`)
 
 const labelOf = (text: string | undefined) => {
   if (text === undefined) return undefined

@@ -5,7 +5,7 @@ import { consoleRoutes } from "./http/ConsoleRoutes.js"
 import { metricsRoute, withMeters } from "./http/Metrics.js"
 import { Authentication } from "./http/middleware/Authentication.js"
 import { RateLimit } from "./http/middleware/RateLimit.js"
-import { routes } from "./http/Routes.js"
+import { routesAt } from "./http/Routes.js"
 import { type ListenOptions, Server } from "./Server.js"
 import { Shutdown } from "./Shutdown.js"
 
@@ -20,8 +20,6 @@ export interface HttpServerOptions extends Partial<ListenOptions> {
   /** The time between two beats of an event stream, at most the default of 15 seconds. A client that misses three connects again. */
   readonly heartbeat?: Duration.DurationInput
 }
-
-const withConsole = Effect.zipWith(routes, consoleRoutes, (all, console) => [...all, ...console])
 
 /**
  * Serves the API over HTTP from a core that is there, as a layer of one's own composes it, until the scope closes:
@@ -42,7 +40,8 @@ export const layer = (options: HttpServerOptions = {}) =>
     Effect.map(CoreConfig, ({ limits, publicUrl: publicUrlOfCore }) => {
       const { console = true, heartbeat = "15 seconds", measured = false, metrics = false, ...listen } = options
       const publicUrl = options.publicUrl ?? new URL(publicUrlOfCore)
-      const served = console ? withConsole : routes
+      const routes = routesAt(publicUrl)
+      const served = console ? Effect.zipWith(routes, consoleRoutes, (all, page) => [...all, ...page]) : routes
       const withMetrics = Effect.zipWith(served, metricsRoute, (all, page) => [...withMeters(all), page])
       return Server.layer(metrics ? withMetrics : measured ? Effect.map(served, withMeters) : served, {
         host: "127.0.0.1",

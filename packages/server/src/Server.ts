@@ -16,7 +16,7 @@ export interface ListenOptions {
   readonly port: number
   /** The URL at which people reach the service. */
   readonly publicUrl: URL
-  /** The proxies, by address or network. Their `X-Forwarded-For` is believed. */
+  /** The proxies, by address or network. Their `X-Forwarded-For`, or else their `Forwarded`, is believed. */
   readonly trustedProxies: ReadonlyArray<string>
   /** Origins whose pages may call the API with a key; none unless given. No page of another origin may use a login. */
   readonly corsOrigins?: ReadonlyArray<string>

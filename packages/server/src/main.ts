@@ -3,9 +3,16 @@ import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { Script } from "node:vm"
+import { hostRefusal } from "@reins/core/base/HostRefusal"
 
 /** The build puts the name of the bundled program here. It holds a hash, so that compiled code of another build is never taken for its own. */
 declare const PROGRAM_FILE: string
+
+const refusal = hostRefusal(process.platform, process.versions.node)
+if (refusal !== null) {
+  process.stderr.write(`${refusal}\n`)
+  process.exit(1)
+}
 
 const file = fileURLToPath(new URL(PROGRAM_FILE, import.meta.url))
 const require = createRequire(file)

@@ -15,7 +15,7 @@ const newPassword = "the otter sleeps on its back"
 const logInAs = (email: string, given = password) =>
   Effect.map(change("POST", "/api/auth/login", { body: { email, password: given } }), (reply) => {
     const cookie = reply.headers.getSetCookie().map((text) => text.split(";")[0])
-    const csrf = decodeURIComponent(/reins_csrf=([^;]+)/.exec(cookie.join("; "))?.[1] ?? "")
+    const csrf = decodeURIComponent(/reins_csrf_\w+=([^;]+)/.exec(cookie.join("; "))?.[1] ?? "")
     return { reply, headers: { cookie: cookie.join("; "), "x-csrf-token": csrf } }
   })
 

@@ -1,7 +1,7 @@
 import { EventStreams, type StreamOptions } from "@reins/server/EventStreams"
 import { Authentication } from "@reins/server/http/middleware/Authentication"
 import { RateLimit } from "@reins/server/http/middleware/RateLimit"
-import { routes } from "@reins/server/http/Routes"
+import { routesAt } from "@reins/server/http/Routes"
 import { Server } from "@reins/server/Server"
 import { Shutdown } from "@reins/server/Shutdown"
 import { Layer } from "effect"
@@ -12,7 +12,14 @@ export const serviceWith = (options: StreamOptions) => {
   const publicUrl = new URL("http://127.0.0.1")
   return Caller.layer.pipe(
     Layer.provideMerge(
-      Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, trustedProxies: [], grace: "5 seconds", notice: 0 })
+      Server.layer(routesAt(publicUrl), {
+        host: "127.0.0.1",
+        port: 0,
+        publicUrl,
+        trustedProxies: [],
+        grace: "5 seconds",
+        notice: 0
+      })
     ),
     Layer.provide(EventStreams.layer(options)),
     Layer.provide(Authentication.layer(publicUrl)),

@@ -26,3 +26,6 @@ export const walks = {
   snapshots: share(6, 150),
   sessions: { SQLite: share(25, 600), PostgreSQL: share(10, 250) }
 }
+
+/** Random workspaces whose captured tree is compared with the one that git makes by hand. */
+export const stagedTrees = share(8, 500)

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { type Action, useAction } from "../api/Loading.js"
-import { reins, serviceUrl, whoAmI } from "../api/Server.js"
+import { reins, requireLoginCookie, serviceUrl, whoAmI } from "../api/Server.js"
 import { go, path } from "../route/Route.js"
 import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Mark } from "../ui/Mark.js"
@@ -10,7 +10,8 @@ import { setupCode } from "./SetupCode.js"
 type Way = "log_in" | "register" | "look_into_mail"
 
 const enter = async (email: string, password: string) => {
-  await reins.accounts.login({ email, password })
+  const { csrf_token } = await reins.accounts.login({ email, password })
+  requireLoginCookie(csrf_token)
   await whoAmI()
 }
 

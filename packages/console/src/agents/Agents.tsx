@@ -7,7 +7,7 @@ import { bytes } from "../words/Words.js"
 
 /** Installs the agent of a provider, and shows how far that is. */
 export const InstallAgent = ({
-  harness: { display_name, installing, provider_id },
+  harness: { display_name, installable, installing, platforms, provider_id },
   isFirst = false,
   reload,
   workspaceId
@@ -29,6 +29,12 @@ export const InstallAgent = ({
       if (job.error !== null && job.state !== "succeeded") throw new Error(job.error.message)
       reload()
     })
+  if (!installable)
+    return (
+      <p class="fine">
+        {display_name} has no build for this server. It runs on {platforms.map(inWords).join(", ")}.
+      </p>
+    )
   return (
     <div class="install">
       {isOwner.value ? (
@@ -48,6 +54,11 @@ export const InstallAgent = ({
     </div>
   )
 }
+
+const names = { linux: "Linux", darwin: "macOS", win32: "Windows" }
+
+const inWords = ({ cpu, libc, os }: Harness["platforms"][number]): string =>
+  `${names[os]} on ${cpu}${libc === null ? "" : ` with ${libc}`}`
 
 const Progress = ({
   of: { downloaded_bytes, package: name, packages_done, packages_total, total_bytes }

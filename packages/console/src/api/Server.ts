@@ -18,10 +18,28 @@ const withLogin: typeof fetch = (input, init = {}) => {
 /** The client of the server that this page came from, as the one who is logged in. */
 export const reins = new Reins({ baseUrl: serviceUrl, fetch: withLogin })
 
+/** The tokens that go along with logins. Other installations of the same host may have some of them. */
+const loginTokens = (): ReadonlyArray<string> =>
+  [...document.cookie.matchAll(/(?:^|; )reins_csrf_[0-9a-f]+=([^;]+)/g)].map(([, token = ""]) =>
+    decodeURIComponent(token)
+  )
+
+/** Fails where the server has accepted a login and this browser has not kept its cookie: no page could work then. */
+export const requireLoginCookie = (csrfToken: string): void => {
+  if (loginTokens().includes(csrfToken)) return
+  const overHttp =
+    location.protocol === "http:"
+      ? ` A server whose REINS_PUBLIC_URL begins with https:// has logins over https alone: open https://${location.host}, or correct that setting.`
+      : ""
+  throw new Error(
+    `Your password is right, but this browser did not keep the cookie of the login. Allow cookies for ${location.host}.${overHttp}`
+  )
+}
+
 /** Asks who is logged in. Fails when the server cannot be asked. */
 export const whoAmI = async (): Promise<void> => {
   // Without the cookie that goes along with a login there is none, and nothing has to be asked.
-  if (!/(?:^|; )reins_csrf=./.test(document.cookie)) {
+  if (loginTokens().length === 0) {
     me.value = null
     return
   }

@@ -3,10 +3,11 @@ import type { Interaction } from "@reins/client"
 import type { Failure } from "../api/Failure.js"
 import { me } from "../api/Server.js"
 import { watch } from "../live/Live.js"
+import { keep, readKept } from "../ui/Kept.js"
 import type { Standing } from "./Standing.js"
 
 const name = "reins.workspace"
-const chosen = signal(localStorage.getItem(name))
+const chosen = signal(readKept(name))
 
 /** The workspaces of the one who is logged in. */
 export const workspaces = computed(() => me.value?.workspaces ?? [])
@@ -16,7 +17,7 @@ export const workspace = computed(() => workspaces.value.find(({ id }) => id ===
 
 /** Shows another workspace. This browser keeps the choice. */
 export const choose = (id: string): void => {
-  localStorage.setItem(name, id)
+  keep(name, id)
   chosen.value = id
 }
 

@@ -20,13 +20,23 @@ const hear = ({ key, ...news }: Told): void => {
 
 /** Through the worker that all tabs share; where a browser has none, by a hub of this page. */
 const connect = (): Line => {
-  if (typeof SharedWorker === "undefined") {
+  const port = sharedPort()
+  if (port === undefined) {
     const { close, wish } = new Hub().attach(hear)
     return { wish, bye: close }
   }
-  const { port } = new SharedWorker(new URL("./Worker.ts", import.meta.url), { type: "module", name: "reins" })
   port.onmessage = ({ data }) => hear(data)
   return { wish: (wish) => port.postMessage(wish), bye: () => port.postMessage("bye") }
+}
+
+/** Undefined where a browser has no such workers, or refuses them to a page whose cookies it refuses. */
+const sharedPort = (): MessagePort | undefined => {
+  if (typeof SharedWorker === "undefined") return undefined
+  try {
+    return new SharedWorker(new URL("./Worker.ts", import.meta.url), { type: "module", name: "reins" }).port
+  } catch {
+    return undefined
+  }
 }
 
 let line: Line | undefined

@@ -1,4 +1,5 @@
 import { effect, signal } from "@preact/signals"
+import { keep, readKept } from "../ui/Kept.js"
 
 /** The looks that a person may choose; `system` follows the device. */
 export const themes = ["system", "light", "dark"] as const
@@ -6,7 +7,7 @@ type Theme = (typeof themes)[number]
 
 const name = "reins.theme"
 
-const stored = (): Theme => themes.find((each) => each === localStorage.getItem(name)) ?? "system"
+const stored = (): Theme => themes.find((each) => each === readKept(name)) ?? "system"
 
 /** The chosen look, which this browser keeps. */
 export const theme = signal<Theme>(stored())
@@ -14,7 +15,7 @@ export const theme = signal<Theme>(stored())
 /** Applies the look now and whenever it changes. */
 export const startTheme = (): void => {
   effect(() => {
-    localStorage.setItem(name, theme.value)
+    keep(name, theme.value)
     document.documentElement.dataset["theme"] = theme.value
   })
 }

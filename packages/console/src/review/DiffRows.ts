@@ -1,4 +1,5 @@
 import { parse } from "diff2html/lib-esm/diff-parser.js"
+import { isBetween } from "../words/Words.js"
 
 /** A line of a diff, with its numbers on both sides. */
 export interface Line {
@@ -102,7 +103,10 @@ const commonOf = (one: string, other: string): readonly [number, number] => {
   let head = 0
   while (head < most && one[head] === other[head]) head++
   let tail = 0
+  // A mark begins and ends between characters.
+  if (head > 0 && !(isBetween(one, head) && isBetween(other, head))) head--
   while (tail < most - head && one[one.length - 1 - tail] === other[other.length - 1 - tail]) tail++
+  if (tail > 0 && !(isBetween(one, one.length - tail) && isBetween(other, other.length - tail))) tail--
   return [head, tail]
 }
 

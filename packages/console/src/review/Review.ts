@@ -1,4 +1,5 @@
 import { type Signal, signal } from "@preact/signals"
+import { keep, readKept } from "../ui/Kept.js"
 import type { Place } from "./DiffRows.js"
 
 /** A comment of a person on a line. */
@@ -24,7 +25,7 @@ export const reviewOf = (changesetId: string): Review => {
   const kept = read(name)
   const viewed = signal<ReadonlySet<string>>(new Set(kept.viewed))
   const comments = signal<ReadonlyArray<Comment>>(kept.comments)
-  const keep = () => localStorage.setItem(name, JSON.stringify({ viewed: [...viewed.value], comments: comments.value }))
+  const store = () => keep(name, JSON.stringify({ viewed: [...viewed.value], comments: comments.value }))
   return {
     viewed,
     comments,
@@ -33,16 +34,16 @@ export const reviewOf = (changesetId: string): Review => {
       if (isViewed) next.add(path)
       else next.delete(path)
       viewed.value = next
-      keep()
+      store()
     },
     comment: (given) => {
       const others = comments.value.filter((each) => placeKey(each) !== placeKey(given))
       comments.value = given.text.trim() === "" ? others : [...others, given]
-      keep()
+      store()
     },
     forgetComments: () => {
       comments.value = []
-      keep()
+      store()
     }
   }
 }
@@ -53,7 +54,7 @@ interface Kept {
 }
 
 // Boundary: this page wrote what is kept.
-const read = (name: string): Kept => JSON.parse(localStorage.getItem(name) ?? '{"viewed":[],"comments":[]}') as Kept
+const read = (name: string): Kept => JSON.parse(readKept(name) ?? '{"viewed":[],"comments":[]}') as Kept
 
 /** Tells one place from another. */
 export const placeKey = ({ number, path, side }: Place): string => `${path}:${side}:${number}`

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals"
+import type { Diff } from "@reins/client"
 import { lazy, Suspense } from "preact/compat"
 import { useMemo } from "preact/hooks"
 import { type Action, useAction, useLoaded } from "../api/Loading.js"
@@ -74,7 +75,7 @@ export const ReviewPage = ({
               </button>
             )}
           </PageHead>
-          {value.diagnostics.length > 0 && <p class="notice ask">{value.diagnostics.join(" ")}</p>}
+          <Diagnostics given={value.diagnostics} />
           <Deliveries changeset={value} changed={changed} />
           <Toolbar
             review={review}
@@ -83,9 +84,9 @@ export const ReviewPage = ({
             send={() => (dialog.value = "comments")}
           />
           <Await of={diff}>
-            {({ diff: text, truncated }) => (
+            {({ diff: text, files, omitted }) => (
               <>
-                {truncated && <p class="notice ask">The diff is larger than one answer may be, and is cut off.</p>}
+                <Omitted files={files} omitted={omitted} />
                 <Suspense fallback={<Waiting what="the diff view" />}>
                   <DiffView diff={text} isSplit={isSplit.value && innerWidth >= narrow} review={review} />
                 </Suspense>
@@ -174,5 +175,40 @@ const SendComments = ({ review, sessionId }: { readonly review: Review; readonly
       </p>
       <Outcome of={action} />
     </form>
+  )
+}
+
+/** The sentences about what a capture left out, or what is left in the git of the agent. */
+const Diagnostics = ({ given }: { readonly given: ReadonlyArray<string> }) =>
+  given.length === 0 ? null : (
+    <ul class="notice ask" aria-label="Not in the changeset">
+      {given.map((sentence) => (
+        <li key={sentence}>{sentence}</li>
+      ))}
+    </ul>
+  )
+
+/** More files than this are counted and not named. */
+const namedAtMost = 10
+
+/** The files of which the diff does not show all. */
+const Omitted = ({ files, omitted }: Pick<Diff, "files" | "omitted">) => {
+  if (omitted.length === 0) return null
+  const named = omitted.slice(0, namedAtMost)
+  return (
+    <div class="notice ask">
+      <p>
+        The diff is longer than one answer may be. It does not show all of {count(omitted.length, "file")} of{" "}
+        {files.length}; a delivery has everything.
+      </p>
+      <ul>
+        {named.map(({ additions, deletions, path }) => (
+          <li key={path}>
+            <code>{path}</code>: {count(additions, "added line")} and {count(deletions, "deleted line")} not shown
+          </li>
+        ))}
+      </ul>
+      {omitted.length > named.length && <p>And {count(omitted.length - named.length, "more file")}.</p>}
+    </div>
   )
 }

@@ -1,16 +1,17 @@
-import type {
-  AgentMedia,
-  AgentPlan,
-  ChangesetPayload,
-  DeliveryPayload,
-  Event,
-  Interaction,
-  MergeRequestPayload,
-  Message,
-  MessageDelta,
-  ToolPayload,
-  TurnSnapshot,
-  Usage
+import {
+  type AgentMedia,
+  type AgentPlan,
+  type ChangesetPayload,
+  type DeliveryPayload,
+  type Event,
+  type Interaction,
+  type MergeRequestPayload,
+  type Message,
+  type MessageDelta,
+  ToolCalls,
+  type ToolPayload,
+  type TurnSnapshot,
+  type Usage
 } from "@reins/client"
 
 /** One thing of the conversation, in the order in which they began. Items are replaced when they change. */
@@ -41,6 +42,7 @@ export class Conversation {
   /** The commands that the agent knows. */
   commands: ReadonlyArray<{ readonly name: string; readonly description: string; readonly hint: string | null }> = []
   private readonly places = new Map<string, number>()
+  private readonly tools = new ToolCalls()
   private readonly logged = new Map<string, number>()
 
   /** The turn that was changed last and is not waiting in the queue behind another one. */
@@ -79,9 +81,11 @@ export class Conversation {
       }
       case "tool.started":
       case "tool.updated":
-      case "tool.completed":
-        put({ kind: "tool", key: `${turn}.tool.${event.payload.tool_id}`, tool: event.payload })
+      case "tool.completed": {
+        const tool = this.tools.take(event)
+        if (tool !== undefined) put({ kind: "tool", key: `${turn}.tool.${tool.tool_id}`, tool })
         break
+      }
       case "plan.updated":
         put({ kind: "plan", key: `${turn}.plan.${event.payload.plan_id ?? ""}`, plan: event.payload })
         break

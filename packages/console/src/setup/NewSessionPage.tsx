@@ -6,6 +6,7 @@ import { go } from "../route/Route.js"
 import { Await, Field, fieldsOf, Nothing, Outcome, PageHead } from "../ui/Basics.js"
 import { BudgetFields } from "../usage/BudgetForm.js"
 import { limitsOf } from "../usage/Budgets.js"
+import { shortened } from "../words/Words.js"
 
 /** A place to begin a session. */
 export const NewSessionPage = ({ workspaceId }: { readonly workspaceId: string }) => (
@@ -183,8 +184,7 @@ const longestTitle = 80
 
 /** A session without a title gets the first line of its message, by which people find it in the inbox. */
 const titleOf = (message: string): string => {
-  const line = message.trim().split("\n")[0] ?? ""
-  return line.length > longestTitle ? `${line.slice(0, longestTitle - 1)}…` : line
+  return shortened(message.trim().split("\n")[0] ?? "", longestTitle)
 }
 
 /** The body for the API, without the fields that were left empty. */

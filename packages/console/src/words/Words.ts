@@ -2,6 +2,14 @@
 export const count = (number: number, noun: string, many = `${noun}s`): string =>
   `${number.toLocaleString("en")} ${number === 1 ? noun : many}`
 
+/** True when a position of a text is not within a character that takes two units. */
+export const isBetween = (text: string, at: number): boolean =>
+  !(/[\ud800-\udbff]/.test(text[at - 1] ?? "") && /[\udc00-\udfff]/.test(text[at] ?? ""))
+
+/** A text of at most so many units, with `…` where it goes on. */
+export const shortened = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, isBetween(text, most - 1) ? most - 1 : most - 2)}…`
+
 /** A word of the API for people: `requires_action` is `requires action`. */
 export const plain = (word: string): string => word.replaceAll("_", " ")
 

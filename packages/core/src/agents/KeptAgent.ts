@@ -84,13 +84,20 @@ export const fingerprintOf = (input: AgentStart): string => {
 export const fits = (kept: KeptAgent, input: AgentStart): boolean =>
   !kept.isGone && kept.nativeSessionId === input.nativeSessionId && kept.fingerprint === fingerprintOf(input)
 
+/** The places of an agent; undefined where it needs no way out. One that connects by itself finds none where the proxy of the operator is the only one. */
+const placesOf = (network: NetworkAccess | undefined, executor: AgentInput["executor"], wayOut: WayOut["Type"]) => {
+  const isShared = executor.isolation.network === "shared"
+  const access = network ?? (wayOut.isOnlyWay && isShared ? "open" : undefined)
+  return access === undefined ? undefined : destinationsOf(access)
+}
+
 /** Starts agents, in fibers of their own. The result of the start is in `opened`. */
 export const starting = (harness: Harness["Type"], credentials: CredentialProxy["Type"], wayOut: WayOut["Type"]) =>
   Effect.fnUntraced(function* (input: AgentStart, state: "idle" | "reserved" | "busy") {
     const scope = yield* Scope.make()
     const lent: Lent | undefined =
       input.connection === null ? undefined : yield* Scope.extend(credentials.lend(input.connection), scope)
-    const allowed = input.network === undefined ? undefined : destinationsOf(input.network)
+    const allowed = placesOf(input.network, input.executor, wayOut)
     // An agent that no relay serves would reach no model where its executor keeps it from the network.
     const own = input.executor.isolation.network === "restricted" ? lent?.gateway : undefined
     const destinations = own === undefined ? allowed : withGateway(own, allowed)

@@ -9,16 +9,33 @@ import { OperationRef } from "../domain/Job.js"
 import { MergeMethod, MergeRequest } from "../domain/MergeRequest.js"
 import { Page } from "../domain/Page.js"
 import { DeliveryTransport } from "../domain/Project.js"
+import { BranchInput } from "../domain/RefName.js"
 import { refused } from "../domain/Refused.js"
 import { extension, idPath, NeedsMachine, optional, post, read, withStatus } from "./Endpoint.js"
 import { integer, pageFields } from "./Query.js"
 
+const Omission = Schema.Struct({
+  path: field(Schema.String, "The path of the file."),
+  additions: field(Schema.Int, "The number of added lines that the diff does not show, or shows in part."),
+  deletions: field(Schema.Int, "The number of deleted lines that the diff does not show, or shows in part.")
+}).annotations({
+  identifier: "DiffOmission",
+  description: "A file of which a diff shows only the beginning, or nothing."
+})
+
 export const Diff = Schema.Struct({
-  diff: field(Schema.String, "The unified diff, as git writes it."),
-  files: field(Schema.Array(ChangedFile), "The files of the diff."),
+  diff: field(
+    Schema.String,
+    "The unified diff, as git writes it. Bytes that are not UTF-8 stand in octal, as in `caf\\351`."
+  ),
+  files: field(Schema.Array(ChangedFile), "The files of the diff, also those that it leaves out."),
   truncated: field(
     Schema.Boolean,
     "True when the diff was cut at the limits `diff_bytes`, `diff_file_bytes` or `diff_files`."
+  ),
+  omitted: field(
+    Schema.Array(Omission),
+    "The files of which the diff does not show all, in its order. Empty unless `truncated`."
   ),
   subject_digest: field(Schema.String, "The digest of the changeset.")
 }).annotations({ identifier: "Diff", description: "What changed, as text." })
@@ -66,8 +83,8 @@ export const DeliveryInput = Schema.Struct({
     "The connection to push with. When absent, one of the project or workspace that fits the repository."
   ),
   target_ref: field(
-    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
-    "The branch, without `refs/heads/`. A new branch of its own when absent."
+    optional(BranchInput),
+    "The branch, with or without `refs/heads/`. A new branch of its own when absent."
   ),
   title: field(
     optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))),
@@ -117,7 +134,7 @@ export const MergeRequestInput = Schema.Struct({
     "Its text, at most 60,000 characters; empty when absent."
   ),
   base_branch: field(
-    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))),
+    optional(BranchInput),
     "The branch that it is to be merged into. When absent, the branch that the session started from."
   ),
   draft: field(optional(Schema.Boolean), "True marks it as not ready for review; true when absent."),
@@ -159,7 +176,10 @@ export class ChangesetsApi extends HttpApiGroup.make("changesets")
       .setPath(changeset)
       .setUrlParams(
         Schema.Struct({
-          path: Schema.optionalWith(Schema.String, { exact: true }),
+          path: field(
+            Schema.optionalWith(Schema.String, { exact: true }),
+            "A file or a folder, by its path before or after the change. When absent, all files."
+          ),
           context: Schema.optionalWith(integer({ min: 0, max: 1000 }), { exact: true })
         })
       )

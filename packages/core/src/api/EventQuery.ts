@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { field } from "../domain/Field.js"
-import { integer, number } from "./Query.js"
+import { commaList, integer, number } from "./Query.js"
 
 /** The parameters with which every log of events is read, of a session and of a workspace. */
 export const eventParameters = {
@@ -9,8 +9,8 @@ export const eventParameters = {
     "The most events of a page; of a stream, how many events are read at a time."
   ),
   types: field(
-    Schema.optionalWith(Schema.String, { exact: true }),
-    "Only these types of events: a comma list of names, or of prefixes as in `turn.*`."
+    Schema.optionalWith(commaList, { exact: true }),
+    "Only these types of events: a comma list of names, or of prefixes as in `turn.*`. Given more than once, the lists are one."
   ),
   max_seconds: field(
     Schema.optionalWith(number(), { default: () => 600 }),

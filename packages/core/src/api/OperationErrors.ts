@@ -82,11 +82,13 @@ export const operationErrors = {
   "sessions.getUsage": ["not_found"],
   "sessions.update": [
     "budget_unenforceable",
+    "delivery_unresolved",
     "forbidden",
     "harness_switch_required",
     "invalid_transition",
     "not_found",
     "provider_disabled",
+    "turn_active",
     "unsupported_capability",
     "version_conflict"
   ],

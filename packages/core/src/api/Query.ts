@@ -3,6 +3,12 @@ import { ParseResult, Schema } from "effect"
 /** Carries the FastAPI error type and message of a query value that is not a number. */
 export const QueryFailure: unique symbol = Symbol.for("@reins/core/api/QueryFailure")
 
+/** Marks a parameter whose value is a comma list. Given more than once, its values make one list. */
+export const JoinsRepeated: unique symbol = Symbol.for("@reins/core/api/JoinsRepeated")
+
+/** A comma list in a query. */
+export const commaList = Schema.String.annotations({ [JoinsRepeated]: true })
+
 const parse = <A extends number>(
   accepts: (text: string) => boolean,
   self: Schema.Schema<A, number>,
@@ -37,7 +43,8 @@ const bounds = (range: { readonly min?: number; readonly max?: number }) => ({
 export const integer = (range: { readonly min?: number; readonly max?: number } = {}) =>
   parse(
     (text) => /^\s*[+-]?\d+(?:\.0+)?\s*$/.test(text),
-    bounded(range),
+    // A larger one would be rounded to another number before it is compared.
+    bounded({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, ...range }),
     { type: "integer", ...bounds(range) },
     {
       type: "int_parsing",

@@ -103,6 +103,10 @@ export const SessionPatch = Schema.Struct({
     "The provider of the session. Another one is answered with `harness_switch_required`."
   ),
   auto_capture: field(optional(Schema.Boolean), "False captures no changeset at the end of turns."),
+  repository: field(
+    optional(Schema.Struct({ url: Repository.fields.url })),
+    "The present URL of the repository of the session, after it was renamed or moved. Later clones, deliveries and retries go there, and the remote `origin` of the agent follows. It is refused while a turn or a delivery runs, and a credential goes only where its connection leads."
+  ),
   budget: field(
     Schema.optionalWith(Schema.NullOr(BudgetInput), { exact: true }),
     "What the model calls of the session may spend, with those of the sessions that work for it or go on from it, in place of the limits that there are; null for no limit."

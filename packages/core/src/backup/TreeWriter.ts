@@ -1,33 +1,37 @@
 import { constants } from "node:fs"
 import * as fs from "node:fs/promises"
-import { dirname, join } from "node:path"
 import { ArchiveDamaged, type ArchivedEntry } from "../files/Archive.js"
+import { beneath, pathBytes, pathNames } from "../files/NameText.js"
 
 /**
  * Writes entries below an empty root. Links are made last, so that no entry of a hostile archive is written through one. No file is written
  * twice.
  */
 export const treeWriter = (root: string) => {
-  const links: Array<{ readonly path: string; readonly to: string }> = []
-  const directories: Array<{ readonly path: string; readonly mode: number; readonly mtime: Date }> = []
+  const links: Array<{ readonly path: Buffer; readonly to: Buffer }> = []
+  const directories: Array<{ readonly path: Buffer; readonly mode: number; readonly mtime: Date }> = []
   const made = new Set<string>()
-  const makeDirectory = async (path: string) => {
-    if (made.has(path)) return
+  const makeDirectory = async (names: ReadonlyArray<Buffer>) => {
+    const path = pathOf(names)
+    const key = path.toString("latin1")
+    if (made.has(key)) return
     await fs.mkdir(path, { recursive: true, mode: 0o700 })
-    made.add(path)
+    made.add(key)
   }
+  const pathOf = (names: ReadonlyArray<Buffer>) => names.reduce(beneath, Buffer.from(root))
   return {
     /** Writes one entry. `seen` is called with each piece of its content. */
     put: async (relative: string, entry: ArchivedEntry, seen: (piece: Uint8Array) => void): Promise<void> => {
-      const path = join(root, requireInside(relative))
+      const names = requireInside(relative)
+      const path = pathOf(names)
       if (entry.type === "Directory") {
-        await makeDirectory(path)
+        await makeDirectory(names)
         directories.push({ path, mode: entry.mode & 0o777, mtime: entry.mtime })
         return
       }
-      await makeDirectory(dirname(path))
+      await makeDirectory(names.slice(0, -1))
       if (entry.type === "SymbolicLink") {
-        links.push({ path, to: entry.linkpath })
+        links.push({ path, to: pathBytes(entry.linkpath) })
         return
       }
       const file = await fs.open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
@@ -56,9 +60,9 @@ export const treeWriter = (root: string) => {
   }
 }
 
-const requireInside = (relative: string): string => {
-  const names = relative.replace(/\/$/, "").split("/")
-  if (names.some((name) => name === "" || name === "." || name === ".." || name.includes("\0")))
-    throw new ArchiveDamaged("an entry leads out of it")
-  return names.join("/")
+const requireInside = (relative: string): ReadonlyArray<Buffer> => {
+  const names = pathNames(relative.replace(/\/$/, ""))
+  const isStray = (name: string) => name === "" || name === "." || name === ".." || name.includes("\0")
+  if (names.some((name) => isStray(name.toString("latin1")))) throw new ArchiveDamaged("an entry leads out of it")
+  return names
 }

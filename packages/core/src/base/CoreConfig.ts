@@ -4,6 +4,7 @@ import { Context, Layer, type Redacted } from "effect"
 import { type AgentLimits, defaultAgentLimits } from "./AgentLimits.js"
 import type { BlobAddress } from "./BlobAddress.js"
 import { type CoreLimits, defaultLimits } from "./CoreLimits.js"
+import type { Egress } from "./Egress.js"
 
 /** The ways to run agents that are part of Reins. */
 export const builtInExecutors = ["bubblewrap", "container", "local"] as const
@@ -35,6 +36,8 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
      * create a connection can then reach them.
      */
     readonly allowPrivateHosts: ReadonlyArray<string>
+    /** The proxy through which the service and its agents connect, for a machine that has no other way out. Null connects directly. */
+    readonly egress: Egress | null
     /** Directories of this machine that every agent may read, in a sandbox too. Agents that take further roots are told of them. */
     readonly sharedDirectories: ReadonlyArray<string>
     /** The number of turns that run at once. */
@@ -96,6 +99,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     allowLocalRepositories: false,
     allowSshRepositories: false,
     allowPrivateHosts: [],
+    egress: null,
     sharedDirectories: [],
     maxRunningTurns: 8,
     turnDeadlineMs: 60 * 60 * 1000,

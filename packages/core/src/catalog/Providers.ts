@@ -9,6 +9,7 @@ import { oneOf } from "../domain/Installed.js"
 import { allowsAll, type PermissionPolicy } from "../domain/Permissions.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { Evidence } from "../harness/Evidence.js"
+import * as HostPlatform from "../harness/HostPlatform.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { needsModel } from "../harness/Launch.js"
 import type { Manifest } from "../harness/Manifest.js"
@@ -107,6 +108,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
                 capabilities: { ...manifest.capabilities },
                 proofs,
                 verified: trialOf(evidence),
+                ...systemsOf(manifest),
                 installed: installed._tag === "Some" || onNodes.has(manifest.provider_id),
                 installing: Option.getOrNull(install.progress(manifest.provider_id)),
                 version: manifest.runtime?.agent.version ?? null,
@@ -167,6 +169,22 @@ export const connectionRequired = ({
       "Create one in the workspace first.",
     details: { provider_id, kind: credential?.connection_kind }
   })
+
+type Systems = Pick<HarnessEntry, "platforms" | "installable">
+
+const knownSystems = new WeakMap<Manifest, Systems>()
+
+/** The systems that the agent is pinned for, and whether this machine is one. */
+const systemsOf = (manifest: Manifest): Systems => {
+  const known = knownSystems.get(manifest) ?? findSystems(manifest)
+  knownSystems.set(manifest, known)
+  return known
+}
+
+const findSystems = ({ runtime }: Manifest): Systems => {
+  const platforms = runtime?.install.platforms ?? []
+  return { platforms: HostPlatform.systemsOf(platforms), installable: HostPlatform.select(platforms) !== undefined }
+}
 
 /** The trial that evidence comes from; null without one, and for a word that is taken without one. */
 const trialOf = (evidence: Evidence | null): HarnessEntry["verified"] =>

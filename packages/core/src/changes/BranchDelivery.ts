@@ -2,8 +2,10 @@ import { DateTime, Effect } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import type { Delivery } from "../domain/Delivery.js"
 import { Git } from "../git/Git.js"
+import type { GitError } from "../git/GitError.js"
 import type { AttemptLost, Completion, JobError } from "../jobs/JobKind.js"
 import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
+import { defaultBranches } from "./BranchName.js"
 import { deliveryCancelled, failedEnd, isBlocking } from "./DeliveryEnd.js"
 import { type DeliveryRemote, deliveryRemote } from "./DeliveryRemote.js"
 import { type DeliveryAttempt, deliveryActor, deliverySteps } from "./DeliverySteps.js"
@@ -22,13 +24,24 @@ export const branchDelivery = Effect.gen(function* () {
   const materialize = yield* materializing
   const push = yield* pushing
   const observe = yield* observing
+  const moveAside = yield* movingAside
+
+  const look = (work: DeliveryAttempt): Effect.Effect<Looked, JobError | AttemptLost> =>
+    Effect.flatMap(remoteOf(work.delivery, work.session), (remote) =>
+      git.remoteHead(remote).pipe(
+        Effect.map((head) => ({ work, remote, head })),
+        Effect.catchTag("GitError", (error) =>
+          Effect.flatMap(moveAside(work, error), (moved) =>
+            moved === undefined ? steps.failWith(work, "observe")(error) : look(moved)
+          )
+        )
+      )
+    )
 
   const prepare = Effect.fnUntraced(function* (work: DeliveryAttempt) {
     const commit = yield* materialize(work)
     yield* failpoint("delivery.materialized")
-    const remote = yield* remoteOf(work.delivery, work.session)
-    const head = yield* git.remoteHead(remote).pipe(Effect.catchTag("GitError", steps.failWith(work, "observe")))
-    return { commit, remote, head }
+    return { ...(yield* look(work)), commit }
   })
 
   return Effect.fnUntraced(function* (work: DeliveryAttempt): Effect.fn.Return<Completion, JobError | AttemptLost> {
@@ -37,16 +50,55 @@ export const branchDelivery = Effect.gen(function* () {
     const ready = yield* Effect.raceFirst(prepare(work), Effect.as(work.attempt.cancelRequested, "cancelled" as const))
     if (ready === "cancelled") return { state: "cancelled", command: cancelled(work.delivery.id, deliveryActor) }
     yield* failpoint("delivery.head_seen")
-    return yield* push(work, ready)
+    return yield* push(ready)
   })
 })
 
-/** A commit in the git directory of the session, and the branch that it is for, at the head where the branch was just seen. */
-interface Prepared {
-  readonly commit: string
+/** The branch of a delivery, at the head where it was just seen. */
+interface Looked {
+  readonly work: DeliveryAttempt
   readonly remote: DeliveryRemote
   /** Null when the branch is not there. */
   readonly head: string | null
+}
+
+/** A commit in the git directory of the session, and the branch that it is for. */
+interface Prepared extends Looked {
+  readonly commit: string
+}
+
+/**
+ * Gives the function that takes the next of the default branches when one of the remote is in the way. It gives nothing for any other failure,
+ * nor for a branch that the request has named.
+ */
+const movingAside = Effect.gen(function* () {
+  const deliveries = yield* DeliveryStore
+  const steps = yield* deliverySteps
+  return Effect.fnUntraced(function* (work: DeliveryAttempt, { inTheWay, kind, message }: GitError) {
+    const { attempt, delivery } = work
+    if (inTheWay === undefined) return undefined
+    const targetRef = nextDefault(delivery, inTheWay)
+    if (targetRef === undefined || (yield* deliveries.findOf(targetOf(delivery, targetRef))) !== undefined) {
+      return undefined
+    }
+    yield* steps.failed(work, "observe", { branch: delivery.target_ref, kind, message })
+    yield* attempt.commit(deliveries.retarget(delivery.id, targetRef))
+    const moved: DeliveryAttempt = { ...work, delivery: { ...delivery, target_ref: targetRef } }
+    return moved
+  })
+})
+
+const targetOf = ({ changeset_id, transport }: Delivery, targetRef: string) => ({
+  changesetId: changeset_id,
+  transport,
+  targetRef
+})
+
+const nextDefault = ({ changeset_id, session_id, target_ref }: Delivery, inTheWay: string): string | undefined => {
+  const end = `/${session_id}/${changeset_id}`
+  if (!target_ref.endsWith(end)) return undefined
+  const isFree = (name: string) => !name.startsWith(`${inTheWay}/`) && !inTheWay.startsWith(`${name}/`)
+  return defaultBranches(target_ref.slice(0, -end.length), session_id, changeset_id).find(isFree)
 }
 
 /** Makes the commit of the changeset. A repeated attempt makes the same commit, because its time is that of the capture. */
@@ -80,10 +132,12 @@ const pushing = Effect.gen(function* () {
   const observe = yield* observing
   const expectation = yield* expecting
 
-  return Effect.fnUntraced(function* (
-    work: DeliveryAttempt,
-    { commit, head, remote }: Prepared
-  ): Effect.fn.Return<Completion, JobError | AttemptLost> {
+  return Effect.fnUntraced(function* ({
+    commit,
+    head,
+    remote,
+    work
+  }: Prepared): Effect.fn.Return<Completion, JobError | AttemptLost> {
     const { delivery } = work
     const expected = yield* expectation(delivery, head)
     // A worker that was stopped for longer than its claim must not push: the delivery may have been cancelled since.

@@ -20,7 +20,7 @@ export interface Captured {
   /** The number of lines that were added, and that were removed. */
   readonly additions: number
   readonly deletions: number
-  /** Sentences for people about files that could not be captured. */
+  /** Sentences for people about files that could not be captured, and about work that is left in the agent's own git. */
   readonly diagnostics: ReadonlyArray<string>
   /** Belongs into the commit that writes the content down: it notes the copy of the objects that outlives this machine. */
   readonly kept: Effect.Effect<void, never, Commit>
@@ -40,13 +40,22 @@ export const workspaceCapture = Effect.gen(function* () {
     const snapshot = yield* git.snapshot({ gitDir, workTree, base, message: `Capture ${changesetId}` })
     yield* failpoint("capture.tree_written")
     const { changes, commit, tree } = snapshot
-    const [subject] = yield* Effect.all(
-      [git.subject({ gitDir, base, tree, changes }), git.keep({ gitDir, ref: `changesets/${changesetId}`, commit })],
-      { concurrency: 2 }
+    const [subject, , left] = yield* Effect.all(
+      [
+        git.subject({ gitDir, base, tree, changes }),
+        git.keep({ gitDir, ref: `changesets/${changesetId}`, commit }),
+        git.leftBehind({ gitDir, workTree, base, tree })
+      ],
+      { concurrency: 3 }
     )
     yield* failpoint("capture.kept")
     const kept = yield* snapshots.keepChangeset(session, changesetId)
-    const captured: Captured = { ...snapshot, subjectDigest: subject.digest, kept }
+    const captured: Captured = {
+      ...snapshot,
+      diagnostics: [...snapshot.diagnostics, ...left],
+      subjectDigest: subject.digest,
+      kept
+    }
     return captured
   })
 })

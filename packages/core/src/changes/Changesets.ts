@@ -56,8 +56,8 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       input: ChangesetInput
     ) => Command<CaptureAnswer, Denied | ReinsError<CaptureRefusal>>
     /**
-     * The change as a unified diff of git, whole or of one path, with `context` lines around each change, three unless it is given. A diff
-     * that is longer than `limits.diffBytes` is cut, and `truncated` says so. Fails with `invalid_transition` for a changeset that is not
+     * The change as a unified diff of git, whole or of one file or folder by its path before or after, with `context` lines around each change,
+     * three unless it is given. A diff that is longer than `limits.diffBytes` is cut, and `omitted` says at which files. Fails with `invalid_transition` for a changeset that is not
      * sealed, and with `executor_unavailable` when the git objects of its session cannot be read.
      */
     readonly diff: (
@@ -121,12 +121,10 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           ),
         diff: fn("Changesets.diff")(function* (principal, changesetId, view) {
           const { changeset, digest, gitDir, tree } = yield* sealed(principal, changesetId)
-          const { diff, truncated } = yield* git
+          const { diff, files, omitted, truncated } = yield* git
             .diff({ gitDir, base: changeset.base_commit, tree, ...view })
             .pipe(Effect.mapError(unreadable))
-          const files =
-            view.path === undefined ? changeset.files : changeset.files.filter((file) => file.path === view.path)
-          return { diff, files, truncated, subject_digest: digest }
+          return { diff, files, omitted, truncated, subject_digest: digest }
         }),
         files: fn("Changesets.files")(function* (principal, changesetId, path) {
           const { changeset, gitDir, tree } = yield* sealed(principal, changesetId)

@@ -12,6 +12,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { JobStore } from "../jobs/JobStore.js"
+import { SessionListeners } from "../sessions/SessionListeners.js"
 import { type SeenSession, SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import type { Commit } from "../store/Commit.js"
@@ -21,10 +22,16 @@ import * as Keyset from "../store/Keyset.js"
 import { changesetRules, deliveryRules, toDeliveryFor } from "./ChangeRules.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 import { Changesets } from "./Changesets.js"
-import { type CommandedDelivery, deliveryAnswers, deliveryJobKind, refreshJobKind } from "./DeliveryAnswers.js"
+import {
+  type CommandedDelivery,
+  deliveryAnswers,
+  deliveryJobKind,
+  hasMoved,
+  refreshJobKind
+} from "./DeliveryAnswers.js"
 import { deliveryCancelled } from "./DeliveryEnd.js"
-import { DeliveryStore } from "./DeliveryStore.js"
-import { deliveryTarget } from "./DeliveryTerms.js"
+import { DeliveryStore, type DeliveryTarget } from "./DeliveryStore.js"
+import { deliveryTargets } from "./DeliveryTerms.js"
 
 /** The codes of a command for a delivery that the principal may not change, or whose state does not allow it. */
 type CommandRefusal = Denied | ReinsError<"invalid_transition">
@@ -86,6 +93,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       const refresh = yield* refreshing
       const cancel = yield* cancelling
       const existing = existingOf("delivery", store.find)
+      yield* (yield* SessionListeners).register({ isDelivering: ({ id }) => store.isUnderWay(id) })
 
       /** A command for a delivery that the principal may change. */
       const commanding =
@@ -136,7 +144,16 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
 const requesting = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const answers = yield* deliveryAnswers
-  const targetOf = yield* deliveryTarget
+  const targetsOf = yield* deliveryTargets
+
+  /** The delivery that was requested before, to the first of the targets that has one. */
+  const knownOf = Effect.fnUntraced(function* (targets: ReadonlyArray<DeliveryTarget>) {
+    for (const target of targets) {
+      const known = yield* store.findOf(target)
+      if (known !== undefined) return known
+    }
+    return undefined
+  })
 
   return Effect.fnUntraced(function* (
     principal: Principal,
@@ -144,8 +161,8 @@ const requesting = Effect.gen(function* () {
     changeset: Changeset,
     input: DeliveryInput
   ) {
-    const target = yield* targetOf(principal, session, changeset, input)
-    const known = yield* store.findOf(target)
+    const [target, ...others] = yield* targetsOf(principal, session, changeset, input)
+    const known = yield* knownOf([target, ...others])
     if (known === undefined) {
       const delivery = yield* store.insert(
         {
@@ -165,7 +182,10 @@ const requesting = Effect.gen(function* () {
       connectionId: input.connection_id ?? known.connection_id,
       updateStrategy: input.update_strategy ?? known.update_strategy
     }
-    const isSame = means.connectionId === known.connection_id && means.updateStrategy === known.update_strategy
+    const isSame =
+      !hasMoved(session, known) &&
+      means.connectionId === known.connection_id &&
+      means.updateStrategy === known.update_strategy
     const commanded = { principal, session, delivery: known }
     if (isSame || (known.state !== "failed" && known.state !== "blocked")) return yield* answers.keep(commanded)
     yield* store.equip(known.id, means)

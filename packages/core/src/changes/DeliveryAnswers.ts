@@ -24,6 +24,10 @@ export interface CommandedDelivery {
   readonly delivery: Delivery
 }
 
+/** True for a branch of a repository that has another URL by now. */
+export const hasMoved = ({ repository }: SeenSession, { remote_url, transport }: Delivery): boolean =>
+  transport === "git_branch" && repository !== remote_url
+
 /** The ways to start work on a delivery, each with the answer to the request. */
 export const deliveryAnswers = Effect.gen(function* () {
   const journal = yield* Journal
@@ -65,8 +69,11 @@ export const deliveryAnswers = Effect.gen(function* () {
       Effect.flatMap(jobs.newestOf(commanded.delivery.id), (operation) => answer(commanded, operation)),
     /** Carries out again a delivery that failed or is blocked. Fails with `invalid_transition` for any other one. */
     retry: Effect.fnUntraced(function* (commanded: CommandedDelivery) {
-      const { delivery, principal } = commanded
+      const { delivery, principal, session } = commanded
       yield* requireAll(deliveryRules.retry, delivery)
+      if (session.repository !== null && hasMoved(session, delivery)) {
+        yield* store.readdress(delivery.id, session.repository)
+      }
       yield* store.move(delivery.id, { state: retriedState(delivery) }, actorOf(principal))
       return yield* start(deliveryJobKind, commanded)
     })

@@ -1,5 +1,5 @@
-import { Effect } from "effect"
-import { DeliveryReason } from "../domain/Delivery.js"
+import { Effect, Schema } from "effect"
+import { blockingReasons, DeliveryReason } from "../domain/Delivery.js"
 import type { Actor } from "../domain/Event.js"
 import type { DeliveryId } from "../domain/Ids.js"
 import type { JobFailure } from "../domain/Job.js"
@@ -27,12 +27,6 @@ export const failedEnd = ({ code, message }: JobFailure): DeliveryChange => ({
 })
 
 /** True for a failure that no other attempt mends unless a person acts. */
-export const isBlocking = (code: string): boolean => blocking.has(code)
+export const isBlocking = (code: string): boolean => Object.hasOwn(blockingReasons, code)
 
-const blocking: ReadonlySet<string> = new Set<DeliveryReason>([
-  "auth_required",
-  "branch_protected",
-  "remote_head_changed"
-])
-
-const isReason = (code: string): code is DeliveryReason => DeliveryReason.literals.some((reason) => reason === code)
+const isReason = Schema.is(DeliveryReason)

@@ -57,12 +57,21 @@ const refusedCredential = (message: string) => new JobError({ code: "auth_requir
 const reasons: Partial<Record<GitErrorKind, DeliveryReason>> = {
   auth_required: "auth_required",
   branch_protected: "branch_protected",
+  rule_violated: "rule_violated",
+  scope_missing: "scope_missing",
+  secret_found: "secret_found",
+  email_private: "email_private",
+  branch_in_the_way: "branch_in_the_way",
+  too_large: "too_large",
+  quota_exceeded: "quota_exceeded",
+  redirected: "redirected",
+  rejected: "rejected",
   remote_head_changed: "remote_head_changed",
   rejected_non_fast_forward: "remote_head_changed",
   remote_refused: "remote_unavailable",
   remote_unavailable: "remote_unavailable",
   timeout: "remote_unavailable",
-  not_found: "remote_unavailable"
+  not_found: "repository_not_found"
 }
 
 /** The failures that may pass without anybody's help. */

@@ -44,7 +44,12 @@ export const deliverySteps = Effect.gen(function* () {
       (work: DeliveryAttempt, kind: DeliveryStep["kind"], detail: DeliveryStep["detail"] = {}) =>
       (error: GitError) =>
         Effect.zipRight(
-          failed(work, kind, { kind: error.kind, message: error.message, ...detail }),
+          failed(work, kind, {
+            kind: error.kind,
+            message: error.message,
+            ...(error.status !== undefined && { http_status: error.status }),
+            ...detail
+          }),
           Effect.fail(deliveryError(error))
         )
   }

@@ -72,6 +72,12 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
     readonly insert: (delivery: NewDelivery, actor: Actor) => Effect.Effect<Delivery, never, Commit>
     /** Gives a delivery other means for its next attempt. */
     readonly equip: (deliveryId: DeliveryId, means: DeliveryMeans) => Effect.Effect<void, never, Commit>
+    /** True while a delivery of the session waits or runs. */
+    readonly isUnderWay: (sessionId: SessionId) => Effect.Effect<boolean>
+    /** Sends a delivery to another URL for its next attempt. Nothing is known of the branch there. */
+    readonly readdress: (deliveryId: DeliveryId, remoteUrl: string) => Effect.Effect<void, never, Commit>
+    /** Gives a delivery another branch, to which no other delivery of its changeset goes. */
+    readonly retarget: (deliveryId: DeliveryId, targetRef: string) => Effect.Effect<void, never, Commit>
     /** The commit at which any delivery of the session has seen the same branch last; null when none has seen it. */
     readonly lastObserved: (delivery: Delivery) => Effect.Effect<string | null>
     /** Writes down the head of the branch, unless the delivery has changed since `delivery` was read. */
@@ -129,6 +135,23 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
               update_strategy: means.updateStrategy,
               updated_at: yield* now
             })}, version = version + 1 where id = ${id}`
+          )
+        }),
+        isUnderWay: (sessionId) =>
+          Effect.map(
+            db.first(sql<{ id: string }>`select id from deliveries
+              where changeset_id in (select id from changesets where session_id = ${sessionId})
+                and state in ('pending', 'executing') limit 1`),
+            (row) => row !== undefined
+          ),
+        readdress: fn("DeliveryStore.readdress")(function* (id, remoteUrl) {
+          yield* db.run(
+            sql`update deliveries set remote_url = ${remoteUrl}, observed_head = null, updated_at = ${yield* now}, version = version + 1 where id = ${id}`
+          )
+        }),
+        retarget: fn("DeliveryStore.retarget")(function* (id, targetRef) {
+          yield* db.run(
+            sql`update deliveries set target_ref = ${targetRef}, updated_at = ${yield* now}, version = version + 1 where id = ${id}`
           )
         }),
         lastObserved: (delivery) =>

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Array as Arr, Effect } from "effect"
 import type { Unseen } from "../access/Access.js"
 import type { DeliveryInput } from "../api/ChangesApi.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
@@ -8,19 +8,20 @@ import type { ConnectionId } from "../domain/Ids.js"
 import { oneOf } from "../domain/Installed.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ProjectSpec } from "../domain/Project.js"
+import { branchName, isRefName } from "../domain/RefName.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { isRefName } from "../git/RefName.js"
 import { Projects } from "../projects/Projects.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { branchName, notBranch } from "./BranchName.js"
+import { defaultBranches, notBranch } from "./BranchName.js"
 import type { DeliveryTarget } from "./DeliveryStore.js"
 
 /**
- * Gives the function that finds the target of a requested delivery. The project version of the session fills in the transport and the
+ * Gives the function that finds the targets of a requested delivery, the best first. There are several where no branch is asked for, because
+ * another branch of the remote may be in the way. The project version of the session fills in the transport and the
  * prefix of the branch where the request leaves them open. Fails with `connection_required` for a connection that git cannot use, and with
  * `invalid_transition` for a branch of a session without a repository.
  */
-export const deliveryTarget = Effect.gen(function* () {
+export const deliveryTargets = Effect.gen(function* () {
   const connections = yield* Connections
   const { forGit } = yield* ConnectionKinds
   const projects = yield* Projects
@@ -49,13 +50,12 @@ export const deliveryTarget = Effect.gen(function* () {
     const { delivery } = yield* specOf(session)
     const transport = input.transport ?? delivery?.transport ?? (session.repository === null ? "patch" : "git_branch")
     if (transport === "git_branch" && session.repository === null) return yield* noRepository
-    const targetRef =
+    const names =
       input.target_ref === undefined
-        ? `${delivery?.branch_prefix ?? "reins"}/${session.id}/${changeset.id}`
-        : branchName(input.target_ref)
-    if (!isRefName(targetRef)) return yield* notBranch("target_ref", input.target_ref)
-    const target: DeliveryTarget = { changesetId: changeset.id, transport, targetRef }
-    return target
+        ? defaultBranches((delivery?.branch_prefix ?? "reins").replace(/\/$/, ""), session.id, changeset.id)
+        : Arr.of(branchName(input.target_ref))
+    if (!names.every(isRefName)) return yield* notBranch("target_ref", input.target_ref)
+    return Arr.map(names, (targetRef): DeliveryTarget => ({ changesetId: changeset.id, transport, targetRef }))
   })
 })
 

@@ -1,16 +1,17 @@
 import { Effect, ParseResult, Schema } from "effect"
 import type { MergeRequestInput } from "../api/ChangesApi.js"
+import { cutText } from "../base/CutText.js"
 import { Connections } from "../connections/Connections.js"
 import type { Delivery } from "../domain/Delivery.js"
 import { oneOf } from "../domain/Installed.js"
 import type { Principal } from "../domain/Principal.js"
+import { branchName, isRefName } from "../domain/RefName.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { Forges } from "../forge/Forges.js"
-import { isRefName } from "../git/RefName.js"
 import { Projects } from "../projects/Projects.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { branchName, notBranch } from "./BranchName.js"
+import { notBranch } from "./BranchName.js"
 
 /**
  * Gives the function that finds the forge for a merge request of a delivery: the connection of the delivery, or else the first connection of
@@ -56,7 +57,7 @@ export const baseBranchOf = (
 
 /** The title in one line: as asked for, or else that of the delivery. */
 export const titleOf = (input: MergeRequestInput, delivery: Delivery): string =>
-  (input.title ?? delivery.title ?? "Changes by a coding session").replace(/\s+/g, " ").trim().slice(0, 250)
+  cutText((input.title ?? delivery.title ?? "Changes by a coding session").replace(/\s+/g, " ").trim(), 250)
 
 const isCommitId = (name: string): boolean => /^[0-9a-f]{40}$/.test(name)
 

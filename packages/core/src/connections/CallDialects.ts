@@ -1,3 +1,4 @@
+import { cutText } from "../base/CutText.js"
 import type { CallProtocol, CallUsage } from "./ModelCall.js"
 
 /** The wanted values of one document of an answer, by their paths. */
@@ -178,5 +179,5 @@ export const statusOfError = (error: unknown): number => {
 export const wordsOfError = (error: unknown): string | null => {
   const words = [error, at(error, "message"), at(error, "error"), at(error, "error", "message"), at(error, "detail")]
   const said = words.find((each): each is string => typeof each === "string" && each.trim() !== "")
-  return said === undefined ? null : said.replace(/\s+/g, " ").trim().slice(0, 500)
+  return said === undefined ? null : cutText(said.replace(/\s+/g, " ").trim(), 500)
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
+import { cutText, textOfBeginning } from "../base/CutText.js"
 import { scrubber } from "../harness/Secrets.js"
 import { AnswerReader } from "./AnswerReader.js"
 import { wordsOfError } from "./CallDialects.js"
@@ -110,11 +111,11 @@ export class CallTap {
 
   private modelAsked(): string | null {
     const model = this.request.found.get("model")
-    return typeof model === "string" ? model.slice(0, 255) : null
+    return typeof model === "string" ? cutText(model, 255) : null
   }
 
   private saidWords(): string | null {
-    const said = this.words ?? this.answer.error?.words ?? bodyWords(Buffer.concat(this.errorBody).toString())
+    const said = this.words ?? this.answer.error?.words ?? bodyWords(textOfBeginning(Buffer.concat(this.errorBody)))
     return said === null ? null : this.scrub(said)
   }
 }

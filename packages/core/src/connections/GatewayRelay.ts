@@ -11,6 +11,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Redacted } from "effect"
 import { formsOf, type Scrubber, scrubber } from "../harness/Secrets.js"
 import { connectionHeaders } from "../outbound/ConnectionHeaders.js"
+import { EgressFailed } from "../outbound/EgressTunnel.js"
 import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
 import { type CallTap, tapOf } from "./CallTap.js"
 import { credentialFields, type OpenLoan, presentedFields } from "./Loan.js"
@@ -156,6 +157,7 @@ const causes: Readonly<Record<string, string>> = {
 
 /** A connection that closes without an error was closed before the answer. */
 const causeOf = (failure: NodeJS.ErrnoException | undefined): string => {
+  if (failure instanceof EgressFailed) return failure.message.replace(/^The/, "the").replace(/\.$/, "")
   const code = failure === undefined ? "ECONNRESET" : (failure.code ?? "")
   const known = causes[code]
   if (known !== undefined) return known

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
+import { cutEnd } from "../base/CutText.js"
 import { fn } from "../base/Traced.js"
 import { delegationStates } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
@@ -63,7 +64,7 @@ const deadlinePassed = (words: string | undefined): EndReason => ({
     "Its deadline passed before there was a result. The child session is kept; look at what it did. " +
     (words === undefined || words.trim() === ""
       ? "The child has said nothing."
-      : `The child's last words: ${words.trim().slice(-maxWords)}`)
+      : `The child's last words: ${cutEnd(words.trim(), maxWords)}`)
 })
 
 const childClosed: EndReason = { reason: "session_closed", message: "The child session was closed." }

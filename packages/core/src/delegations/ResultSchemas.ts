@@ -1,6 +1,7 @@
 import { runInNewContext } from "node:vm"
 import { Context, Effect, Layer, ParseResult, Schema, SchemaAST } from "effect"
 import type { ResultInput } from "../api/DelegationsApi.js"
+import { cutText } from "../base/CutText.js"
 import { fn } from "../base/Traced.js"
 import type { ResultSchema } from "../domain/Delegation.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
@@ -140,7 +141,7 @@ const missingAt = (path: readonly [string, ...Array<string | number>], result: R
   new ParseResult.Pointer(path, result, new ParseResult.Missing(new SchemaAST.Type(Schema.Unknown.ast)))
 
 const invalidSchema = (schema: ResultSchema, reason: string): RequestInvalid => {
-  const message = `Input should be a JSON Schema of the draft 2020-12: ${reason.slice(0, 300)}`
+  const message = `Input should be a JSON Schema of the draft 2020-12: ${cutText(reason, 300)}`
   return new RequestInvalid({
     loc: ["body", "result_schema"],
     issue: new ParseResult.Type(Schema.Unknown.ast, schema, message),

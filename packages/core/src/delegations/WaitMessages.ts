@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
+import { cutText } from "../base/CutText.js"
 import { fn } from "../base/Traced.js"
 import { type Delegation, delegationStates, type Result, waitStateOf } from "../domain/Delegation.js"
 import type { Routing } from "../domain/Message.js"
@@ -67,5 +68,5 @@ const textOf = (delegation: Delegation, result: Result | undefined): string => {
     result.verdict === null ? undefined : `Verdict: ${result.verdict}`,
     result.changeset_id === null ? undefined : `Changeset: ${result.changeset_id}`
   ].filter((fact) => fact !== undefined)
-  return [head, ...(facts.length > 0 ? [facts.join("\n")] : []), result.summary.slice(0, maxSummary)].join("\n\n")
+  return [head, ...(facts.length > 0 ? [facts.join("\n")] : []), cutText(result.summary, maxSummary)].join("\n\n")
 }

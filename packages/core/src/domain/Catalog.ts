@@ -49,6 +49,20 @@ export const HarnessEntry = Schema.Struct({
     ),
     "The trial that the evidence comes from; null when the agent was not tried with these settings."
   ),
+  platforms: field(
+    Schema.Array(
+      Schema.Struct({
+        os: field(Schema.Literal("linux", "darwin", "win32"), "The system, as Node names it: `darwin` is macOS."),
+        cpu: field(Schema.Literal("x64", "arm64"), "The processor, as Node names it."),
+        libc: field(
+          Schema.NullOr(Schema.Literal("glibc", "musl")),
+          "The C library that the agent needs; null when any will do, and where the system has one alone."
+        )
+      })
+    ),
+    "The systems that the agent is pinned for. None for a disabled provider."
+  ),
+  installable: field(Schema.Boolean, "True when the answering server runs on one of them."),
   installed: field(
     Schema.Boolean,
     "True when the pinned packages are in the cache of this machine, or of one of several that is up. A disabled provider has none."

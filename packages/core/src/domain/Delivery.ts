@@ -25,15 +25,37 @@ export const deliveryStates = /* @__PURE__ */ StateMachine.make<DeliveryState>("
   cancelled: []
 })
 
-export const DeliveryReason = Schema.Literal(
-  "remote_head_changed",
-  "auth_required",
-  "branch_protected",
-  "remote_unavailable",
-  "empty_changeset"
-).annotations({
-  description:
-    "`remote_head_changed`: the branch is not where it was last seen. `auth_required`: the remote refused the credential. `branch_protected`: the remote refused the push. `remote_unavailable`: it could not be reached. `empty_changeset`: there is nothing to deliver."
+/** The reasons for which a person has to decide or mend something before another try, each with its meaning. */
+export const blockingReasons = {
+  remote_head_changed: "the branch is not where it was last seen",
+  auth_required: "the remote refused the credential",
+  branch_protected: "the remote protects the branch",
+  rule_violated: "another rule of the remote refused the push",
+  scope_missing: "the credential lacks a permission or scope",
+  secret_found: "the remote found a secret in the commits",
+  email_private: "the remote refused the e-mail address in the commits",
+  branch_in_the_way: "another branch of the remote stands where the name needs a folder, or below the name",
+  too_large: "the remote takes no push or file of that size",
+  quota_exceeded: "the storage of the remote is used up",
+  redirected: "the repository has moved to another address",
+  repository_not_found: "the remote has no such repository, or the credential may not see it",
+  rejected: "the remote refused in another way, which `reason_message` tells"
+} as const
+
+const passingReasons = {
+  remote_unavailable: "the remote could not be reached",
+  empty_changeset: "there is nothing to deliver"
+} as const
+
+const meanings = { ...blockingReasons, ...passingReasons }
+
+const namesIn = <const A extends string>(texts: Readonly<Record<A, string>>): ReadonlyArray<A> =>
+  Object.keys(texts) as Array<A>
+
+export const DeliveryReason = Schema.Literal(...namesIn(meanings)).annotations({
+  description: `${Object.entries(meanings)
+    .map(([reason, meaning]) => `\`${reason}\`: ${meaning}.`)
+    .join(" ")} Those of a remote come with its words in \`reason_message\`.`
 })
 export type DeliveryReason = typeof DeliveryReason.Type
 

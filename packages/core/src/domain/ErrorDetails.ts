@@ -75,7 +75,7 @@ export interface ErrorDetails {
   readonly payload_too_large:
     | { readonly limit_bytes: number; readonly size?: number }
     | { readonly limit_characters: number; readonly characters: number }
-  readonly unsupported_media_type: { readonly content_encoding: string }
+  readonly unsupported_media_type: { readonly content_encoding: string } | { readonly content_type: Text }
   readonly rate_limited:
     | { readonly policy: string; readonly limit: number; readonly window_seconds: number }
     | { readonly limit: number }

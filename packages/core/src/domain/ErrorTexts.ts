@@ -135,8 +135,8 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     next: "Review the commit that is there now, and send its id."
   },
   delivery_unresolved: {
-    when: "A merge request needs a branch that was pushed, and the delivery has not succeeded.",
-    next: "Wait for `delivery.succeeded`. Retry a delivery that is `failed` or `blocked`."
+    when: "A merge request needs a branch that was pushed, and the delivery has not succeeded. Or the URL of a session shall change while a delivery is on its way.",
+    next: "Wait for `delivery.succeeded`. Retry a delivery that is `failed` or `blocked`, and cancel one that keeps a URL from changing."
   },
   result_already_set: {
     when: "The delegation has another result already. A result is written once.",
@@ -159,8 +159,8 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     next: "Send less, or a file in the place of text. `GET /api/limits` has the limits."
   },
   unsupported_media_type: {
-    when: "The body has a `Content-Encoding`, or a form went to an address that takes none.",
-    next: "Send plain JSON."
+    when: "The body is not JSON in UTF-8 by its `Content-Type`, or has none or a `Content-Encoding`; or a page of the server got another body than its form.",
+    next: "Send plain JSON with `Content-Type: application/json`. `details` has what was sent."
   },
   rate_limited: {
     when: "Too many requests, failed logins or event streams of one caller.",

@@ -28,7 +28,7 @@ import { Message, MessagePart } from "./Message.js"
 import { Labels, LinkKind, SessionLifecycle, Usage } from "./Session.js"
 import { SetupPayload, SetupStepPayload } from "./SetupReport.js"
 import { Timestamp } from "./Timestamp.js"
-import { ToolPayload } from "./ToolCall.js"
+import { ToolPayload, ToolUpdate } from "./ToolCall.js"
 import { Turn } from "./Turn.js"
 
 const SessionPayload = Schema.Struct({
@@ -237,7 +237,7 @@ export const eventPayloads = {
   "turn.interrupted": TurnPayload,
   "turn.acknowledged": TurnPayload,
   "tool.started": ToolPayload,
-  "tool.updated": ToolPayload,
+  "tool.updated": ToolUpdate,
   "tool.completed": ToolPayload,
   "plan.updated": Plan,
   "agent.notice_given": Notice,

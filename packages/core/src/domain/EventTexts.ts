@@ -30,7 +30,7 @@ export const eventTexts: Readonly<Record<EventType, string>> = {
     "The end of the turn was not seen, such as after a crash. The queue of the session waits for an acknowledgement.",
   "turn.acknowledged": "Somebody has looked at an interrupted turn, and the queue goes on.",
   "tool.started": "The agent calls a tool.",
-  "tool.updated": "A tool call made progress.",
+  "tool.updated": "A tool call made progress: what has changed, at most four times a second.",
   "tool.completed": "A tool call ended: `done`, `failed`, or `aborted` with its turn.",
   "plan.updated": "The agent made a plan, or changed it.",
   "agent.notice_given": "The agent tells people something beside its answer, such as a warning.",

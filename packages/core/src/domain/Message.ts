@@ -210,6 +210,13 @@ export const AnswerPart = Schema.Union(
 ).annotations({ identifier: "AnswerPart", description: "A part of what an agent did and said in a turn, as it ended." })
 export type AnswerPart = typeof AnswerPart.Type
 
+/** A part without what a tool, an image or a file gave, which the events before the end of an answer hold. */
+export const withoutResult = (part: AnswerPart): AnswerPart => {
+  if (part.kind === "tool")
+    return { ...part, tool: { ...part.tool, input: null, output_text: null, diffs: [], media: [], truncated: true } }
+  return part.kind === "media" ? { ...part, media: { ...part.media, data: null, text: null, truncated: true } } : part
+}
+
 export const Message = Schema.Struct({
   id: field(MessageId, "The id of the message."),
   session_id: field(SessionId, "The session that the message belongs to."),
@@ -233,7 +240,7 @@ export const Message = Schema.Struct({
   content: field(Schema.Array(ContentBlock), "The text and the files, in order."),
   parts: field(
     Schema.Array(AnswerPart),
-    "All that the agent said, thought, did and showed, in the order in which it began, so that a page can be drawn without the events. Parts beyond 1,048,576 characters are without their results. Empty for a message that is not of an agent, and for one of a release before."
+    "All that the agent said, thought, did and showed, in the order in which it began, so that a page can be drawn without the events. In the event `message.completed`, tool calls, images and files are without what they gave, which events before it hold. Parts beyond 1,048,576 characters are without their results. Empty for a message that is not of an agent, and for one of a release before."
   ),
   turn_id: field(Schema.NullOr(TurnId), "The turn that works on it or has written it; null for a note."),
   state: field(MessageState, "How far it has come."),

@@ -7,6 +7,7 @@ import { installed } from "./Installed.js"
 import { NetworkAccess } from "./NetworkAccess.js"
 import { PermissionPolicy } from "./Permissions.js"
 import { Environment, Setup } from "./ProjectSetup.js"
+import { isRefName, RefInput, refNameRule } from "./RefName.js"
 import { placeOf } from "./RepositoryUrl.js"
 import { Timestamp } from "./Timestamp.js"
 
@@ -25,8 +26,8 @@ export const Repository = Schema.Struct({
     "Its https URL, without credentials in it; those belong in a connection. An operator may allow http, SSH and paths too. At most 2,000 characters."
   ),
   base_ref: field(
-    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
-    "The branch or tag to start from; the default branch when absent."
+    optional(RefInput),
+    "The branch or tag to start from, or the full id of a commit; the default branch when absent."
   )
 }).annotations({ identifier: "Repository", description: "The origin of a workspace." })
 export type Repository = typeof Repository.Type
@@ -92,8 +93,16 @@ export const ProjectSpec = Schema.Struct({
           "The transport; by default `git_branch` for a session with a repository and `patch` for one without."
         ),
         branch_prefix: field(
-          optional(Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$/))),
-          "The start of the names of branches; `reins/` by default."
+          optional(
+            Schema.String.pipe(
+              Schema.minLength(1),
+              Schema.maxLength(100),
+              Schema.filter((prefix) => isRefName(prefix.replace(/\/$/, "")), {
+                message: () => `Input should be the start of a branch name: ${refNameRule}`
+              })
+            )
+          ),
+          "The folder of the branches, with or without a slash at its end; `reins/` by default."
         )
       })
     ),

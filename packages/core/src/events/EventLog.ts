@@ -16,8 +16,8 @@ export interface EventPageRequest extends SessionLog.LogFilter {
   readonly limit: number
 }
 
-/** A page whose events are the JSON texts that readers get. */
-export type StoredPage = Omit<EventPage, "items"> & { readonly envelopes: ReadonlyArray<string> }
+/** A page whose events are one text: the JSON of each, with commas between them. */
+export type StoredPage = Omit<EventPage, "items"> & { readonly items: string }
 
 /** The refusal of a reader: it may not see the session, or the log cannot be read from its cursor. */
 export type Unreadable = ReinsError<"not_found" | "invalid_cursor" | "history_reset_required">
@@ -45,10 +45,15 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
     /** The `seq` of the newest event of a session that the principal may read, and a check of its cursor. */
     readonly open: (principal: Principal, sessionId: string, after: number) => Effect.Effect<number, Unreadable>
     /**
-     * At most `limit` events of any kind after a cursor, for readers that have opened the session. Of large ones fewer, but one at
+     * At most `limit` events after a cursor, of any kind and turn or of one turn, for readers that have opened the session. Of large ones fewer, but one at
      * least, so that no reader makes this process hold much.
      */
-    readonly read: (sessionId: string, after: number, limit: number) => Effect.Effect<Slice<SessionLog.StoredEvent>>
+    readonly read: (
+      sessionId: string,
+      after: number,
+      limit: number,
+      turnId?: string
+    ) => Effect.Effect<Slice<SessionLog.StoredEvent>>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -65,19 +70,35 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
         return session.event_watermark
       })
 
+      const itemsOf = Effect.fnUntraced(function* (
+        sessionId: string,
+        after: number,
+        filter: SessionLog.LogFilter,
+        limit: number,
+        watermark: number
+      ) {
+        const most = { events: limit, bytes: maxPageBytes }
+        const isOfAll = filter.turnId === undefined && filter.types === undefined
+        const found = isOfAll ? yield* log.text(sessionId, after, most) : undefined
+        if (found !== undefined) {
+          const last = found.last ?? after
+          return { items: found.text ?? "", last, isWhole: found.count < limit || last >= watermark }
+        }
+        const { events, isWhole } = yield* log.slice(sessionId, after, filter, most)
+        return { items: events.map((row) => row.envelope).join(","), last: events.at(-1)?.seq ?? after, isWhole }
+      })
+
       const storedPage = fn("EventLog.page")(function* (
         principal: Principal,
         sessionId: string,
         { after = 0, limit, turnId, types }: EventPageRequest
       ) {
         const watermark = yield* open(principal, sessionId, after)
-        const most = { events: limit, bytes: maxPageBytes }
-        const { events, isWhole } = yield* log.slice(sessionId, after, { turnId, types }, most)
+        const { isWhole, items, last } = yield* itemsOf(sessionId, after, { turnId, types }, limit, watermark)
         // All of the history goes at once. If it went after the look at the cursor, an empty page must not pass for nothing new.
-        if (events.length === 0 && after < watermark) yield* open(principal, sessionId, after)
-        const last = events.at(-1)?.seq ?? after
+        if (items === "" && after < watermark) yield* open(principal, sessionId, after)
         return {
-          envelopes: events.map((row) => row.envelope),
+          items,
           next_after: isWhole ? Math.max(last, watermark) : last,
           has_more: !isWhole,
           event_watermark: Math.max(last, watermark)
@@ -86,14 +107,12 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
 
       return EventLog.of({
         open,
-        read: (sessionId, after, limit) => log.slice(sessionId, after, {}, { events: limit, bytes: maxSliceBytes }),
+        read: (sessionId, after, limit, turnId) =>
+          log.slice(sessionId, after, { turnId }, { events: limit, bytes: maxSliceBytes }),
         storedPage,
         page: (principal, sessionId, request) =>
-          Effect.flatMap(storedPage(principal, sessionId, request), ({ envelopes, ...rest }) =>
-            Effect.map(Effect.orDie(Effect.forEach(envelopes, (envelope) => parseEvent(envelope))), (items) => ({
-              items,
-              ...rest
-            }))
+          Effect.flatMap(storedPage(principal, sessionId, request), ({ items, ...rest }) =>
+            Effect.map(Effect.orDie(parseEvents(`[${items}]`)), (events) => ({ items: events, ...rest }))
           )
       })
     })
@@ -106,7 +125,7 @@ export const maxSliceBytes = 512 * 1024
 /** The size of a page, however many events were asked for. */
 export const maxPageBytes = 8 * 1024 * 1024
 
-const parseEvent = Schema.decodeUnknown(Schema.parseJson(Event))
+const parseEvents = Schema.decodeUnknown(Schema.parseJson(Schema.Array(Event)))
 
 type Log = "session" | "workspace"
 

@@ -1,4 +1,5 @@
 import { Effect, ParseResult, Schema } from "effect"
+import { cutText } from "../base/CutText.js"
 import { eventTypes, workspaceEventTypes } from "../domain/Event.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 
@@ -29,7 +30,7 @@ const parse = (
   for (const name of text.split(",").map((part) => part.trim())) {
     const found = typesNamed(name, types)
     if (found.length === 0) {
-      const issue = new ParseResult.Type(Schema.String.ast, text, `'${name.slice(0, 100)}' ${fault}`)
+      const issue = new ParseResult.Type(Schema.String.ast, text, `'${cutText(name, 100)}' ${fault}`)
       return Effect.fail(new RequestInvalid({ loc: ["query", "types"], issue, input: text }))
     }
     for (const type of found) wanted.add(type)

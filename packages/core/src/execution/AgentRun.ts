@@ -1,4 +1,4 @@
-import { Cause, Chunk, Duration, Effect, Stream } from "effect"
+import { Cause, Chunk, Clock, Duration, Effect, Mailbox, Stream } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
@@ -155,14 +155,22 @@ const writing = Effect.gen(function* () {
   const calls = modelCallStore(yield* Database)
   const sessions = yield* SessionStore
 
-  const write = Effect.fnUntraced(function* (work: TurnWork, speech: Speech, batch: Chunk.Chunk<HarnessEvent>) {
+  const write = Effect.fnUntraced(function* (
+    work: TurnWork,
+    speech: Speech,
+    batch: Chunk.Chunk<HarnessEvent>,
+    /** What waits to be told is told with a question, which may be about it, and at the end. */
+    isLast = false
+  ) {
     const { attempt, session, turn } = work
     const { output, prices, questions, witness } = speech
     const actor = harnessActor(session)
     const seen = witness.take()
-    const events = [...output.events(batch), ...output.witnessed(seen, prices)]
-    const told = output.newlyTold()
     const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked" || event._tag === "withdrawn")
+    const time = yield* Clock.currentTimeMillis
+    const rest = () => (isLast || asked.length > 0 ? output.rest(time) : [])
+    const events = [...output.events(batch, time), ...rest(), ...output.witnessed(seen, prices)]
+    const told = output.newlyTold()
     if (events.length === 0 && asked.length === 0) return
     const given = yield* attempt
       .commit(
@@ -191,19 +199,43 @@ const writing = Effect.gen(function* () {
       ),
       Stream.either
     )
-    yield* Stream.merge(spoken, speech.witness.rings, { haltStrategy: "left" }).pipe(
+    const alarm = yield* alarmFor(speech.output)
+    const rings = Stream.merge(speech.witness.rings, alarm.rings)
+    yield* Stream.merge(spoken, rings, { haltStrategy: "left" }).pipe(
       Stream.groupedWithin(batchSize, batchWindow),
       Stream.runForEach((batch) => {
         const [failures, events] = Chunk.separate(Chunk.filter(batch, (each) => each !== undefined))
         failure = Chunk.toReadonlyArray(failures)[0] ?? failure
-        const written = write(work, speech, events)
+        const written = Effect.zipRight(write(work, speech, events), alarm.set)
         return Chunk.every(batch, (each) => each === undefined)
           ? written
           : Effect.zipLeft(written, failpoint("turn.output_written"))
       })
     )
+    yield* write(work, speech, Chunk.empty(), true)
     return failure
+  }, Effect.scoped)
+})
+
+/** Rings when something that waits is due, so that it is told although the agent says nothing more. */
+const alarmFor = Effect.fnUntraced(function* (output: TurnOutput) {
+  const bell = yield* Mailbox.make<undefined>({ capacity: 1, strategy: "sliding" })
+  let isSet = false
+  const set = Effect.gen(function* () {
+    const { nextAt } = output
+    if (nextAt === undefined || isSet) return
+    isSet = true
+    yield* Effect.sleep(Math.max(1, nextAt - (yield* Clock.currentTimeMillis))).pipe(
+      Effect.zipRight(
+        Effect.sync(() => {
+          isSet = false
+          bell.unsafeOffer(undefined)
+        })
+      ),
+      Effect.forkScoped
+    )
   })
+  return { set, rings: Mailbox.toStream(bell) }
 })
 
 /**

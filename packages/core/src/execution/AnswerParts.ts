@@ -1,5 +1,6 @@
+import { cutText } from "../base/CutText.js"
 import type { Media, Plan } from "../domain/AgentReport.js"
-import type { AnswerPart, ContentBlock } from "../domain/Message.js"
+import { type AnswerPart, type ContentBlock, withoutResult } from "../domain/Message.js"
 import type { ToolPayload } from "../domain/ToolCall.js"
 
 /** The longest text of a tool call in a message, in characters. */
@@ -21,7 +22,7 @@ export class AnswerParts {
   /** Takes the present state of a tool call. */
   call(tool: ToolPayload): void {
     const part_key = `tool:${tool.tool_id}`
-    this.parts.set(part_key, { kind: "tool", part_key, tool })
+    this.parts.set(part_key, { kind: "tool", part_key, tool: shortened(tool) })
   }
 
   /** Takes the present state of a plan. */
@@ -47,9 +48,8 @@ export class AnswerParts {
     let length = 0
     return [...this.parts.values()].flatMap((part) => {
       if ("text" in part && part.text === "") return []
-      const cut = part.kind === "tool" ? { ...part, tool: shortened(part.tool) } : part
-      length += JSON.stringify(cut).length
-      return [length <= maxParts ? cut : withoutResult(cut)]
+      length += JSON.stringify(part).length
+      return [length <= maxParts ? part : withoutResult(part)]
     })
   }
 }
@@ -59,19 +59,13 @@ const shortened = (tool: ToolPayload): ToolPayload => {
   const texts = tool.diffs.flatMap(({ new_text, old_text }) => [new_text, old_text ?? ""])
   return {
     ...tool,
-    input: input.length <= maxToolText ? tool.input : { truncated: input.slice(0, maxToolText) },
-    output_text: tool.output_text?.slice(0, maxToolText) ?? null,
+    input: input.length <= maxToolText ? tool.input : { truncated: cutText(input, maxToolText) },
+    output_text: tool.output_text === null ? null : cutText(tool.output_text, maxToolText),
     diffs: tool.diffs.map((diff) => ({
       ...diff,
-      old_text: diff.old_text?.slice(0, maxToolText) ?? null,
-      new_text: diff.new_text.slice(0, maxToolText)
+      old_text: diff.old_text === null ? null : cutText(diff.old_text, maxToolText),
+      new_text: cutText(diff.new_text, maxToolText)
     })),
     truncated: tool.truncated || [input, tool.output_text ?? "", ...texts].some(({ length }) => length > maxToolText)
   }
-}
-
-const withoutResult = (part: AnswerPart): AnswerPart => {
-  if (part.kind === "tool")
-    return { ...part, tool: { ...part.tool, input: null, output_text: null, diffs: [], media: [], truncated: true } }
-  return part.kind === "media" ? { ...part, media: { ...part.media, data: null, text: null, truncated: true } } : part
 }

@@ -2,7 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { Plan } from "../domain/AgentReport.js"
 import { MessageId, newId } from "../domain/Ids.js"
 import { MessagePart } from "../domain/Message.js"
-import { ToolPayload } from "../domain/ToolCall.js"
+import { foldTool, type ToolPayload, ToolUpdate } from "../domain/ToolCall.js"
 import type { Turn } from "../domain/Turn.js"
 import { EventLog } from "../events/EventLog.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
@@ -28,13 +28,20 @@ export const readWords = Effect.map(EventLog, (log) =>
   Effect.fnUntraced(function* (turn: Turn) {
     const parts = new Map<string, MessagePart>()
     const answer = new AnswerParts()
+    const tools = new Map<string, ToolPayload>()
     let messageId: MessageId | undefined
     let after = 0
     for (let isWhole = false; !isWhole; ) {
-      const slice = yield* log.read(turn.session_id, after, batch)
-      for (const { envelope, turn_id, type } of slice.events) {
-        if (turn_id !== turn.id) continue
-        if (type.startsWith("tool.")) Option.map(decodeTool(envelope), ({ payload }) => answer.call(payload))
+      const slice = yield* log.read(turn.session_id, after, batch, turn.id)
+      for (const { envelope, type } of slice.events) {
+        if (type.startsWith("tool.")) {
+          const change = Option.getOrUndefined(decodeTool(envelope))?.payload
+          const tool = change === undefined ? undefined : foldTool(tools.get(change.tool_id), change)
+          if (tool !== undefined) {
+            tools.set(tool.tool_id, tool)
+            answer.call(tool)
+          }
+        }
         if (type === "plan.updated") answer.intend((yield* Effect.orDie(decodePlan(envelope))).payload)
         if (!partTypes.has(type)) continue
         const { message_id, part } = (yield* Effect.orDie(decodePart(envelope))).payload
@@ -93,7 +100,7 @@ const sealingOf = (turn: Turn, message_id: MessageId, parts: ReadonlyArray<Messa
 const partTypes: ReadonlySet<string> = new Set(["message.part_added", "message.part_updated"])
 
 /** Tool calls of a release before have another shape and are left out. */
-const decodeTool = Schema.decodeUnknownOption(Schema.parseJson(Schema.Struct({ payload: ToolPayload })))
+const decodeTool = Schema.decodeUnknownOption(Schema.parseJson(Schema.Struct({ payload: ToolUpdate })))
 
 const decodePlan = Schema.decodeUnknown(Schema.parseJson(Schema.Struct({ payload: Plan })))
 

@@ -5,13 +5,11 @@ import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
 import type { Message, MessageDelta, MessagePart } from "../domain/Message.js"
 import { costOf, type Prices } from "../domain/Prices.js"
 import { addUsage, noUsage, toNanos, type Usage } from "../domain/Session.js"
-import type { ToolPayload } from "../domain/ToolCall.js"
-import type { HarnessEvent, Usage as HarnessUsage, Reported, Tool } from "../harness/HarnessEvent.js"
+import type { HarnessEvent, Usage as HarnessUsage, Reported } from "../harness/HarnessEvent.js"
 import { digestOf } from "../store/CanonicalJson.js"
 import { AnswerParts } from "./AnswerParts.js"
-
-/** The longest text in an event, in characters. Longer texts are cut. The changeset holds the whole changes of files. */
-const maxText = 64 * 1024
+import { Pace } from "./Pace.js"
+import { hasEnded, ToolEvents } from "./ToolEvents.js"
 
 interface Part {
   readonly kind: "text" | "reasoning"
@@ -26,8 +24,11 @@ interface Part {
  */
 export class TurnOutput {
   private readonly parts = new Map<string, Part>()
-  /** The digest of the last event of each tool. */
-  private readonly tools = new Map<string, string>()
+  private readonly tools = new ToolEvents()
+  /** What is told again with its changes, and changes more often than readers can see. */
+  private readonly pace = new Pace<Changing>()
+  /** The digest of the last event of each plan and compaction. */
+  private readonly reports = new Map<string, string>()
   /** The number of characters of each part that were sent as deltas. */
   private readonly whispered = new Map<string, number>()
   private readonly changedParts = new Set<string>()
@@ -63,14 +64,28 @@ export class TurnOutput {
     return { session_id: sessionId, turn_id: turnId, message_id: this.messageId, part_key, kind, offset, text }
   }
 
-  /** The events of a batch of output, in its order. Consecutive words of one part become one event. */
-  events(batch: Iterable<HarnessEvent>): Array<NewEvent> {
+  /**
+   * The events of a batch of output, in its order, and of what is due at that time. Consecutive words of one part become one event. Changes
+   * of a tool, a plan or a compaction that follow too soon wait for a later batch.
+   */
+  events(batch: Iterable<HarnessEvent>, now = Number.POSITIVE_INFINITY): Array<NewEvent> {
     const events: Array<NewEvent> = []
     for (const event of batch) {
       if (event._tag !== "text" && event._tag !== "reasoning") events.push(...this.flush())
-      events.push(...this.apply(event))
+      events.push(...this.apply(event, now))
     }
-    return [...events, ...this.flush()]
+    const due = this.pace.due(now).flatMap((state) => this.tell(state, now))
+    return [...events, ...this.flush(), ...due]
+  }
+
+  /** The events of all that waits. */
+  rest(now: number): Array<NewEvent> {
+    return this.pace.due(Number.POSITIVE_INFINITY).flatMap((state) => this.tell(state, now))
+  }
+
+  /** The time at which something that waits is due; undefined when nothing waits. */
+  get nextAt(): number | undefined {
+    return this.pace.nextAt
   }
 
   /** The event of model calls that have ended; none without calls. */
@@ -97,7 +112,7 @@ export class TurnOutput {
     return JSON.stringify(this.told)
   }
 
-  private apply(event: HarnessEvent): Array<NewEvent> {
+  private apply(event: HarnessEvent, now: number): Array<NewEvent> {
     switch (event._tag) {
       case "text":
       case "reasoning": {
@@ -115,16 +130,11 @@ export class TurnOutput {
       case "media":
         return [this.mediaEvent(event.media)]
       case "tool":
-        return this.toolEvents(event)
-      case "plan": {
-        const plan = payloadOf(event)
-        this.answerParts.intend(plan)
-        return [this.event("plan.updated", plan)]
-      }
+      case "plan":
+      case "compaction":
+        return this.change(event, now)
       case "notice":
         return [this.event("agent.notice_given", payloadOf(event))]
-      case "compaction":
-        return [this.event("agent.compaction_updated", payloadOf(event))]
       case "commands":
         return this.changed("agent.commands_listed", payloadOf(event))
       case "options":
@@ -209,17 +219,32 @@ export class TurnOutput {
     }
   }
 
+  /** Tells a change, or keeps it until it is due. The start and the end of a tool are told at once. */
+  private change(state: Changing, now: number): Array<NewEvent> {
+    const isEdge = state._tag === "tool" && (hasEnded(state) || !this.tools.isKnown(state.tool_id))
+    if (isEdge || this.pace.isFree(nameOf(state), now)) return this.tell(state, now)
+    this.pace.hold(nameOf(state), state)
+    return []
+  }
+
   /** A report that repeats the last one gives no event. */
-  private toolEvents(tool: Tool): Array<NewEvent> {
-    const payload = toolPayload(tool)
-    const digest = digestOf(JSON.stringify(payload))
-    const before = this.tools.get(tool.tool_id)
-    if (before === digest) return []
-    this.tools.set(tool.tool_id, digest)
-    this.answerParts.call(payload)
-    const ended = tool.state === "done" || tool.state === "failed" || tool.state === "aborted"
-    const type = ended ? "tool.completed" : before === undefined ? "tool.started" : "tool.updated"
-    return [{ type, payload, subjects: this.subjects }]
+  private tell(state: Changing, now: number): Array<NewEvent> {
+    if (state._tag === "tool") {
+      const told = this.tools.of(state)
+      this.pace.tell(nameOf(state), now, told?.repeated ?? 0)
+      if (told === undefined) return []
+      this.answerParts.call(told.payload)
+      return [{ ...told.event, subjects: this.subjects } as NewEvent]
+    }
+    const text = JSON.stringify(state)
+    this.pace.tell(nameOf(state), now, text.length)
+    const digest = digestOf(text)
+    if (this.reports.get(nameOf(state)) === digest) return []
+    this.reports.set(nameOf(state), digest)
+    if (state._tag === "compaction") return [this.event("agent.compaction_updated", payloadOf(state))]
+    const plan = payloadOf(state)
+    this.answerParts.intend(plan)
+    return [this.event("plan.updated", plan)]
   }
 
   private usageEvent(usage: HarnessUsage): NewEvent {
@@ -276,33 +301,15 @@ const usageOf = ({ model, usage }: ModelCall, prices: Prices): Usage => {
   }
 }
 
+type Changing = Extract<HarnessEvent, { _tag: "tool" | "plan" | "compaction" }>
+
+const nameOf = (state: Changing): string => {
+  if (state._tag === "tool") return `tool ${state.tool_id}`
+  return state._tag === "plan" ? `plan ${state.plan_id ?? ""}` : `compaction ${state.compaction_id}`
+}
+
 type Words = Extract<HarnessEvent, { _tag: "text" | "reasoning" }>
 
 const keyOf = (words: Words): string => `${words._tag}:${words.message_key}`
 
 const payloadOf = <Report extends Reported>({ _tag, ...payload }: Report): Omit<Report, "_tag"> => payload
-
-const toolPayload = (tool: Tool): ToolPayload => {
-  const input = JSON.stringify(tool.input) ?? "null"
-  const output = tool.output_text ?? null
-  const diffs = tool.diffs.map((diff) => ({
-    path: diff.path,
-    old_text: diff.old_text === null ? null : diff.old_text.slice(0, maxText),
-    new_text: diff.new_text.slice(0, maxText)
-  }))
-  return {
-    tool_id: tool.tool_id,
-    kind: tool.kind,
-    title: tool.title.slice(0, 1000),
-    input: input.length <= maxText ? tool.input : { truncated: input.slice(0, maxText) },
-    state: tool.state,
-    output_text: output === null ? null : output.slice(0, maxText),
-    diffs,
-    locations: tool.locations,
-    media: tool.media,
-    truncated:
-      input.length > maxText ||
-      (output?.length ?? 0) > maxText ||
-      tool.diffs.some((diff) => diff.new_text.length > maxText || (diff.old_text?.length ?? 0) > maxText)
-  }
-}

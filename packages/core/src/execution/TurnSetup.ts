@@ -11,9 +11,11 @@ import type { ProjectSpec } from "../domain/Project.js"
 import type { TurnReason } from "../domain/Turn.js"
 import type { Executor } from "../executor/Executor.js"
 import { Executors } from "../executor/Executors.js"
+import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
 import { Harness } from "../harness/Harness.js"
 import { HarnessInstall } from "../harness/Install.js"
+import type { Manifest } from "../harness/Manifest.js"
 import { Manifests } from "../harness/Manifests.js"
 import type { TurnRequest } from "../harness/TurnInput.js"
 import { Boot } from "../placement/Boot.js"
@@ -92,7 +94,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
       const nativeDigest = yield* digesting
       const store = yield* storing(nativeDigest)
       const withoutForeignAgent = yield* fencing
-      const { connectionOf, executorOf, installed } = yield* parts
+      const { connectionOf, executorOf, installed, openingOf } = yield* parts
 
       /** True when the agent can go on with the state that its last turn left. */
       const goesOn = Effect.fnUntraced(function* (session: SessionRow) {
@@ -125,6 +127,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           workspaceDir: workTree,
           homeDir: home,
           ...(seenAt && { seenAt }),
+          opening: openingOf(manifest, trees.paths(session.id)),
           additionalDirectories: sharedDirectories,
           connection,
           credentialId: connection?.credentialId ?? null,
@@ -245,6 +248,21 @@ const fencing = Effect.gen(function* () {
   })
 })
 
+/** Tells git what an agent's program writes for itself while it opens its session. A look that fails leaves it in the changeset. */
+const watching = Effect.map(
+  Git,
+  (git) =>
+    ({ own_files: own }: Manifest, { gitDir, workTree }: { readonly gitDir: string; readonly workTree: string }) => {
+      if (own === undefined) return Effect.succeed(Effect.void)
+      const failed = (error: GitError) =>
+        Effect.logWarning("the agent's own files could not be told from its work", error.message)
+      return git.watchOwnFiles({ gitDir, workTree, settings: own.settings, packages: own.packages ?? [] }).pipe(
+        Effect.map((ends) => Effect.catchAll(ends, failed)),
+        Effect.catchAll((error) => Effect.as(failed(error), Effect.void))
+      )
+    }
+)
+
 /** The settings that the project of a session has for its agent, and the limits that the session asks for. */
 const terms = Effect.gen(function* () {
   const environmentOf = yield* projectEnvironment
@@ -276,6 +294,7 @@ const parts = Effect.gen(function* () {
         Effect.flatMap(executors.get),
         Effect.mapError(({ message }) => unavailable(message))
       ),
+    openingOf: yield* watching,
     connectionOf: (session: SessionRow) =>
       session.connection_id === null
         ? Effect.succeed(null)

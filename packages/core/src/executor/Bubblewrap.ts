@@ -2,6 +2,8 @@ import { execFile, spawn } from "node:child_process"
 import { promisify } from "node:util"
 import { Data, Effect, Option } from "effect"
 import { type AgentLimits, defaultAgentLimits, lowered } from "../base/AgentLimits.js"
+import { cutText } from "../base/CutText.js"
+import { hasProc, thisSystem } from "../base/ProcFs.js"
 import { fn } from "../base/Traced.js"
 import type { EnforcedLimits } from "../domain/EnforcedLimits.js"
 import { environmentOf, inheritedInSandbox } from "./AgentEnvironment.js"
@@ -83,7 +85,7 @@ const advice: ReadonlyArray<readonly [RegExp, string]> = [
 
 const unavailable = (said: string): BubblewrapUnavailable => {
   const known = advice.find(([words]) => words.test(said))?.[1]
-  const quoted = said.trim().split("\n")[0]?.slice(0, 200) ?? ""
+  const quoted = cutText(said.trim().split("\n")[0] ?? "", 200)
   return new BubblewrapUnavailable({
     message: `bubblewrap does not work here: ${known ?? quoted}${known === undefined || known.startsWith("it is not") ? "" : ` (${quoted})`}.`
   })
@@ -134,11 +136,11 @@ const probe = (filter: Uint8Array, launcher: ReadonlyArray<string>): Effect.Effe
 
 /** The filter of this machine, or the reason that there is none. */
 const filter = Effect.suspend(() => {
-  const bytes = process.platform === "linux" ? filterHere() : undefined
+  const bytes = hasProc() ? filterHere() : undefined
   return bytes === undefined
     ? Effect.fail(
         new BubblewrapUnavailable({
-          message: `bubblewrap works on Linux on x86_64 and arm64, and this is ${process.platform} on ${process.arch}.`
+          message: `bubblewrap works on Linux on x86_64 and arm64, and this is ${thisSystem()}.`
         })
       )
     : Effect.succeed(bytes)

@@ -3,6 +3,8 @@ import { mkdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from
 import { join } from "node:path"
 import { Effect, Option } from "effect"
 import { type AgentLimits, defaultAgentLimits, lowered } from "../base/AgentLimits.js"
+import { cutText } from "../base/CutText.js"
+import { hasProc, thisSystem } from "../base/ProcFs.js"
 import { fn } from "../base/Traced.js"
 import { environmentOf, inheritedInSandbox } from "./AgentEnvironment.js"
 import { argumentsOf, type Container, type OwnFiles, refused, userOf } from "./container/Arguments.js"
@@ -104,8 +106,8 @@ const probe = Effect.fnUntraced(function* (engine: Engine.Engine, container: Con
   if (!said.stdout.includes(process.version))
     return yield* new Engine.ContainerUnavailable({
       message:
-        `The image cannot run the Node of the service: ${said.stderr.trim().split("\n")[0]?.slice(0, 200) ?? ""}. ` +
-        "Take one with glibc and libstdc++, as node:22-bookworm."
+        `The image cannot run the Node of the service: ${cutText(said.stderr.trim().split("\n")[0] ?? "", 200)}. ` +
+        "Take one with glibc and libstdc++, as node:24-bookworm."
     })
 })
 
@@ -116,11 +118,9 @@ const noRoot =
 /** Everything that has to hold before an engine is asked, or the reason that it does not. */
 const wanted = Effect.fnUntraced(function* (options: ContainerOptions) {
   const refuse = (message: string) => new Engine.ContainerUnavailable({ message })
-  const seccomp = process.platform === "linux" ? profileHere() : undefined
+  const seccomp = hasProc() ? profileHere() : undefined
   if (seccomp === undefined)
-    return yield* refuse(
-      `Containers work on Linux on x86_64 and arm64, and this is ${process.platform} on ${process.arch}.`
-    )
+    return yield* refuse(`Containers work on Linux on x86_64 and arm64, and this is ${thisSystem()}.`)
   if (options.image === null)
     return yield* refuse(
       "The executor container needs an image: --container-image (REINS_CONTAINER_IMAGE) names one by its digest, as in " +

@@ -1,4 +1,5 @@
 import { openSync, readdirSync, readFileSync } from "node:fs"
+import { hasProc } from "../base/ProcFs.js"
 
 const closedOnExec = 0o2000000
 
@@ -12,9 +13,12 @@ const isInherited = (descriptor: number): boolean => {
   }
 }
 
-/** The descriptors that whoever started this process has left open, and that its own processes would inherit. */
+/**
+ * The descriptors that whoever started this process has left open, and that its own processes would inherit. Only `/proc` tells them, and a
+ * system without it has no sandbox that they could lead out of.
+ */
 const leaked = (): ReadonlyArray<number> => {
-  if (process.platform !== "linux") return []
+  if (!hasProc()) return []
   return readdirSync("/proc/self/fd")
     .map(Number)
     .filter((descriptor) => descriptor > 2 && isInherited(descriptor))

@@ -1,16 +1,21 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { Deferred, Effect, Schedule, type Scope } from "effect"
+import { hasProc } from "../base/ProcFs.js"
 import type { SweepCommand } from "./Executor.js"
 import { markEntry, markLimit } from "./Marks.js"
+import { familyIn, psArguments } from "./PsFamily.js"
 
 /**
  * The guard, for `node -e`. Each line of its input is a time of the monotonic clock of the machine, in nanoseconds, and the last one counts. When it
  * has come, or the input has ended, the guard kills everything that bears the mark of the boot, again and again until nothing is new.
  */
 const program = `
-const { spawn } = require("node:child_process")
+const { execFileSync, spawn } = require("node:child_process")
 const { readdirSync, readFileSync } = require("node:fs")
-const [entry, limits, ...sweeps] = process.argv.slice(1)
+const [mark, limits, ps, ...sweeps] = process.argv.slice(1)
+// The whole entry is in no argument, because ps shows arguments like an environment.
+const entry = "REINS_" + mark
+const familyIn = ${familyIn.toString()}
 const limit = new RegExp(limits, "m")
 const read = (pid, file) => {
   try {
@@ -20,15 +25,25 @@ const read = (pid, file) => {
   }
 }
 const bears = (pid) => limit.test(read(pid, "limits")) || read(pid, "environ").split("\\0").includes(entry)
+const listed = () => {
+  const options = { encoding: "utf8", env: { PATH: process.env.PATH, LC_ALL: "C" }, maxBuffer: 268435456, stdio: "pipe" }
+  try {
+    const family = familyIn(execFileSync("ps", JSON.parse(ps), options), { entries: [entry] }, process.pid) ?? []
+    return family.filter(({ alive }) => alive).map(({ pid }) => pid)
+  } catch {
+    return []
+  }
+}
+const shown = () => readdirSync("/proc").filter((pid) => /^\\d+$/.test(pid)).map(Number)
 const end = () => {
   const ended = new Set()
   for (let before = -1; ended.size > before; ) {
     before = ended.size
-    for (const pid of readdirSync("/proc")) {
-      if (!/^\\d+$/.test(pid) || ended.has(pid) || !bears(pid)) continue
+    for (const pid of ps === "" ? shown() : listed()) {
+      if (ended.has(pid) || (ps === "" && !bears(pid))) continue
       ended.add(pid)
       try {
-        process.kill(Number(pid), "SIGKILL")
+        process.kill(pid, "SIGKILL")
       } catch {}
     }
   }
@@ -70,7 +85,7 @@ const againMs = 1000
 
 /**
  * Keeps a guard for as long as the scope. An agent is a process of its own, which works on while the service is stopped or starved; only another
- * process can end it then. The guard also ends what a service leaves that was killed, at once. Only Linux tells what bears a mark.
+ * process can end it then. The guard also ends what a service leaves that was killed, at once.
  */
 export const make = ({ bootId, sweeps }: Guarded): Effect.Effect<Guard, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -80,8 +95,9 @@ export const make = ({ bootId, sweeps }: Guarded): Effect.Effect<Guard, never, S
       "--max-old-space-size=16",
       "-e",
       program,
-      markEntry(mark),
+      markEntry(mark).replace(/^REINS_/, ""),
       limit,
+      hasProc() ? "" : JSON.stringify(psArguments(process.platform)),
       ...sweeps.map(({ words }) => JSON.stringify(words))
     ]
     let child: ChildProcess | undefined
@@ -95,7 +111,10 @@ export const make = ({ bootId, sweeps }: Guarded): Effect.Effect<Guard, never, S
         Effect.sync(() => {
           // In a group of its own, so that what ends the service by its group leaves it to do its work.
           const started = spawn(process.execPath, args, {
-            env: Object.assign({}, ...sweeps.map(({ environment }) => environment)),
+            env: Object.assign(
+              { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
+              ...sweeps.map(({ environment }) => environment)
+            ),
             stdio: ["pipe", "ignore", "ignore"],
             detached: true
           })

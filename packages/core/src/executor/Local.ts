@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { hasProc } from "../base/ProcFs.js"
 import { fn } from "../base/Traced.js"
 import { environmentOf, inheritedVariables } from "./AgentEnvironment.js"
 import type { Executor, Isolation } from "./Executor.js"
@@ -10,6 +11,9 @@ import * as Supervision from "./Supervision.js"
  * that, in a resource limit. Either mark is enough to find it, so a daemon in a session of its own that has cleared its environment is ended
  * too. Three things escape: a process that changes the limit on purpose, a process that clears its environment on a machine without the limit,
  * and work that is handed to a service of the machine (cron, systemd, a container engine), which was never a child.
+ *
+ * Without `/proc`, `ps` finds the processes with their children and groups. One escapes then that has left its environment, its group and its
+ * parent before anybody looked, and after a crash also one whose environment `ps` does not show, as macOS hides that of its own programs.
  */
 const isolationOf = (limited: boolean): Isolation => ({
   level: "none",
@@ -19,10 +23,19 @@ const isolationOf = (limited: boolean): Isolation => ({
   network: "shared",
   summary:
     "A process group with its own HOME and a short list of variables; no security boundary: the agent can do what the service's user can. " +
-    (limited
-      ? "Its processes are ended with it, also those that detach themselves and clear their environment."
-      : "Its processes are ended with it, also those that detach themselves; without prlimit on Linux, not those that clear their environment.")
+    endedWith(limited)
 })
+
+const endedWith = (limited: boolean): string => {
+  if (!hasProc())
+    return (
+      "Its processes are ended with it as ps tells them: by environment, parent and group. " +
+      "No promise holds for one that has left all three, nor after a crash for one whose environment the system hides."
+    )
+  return limited
+    ? "Its processes are ended with it, also those that detach themselves and clear their environment."
+    : "Its processes are ended with it, also those that detach themselves; without prlimit on Linux, not those that clear their environment."
+}
 
 /** Runs agents as processes of this machine and this user, for a boot of the service. */
 export const make = (bootId: string): Effect.Effect<Executor> =>

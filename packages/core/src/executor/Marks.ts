@@ -2,6 +2,7 @@ import { execFile } from "node:child_process"
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { Effect } from "effect"
+import { hasProc } from "../base/ProcFs.js"
 
 /** A mark that identifies the processes of a lease, or of a boot of the service. */
 export interface Mark {
@@ -40,14 +41,14 @@ export const limitedBy =
   (bootId: string): Limit =>
   (leaseId, command) => [...limiter(leaseId, bootId), ...command]
 
-/** True when this machine can mark processes by their limits, which takes Linux and `prlimit` of util-linux. A process tries it once. */
-const isSupported = Effect.runSync(
+/** True when this machine can mark processes by their limits, which takes `prlimit` of util-linux. A process tries it once. */
+const hasPrlimit = Effect.runSync(
   Effect.cached(
     Effect.uninterruptible(
       Effect.promise(() => {
         const [program = "", ...args] = limiter("probe", "probe")
         return promisify(execFile)(program, [...args, "true"], { timeout: 10_000 }).then(
-          () => process.platform === "linux",
+          () => true,
           () => false
         )
       })
@@ -55,9 +56,9 @@ const isSupported = Effect.runSync(
   )
 )
 
-/** The way to mark processes by their limits, for a machine that can; the unchanged command on another one. */
+/** The way to mark processes by their limits, for a machine that can and shows them; the unchanged command on another one. */
 export const limitsOf = (bootId: string): Effect.Effect<{ readonly supported: boolean; readonly limit: Limit }> =>
-  Effect.map(isSupported, (supported) => ({
+  Effect.map(hasProc() ? hasPrlimit : Effect.succeed(false), (supported) => ({
     supported,
     limit: supported ? limitedBy(bootId) : (_, command) => command
   }))

@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { readdir, readFile, readlink } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
+import { hasProc } from "../base/ProcFs.js"
 import type { ReapedProcess } from "./Executor.js"
 import { type Mark, markEntry, markLimit } from "./Marks.js"
+import * as PsTable from "./PsTable.js"
 
 /** True for the failures to read a process that is not ours. It may have ended since the listing (ESRCH, ENOENT), or belong to another user. */
 const notOurs: ReadonlySet<unknown> = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM"])
@@ -45,10 +47,9 @@ const readNow = (pid: number, file: "stat" | "limits"): string => {
 }
 
 /** The start of a process, for `bearing`. Zero when it is not known, so that no process is left out. */
-export const startOf = (pid: number): number => (process.platform === "linux" ? status(pid).startedAt : 0)
+export const startOf = (pid: number): number => (hasProc() ? status(pid).startedAt : 0)
 
 const otherProcesses = async (): Promise<ReadonlyArray<number>> => {
-  if (process.platform !== "linux") return []
   const entries = await readdir("/proc")
   return entries
     .filter((entry) => /^\d+$/.test(entry))
@@ -88,17 +89,22 @@ const living = async (
 
 /**
  * The living processes that bear one of the marks, in their environment or in their limits. The mark is read from the process itself, so
- * another process that got the same pid meanwhile is never taken for ours. Empty on a machine without /proc.
+ * another process that got the same pid meanwhile is never taken for ours. Without `/proc`, `ps` finds them with their families.
  */
 export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
-  living(await otherProcesses(), bears(marks))
+  hasProc() ? living(await otherProcesses(), bears(marks)) : PsTable.bearing(marks)
+
+/** Notes the family of a mark while parents live: `ps` tells a child without its environment by its parent alone. `/proc` needs no notes. */
+export const note = async (mark: Mark): Promise<void> => {
+  if (!hasProc()) await PsTable.bearing([mark])
+}
 
 const processesSince = async (since: number): Promise<ReadonlyArray<number>> =>
   (await otherProcesses()).filter((pid) => status(pid).startedAt >= since)
 
 /** The living processes that bear the mark. Processes that are older than the first one with the mark are not read. */
 export const bearingSince = async (mark: Mark, since: number): Promise<ReadonlyArray<ReapedProcess>> =>
-  living(await processesSince(since), bears([mark]))
+  hasProc() ? living(await processesSince(since), bears([mark])) : PsTable.bearing([mark])
 
 /** The living processes of a process namespace, which none of them can leave. It is named by its number; `since` is as for `bearingSince`. */
 export const inNamespaceSince = async (namespace: string, since: number): Promise<ReadonlyArray<ReapedProcess>> =>
@@ -123,7 +129,7 @@ export const signal = (target: number, name: NodeJS.Signals | 0): boolean => {
 /** True while a process group has a living member. */
 export const groupAlive = async (group: number): Promise<boolean> => {
   if (!signal(-group, 0)) return false
-  if (process.platform !== "linux") return true
+  if (!hasProc()) return PsTable.groupAlive(group)
   for (const pid of await otherProcesses()) {
     const member = status(pid)
     if (member.alive && member.group === group) return true
@@ -157,16 +163,23 @@ export const end = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<
  * into the memory of a process, so none can delay it. It repeats the search until it finds none that is new.
  */
 export const endNow = (marks: ReadonlyArray<Mark>): void => {
-  if (process.platform !== "linux" || marks.length === 0) return
-  const limit = limitOf(marks)
-  const ended = new Set<string>()
+  if (marks.length === 0) return
+  const ended = new Set<number>()
   for (let before = -1; ended.size > before; ) {
     before = ended.size
-    for (const entry of readdirSync("/proc")) {
-      if (!/^\d+$/.test(entry) || ended.has(entry) || Number(entry) === process.pid) continue
-      if (!limit.test(readNow(Number(entry), "limits"))) continue
-      signal(Number(entry), "SIGKILL")
-      ended.add(entry)
+    for (const pid of limitedNow(marks)) {
+      if (ended.has(pid)) continue
+      signal(pid, "SIGKILL")
+      ended.add(pid)
     }
   }
+}
+
+const limitedNow = (marks: ReadonlyArray<Mark>): ReadonlyArray<number> => {
+  if (!hasProc()) return PsTable.bearingNow(marks).map(({ pid }) => pid)
+  const limit = limitOf(marks)
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter((pid) => pid !== process.pid && limit.test(readNow(pid, "limits")))
 }

@@ -3,7 +3,10 @@ import { constants } from "node:fs"
 import { access, mkdir } from "node:fs/promises"
 import { Duplex, Readable, type Writable } from "node:stream"
 import { Deferred, Effect, Exit, Mailbox, type Scope } from "effect"
+import { cutText, textOfEnd } from "../base/CutText.js"
+import { onWindows } from "../base/HostRefusal.js"
 import { limited } from "../base/Limited.js"
+import { hasProc } from "../base/ProcFs.js"
 import { fn } from "../base/Traced.js"
 import { homeVariables } from "./AgentEnvironment.js"
 import { streams } from "./Descriptors.js"
@@ -17,7 +20,7 @@ import {
   type StopHooks
 } from "./Executor.js"
 import * as LineReader from "./LineReader.js"
-import { bearingSince, end, endNow, groupAlive, isBorne, signal, startOf } from "./ProcessTable.js"
+import { bearingSince, end, endNow, groupAlive, isBorne, note, signal, startOf } from "./ProcessTable.js"
 import type { StopPolicy } from "./StopPolicy.js"
 import { because } from "./sandbox/Exit.js"
 
@@ -142,9 +145,12 @@ const within = <A, E>(effect: Effect.Effect<A, E>, milliseconds: number) =>
 /** The running processes. A service that ends without stopping them in order kills them with itself. */
 const alive = new Set<Running>()
 const endWithProcess = () => {
-  for (const { pid } of alive) signal(-pid, "SIGKILL")
-  // A tool may run in a group of its own, and its agent may be too busy to end it.
-  endNow([...alive].map(({ leaseId }) => leaseMark(leaseId)))
+  try {
+    // A tool may run in a group of its own, and its agent may be too busy to end it. Its parent may be all that tells it, so it goes first.
+    endNow([...alive].map(({ leaseId }) => leaseMark(leaseId)))
+  } finally {
+    for (const { pid } of alive) signal(-pid, "SIGKILL")
+  }
 }
 
 const leaseMark = (leaseId: string) => ({ kind: "lease" as const, id: leaseId })
@@ -163,6 +169,7 @@ const waitUntilGone = (running: Running, milliseconds: number) =>
   )
 
 const kill = Effect.fnUntraced(function* (running: Running) {
+  yield* Effect.promise(() => note(leaseMark(running.leaseId)))
   for (let round = 0; round < killRounds; round++) {
     signal(-running.pid, "SIGKILL")
     yield* Effect.promise(() => end(leaseMark(running.leaseId)))
@@ -177,6 +184,7 @@ const politely = (hook: StopHooks["cancel"], grace: number | undefined) =>
   hook === undefined || grace === undefined ? Effect.void : Effect.ignore(within(hook, grace))
 
 const stop = Effect.fnUntraced(function* (running: Running, policy: StopPolicy, hooks: StopHooks) {
+  yield* Effect.promise(() => note(leaseMark(running.leaseId)))
   const exited = yield* Deferred.isDone(running.exit)
   if (!exited) {
     yield* politely(hooks.cancel, policy.cancel_ms)
@@ -246,13 +254,13 @@ const readStderr = Effect.fnUntraced(function* (child: Child) {
   child.stderr.on("data", (text: string) => {
     keep(text)
     const lines = (rest + text).split("\n")
-    rest = (lines.pop() ?? "").slice(0, stderrLineLength)
-    for (const line of lines) mailbox.unsafeOffer(line.slice(0, stderrLineLength))
+    rest = cutText(lines.pop() ?? "", stderrLineLength)
+    for (const line of lines) mailbox.unsafeOffer(cutText(line, stderrLineLength))
   })
   child.stderr.on("error", () => undefined)
   child.stderr.once("close", () => mailbox.unsafeDone(Exit.void))
   return {
-    tail: Effect.sync(() => tail.toString("utf8")),
+    tail: Effect.sync(() => textOfEnd(tail)),
     lines: Mailbox.toStream(mailbox)
   }
 })
@@ -284,7 +292,7 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand, made: Launch)
     exit: Deferred.await(exit),
     stderrLines: stderr.lines,
     stderrTail: stderr.tail,
-    ...(process.platform === "linux" && { endLaterProcesses: endLater(running, command.stop) }),
+    ...(hasProc() && { endLaterProcesses: endLater(running, command.stop) }),
     stop: (hooks = {}) =>
       Effect.uninterruptible(once.withPermits(1)(Effect.ensuring(stop(running, command.stop, hooks), forget)))
   }
@@ -296,7 +304,7 @@ const checked = Effect.fnUntraced(function* (command: AgentCommand) {
   if (process.platform === "win32") {
     return yield* new ExecutorError({
       kind: "unavailable",
-      message: "Agents run on Linux and macOS; on Windows use WSL."
+      message: onWindows
     })
   }
   yield* Effect.all([checkExecutable(command), makeDirectories(command)], { concurrency: 2, discard: true })

@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto"
-import { type BigIntStats, constants, existsSync } from "node:fs"
+import { type BigIntStats, constants } from "node:fs"
 import * as fs from "node:fs/promises"
 import { Data, Effect } from "effect"
+import { directoryPath } from "./DirectoryPath.js"
+import { nameText } from "./NameText.js"
 import { namedState } from "./OnlyName.js"
 
 // Opens files below a root that somebody hostile may rearrange at the same time. Each component is opened relative to the
@@ -29,19 +31,18 @@ export class BeneathError extends Data.TaggedError("BeneathError")<{
 /** An open directory below the root. It is valid only until `inDirectory` or `inRoot` closes it. */
 export interface OpenDirectory {
   readonly handle: fs.FileHandle
-  /** The path of an entry. The kernel resolves it from the open directory, not from the name of the directory. */
+  /**
+   * The path of an entry. The kernel resolves it from the open directory, not from the name of the directory. Without `/proc` it throws when
+   * the name of the directory does not lead to the open one any more.
+   */
   readonly entry: (name: string | Buffer) => string | Buffer
 }
-
-// Linux resolves `/proc/self/fd/N/name` from the open directory. On other systems the walk still refuses links, but a hostile process could
-// exchange a directory between two steps. Such systems offer no isolation for agents either.
-const hasProcFd = existsSync("/proc/self/fd")
 
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
 const openDirectory = (handle: fs.FileHandle, plainPath: Buffer): OpenDirectory => {
-  const base = hasProcFd ? Buffer.from(`/proc/self/fd/${handle.fd}`) : plainPath
-  return { handle, entry: (name) => Buffer.concat([base, Buffer.from("/"), Buffer.from(name)]) }
+  const path = directoryPath(handle, plainPath)
+  return { handle, entry: (name) => Buffer.concat([path(), Buffer.from("/"), Buffer.from(name)]) }
 }
 
 const codeOf = (cause: unknown): string =>
@@ -64,7 +65,7 @@ const reasons: Readonly<Record<string, BeneathError["reason"]>> = {
   EDQUOT: "disk_full"
 }
 
-const shown = (name: string | Buffer): string => Buffer.from(name).toString("utf8")
+const shown = (name: string | Buffer): string => (typeof name === "string" ? name : nameText(name))
 
 /** The error of a file operation on the entry `at`. */
 export const beneathError = (cause: unknown, at: string | Buffer): BeneathError =>
@@ -91,17 +92,31 @@ const explainNotDirectory = async (parent: OpenDirectory, name: string | Buffer,
   throw cause
 }
 
+/** What was opened in a directory, unless the directory was exchanged meanwhile, which `entry` tells. */
+const opened = async (parent: OpenDirectory, opening: Promise<fs.FileHandle>): Promise<fs.FileHandle> => {
+  const handle = await opening
+  try {
+    parent.entry(".")
+    return handle
+  } catch (cause) {
+    await handle.close()
+    throw cause
+  }
+}
+
 const descend = async (parent: OpenDirectory, name: string | Buffer, create: boolean): Promise<fs.FileHandle> => {
   const path = parent.entry(name)
   try {
-    return await fs.open(path, directoryFlags)
+    return await opened(parent, fs.open(path, directoryFlags))
   } catch (cause) {
     if (!create || codeOf(cause) !== "ENOENT") return explainNotDirectory(parent, name, cause)
   }
   await fs.mkdir(path, 0o755).catch((cause: unknown) => {
     if (codeOf(cause) !== "EEXIST") throw cause
   })
-  const made = await fs.open(path, directoryFlags).catch((cause: unknown) => explainNotDirectory(parent, name, cause))
+  const made = await opened(parent, fs.open(path, directoryFlags)).catch((cause: unknown) =>
+    explainNotDirectory(parent, name, cause)
+  )
   await parent.handle.sync()
   return made
 }
@@ -178,7 +193,8 @@ const openRegular = async (directory: OpenDirectory, name: string | Buffer): Pro
   const found = await fs.lstat(path)
   if (!found.isFile() && !found.isSymbolicLink()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
   // O_NONBLOCK, because opening a FIFO that was put there since, and has no writer, would hold a thread for ever.
-  return fs.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY)
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+  return opened(directory, fs.open(path, flags))
 }
 
 interface Opened {

@@ -13,6 +13,7 @@ import {
   withFile
 } from "./Beneath.js"
 import { hardLinksOf } from "./HardLinks.js"
+import { nameText } from "./NameText.js"
 import { isGitName, PathRefused, parseWorkspacePath } from "./WorkspacePath.js"
 
 /** Nothing is at the path, or the workspace folder is absent. */
@@ -40,7 +41,7 @@ export class FileAccessFailed extends Schema.TaggedError<FileAccessFailed>()("Fi
 /** The failures of every operation on files. */
 export type FileError = PathRefused | FileNotFound | NotAFile | NotADirectory | FileAccessFailed
 
-/** An entry of a directory. `size` is in bytes, `mode` the permission bits in octal, as in `0644`. `other` is a FIFO, socket or device. */
+/** An entry of a directory. `name` is as `nameText` writes it, `size` is in bytes, `mode` the permission bits in octal, as in `0644`. `other` is a FIFO, socket or device. */
 export interface FileItem {
   readonly name: string
   readonly path: string
@@ -161,7 +162,7 @@ const itemOf = async (directory: OpenDirectory, path: string, raw: Buffer): Prom
   // An entry may vanish between the listing and the look at it.
   const stat = await fs.lstat(directory.entry(raw)).catch(() => null)
   if (stat === null) return null
-  const name = raw.toString("utf8")
+  const name = nameText(raw)
   return {
     name,
     path: path === "" ? name : `${path}/${name}`,
@@ -200,11 +201,14 @@ const list = Effect.fnUntraced(function* (root: string, path: string) {
 })
 
 // Tells a directory from a special file after an open that failed, because some systems open directories for reading and some do not.
-const refineNotAFile = (directory: OpenDirectory, name: string, path: string, error: BeneathError) =>
+const refineNotAFile = (directory: OpenDirectory, name: Buffer, path: string, error: BeneathError) =>
   error.reason !== "not_a_file"
     ? Effect.fail(fileError(path)(error))
     : Effect.flatMap(
-        Effect.promise(() => fs.lstat(directory.entry(name)).catch(() => null)).pipe(Effect.uninterruptible),
+        Effect.orElseSucceed(
+          attempt(name, () => fs.lstat(directory.entry(name))),
+          () => null
+        ),
         (stat) => Effect.fail(stat?.isDirectory() === true ? new NotAFile({ path }) : fileError(path)(error))
       )
 
@@ -245,7 +249,7 @@ const contentOf = (path: string, bytes: Buffer, size: number, digest: string | n
 
 const read = Effect.fnUntraced(function* (root: string, path: string, maxBytes: number) {
   const segments = yield* parseWorkspacePath(path)
-  const name = segments[segments.length - 1] ?? ""
+  const name = segments.at(-1) ?? Buffer.alloc(0)
   return yield* inDirectory(root, segments.slice(0, -1), { create: false }, (directory) =>
     withFile(
       directory,
@@ -268,7 +272,7 @@ interface Existing {
   readonly mode: number
 }
 
-const existingFile = (root: string, directory: OpenDirectory, name: string, path: string, hashed: boolean) =>
+const existingFile = (root: string, directory: OpenDirectory, name: Buffer, path: string, hashed: boolean) =>
   withFile(
     directory,
     name,
@@ -289,7 +293,7 @@ const mismatch = (path: string, expected: string, existing: Existing | null) =>
 
 const write = Effect.fnUntraced(function* (root: string, path: string, bytes: Uint8Array, options: WriteOptions) {
   const segments = yield* parseWorkspacePath(path)
-  const name = segments[segments.length - 1] ?? ""
+  const name = segments.at(-1) ?? Buffer.alloc(0)
   const expected = options.expectedDigest
   return yield* inDirectory(root, segments.slice(0, -1), { create: true }, (directory) =>
     Effect.gen(function* () {

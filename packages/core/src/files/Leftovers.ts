@@ -2,6 +2,7 @@ import { type Dirent, lstatSync, readdirSync } from "node:fs"
 import { Effect } from "effect"
 import { turnOfTheLoop } from "../base/EventLoop.js"
 import { beneathError, inRoot, type OpenDirectory, openIn } from "./Beneath.js"
+import { nameText } from "./NameText.js"
 
 // Finds what a tree of git does not tell of a folder: files and whole directories that it does not hold, and modes beyond those that git knows.
 // The folder may be rearranged meanwhile, so each directory is opened from the one above it, never through a link.
@@ -13,7 +14,7 @@ export interface Leftover {
   readonly bytes: number | null
 }
 
-/** The findings in a folder. Paths have `/` between their names. */
+/** The findings in a folder. Paths are as `pathText` writes them. */
 export interface Leftovers {
   readonly items: ReadonlyArray<Leftover>
   /** Files and directories of the tree whose permissions are not those that git would give them. */
@@ -27,6 +28,10 @@ export interface LeftoverBounds {
 }
 
 const maxDepth = 200
+
+/** An entry of a directory. Its name is bytes. */
+type Entry = Dirent<Buffer>
+
 const permissions = 0o777
 /** So many entries are looked at before others are served. */
 const entriesAtOnce = 500
@@ -61,12 +66,12 @@ export const leftoversOf = (
   const modes: Array<readonly [string, number]> = []
   let looked = 0
 
-  const statOf = async (directory: OpenDirectory, name: string) => {
+  const statOf = async (directory: OpenDirectory, name: Buffer) => {
     if (++looked % entriesAtOnce === 0) await Effect.runPromise(turnOfTheLoop)
     return lstatSync(directory.entry(name), { throwIfNoEntry: false })
   }
 
-  const noteMode = async (directory: OpenDirectory, entry: Dirent, path: string) => {
+  const noteMode = async (directory: OpenDirectory, entry: Entry, path: string) => {
     if (entry.isSymbolicLink()) return
     const mode = (await statOf(directory, entry.name))?.mode
     if (mode === undefined) return
@@ -77,7 +82,7 @@ export const leftoversOf = (
   /** The bytes below a directory. Throws `TooMuch` beyond a bound. */
   const measure = async (
     parent: OpenDirectory,
-    entry: Dirent,
+    entry: Entry,
     sum: { bytes: number; entries: number },
     depth: number
   ) => {
@@ -91,7 +96,7 @@ export const leftoversOf = (
     })
   }
 
-  const noteLeftover = async (parent: OpenDirectory, entry: Dirent, path: string) => {
+  const noteLeftover = async (parent: OpenDirectory, entry: Entry, path: string) => {
     const sum = { bytes: 0, entries: 0 }
     const bytes = await measure(parent, entry, sum, 0).then(
       () => sum.bytes,
@@ -105,8 +110,9 @@ export const leftoversOf = (
 
   const visit = async (directory: OpenDirectory, prefix: string): Promise<void> => {
     for (const entry of entriesOf(directory)) {
-      const path = `${prefix}${entry.name}`
-      if (prefix === "" && apart.has(entry.name)) continue
+      const name = nameText(entry.name)
+      const path = `${prefix}${name}`
+      if (prefix === "" && apart.has(name)) continue
       if (files.has(path) && !entry.isDirectory()) await noteMode(directory, entry, path)
       else if (entry.isDirectory() && directories.has(path)) {
         await noteMode(directory, entry, path)
@@ -121,12 +127,14 @@ export const leftoversOf = (
   })
 }
 
-const entriesOf = (directory: OpenDirectory): ReadonlyArray<Dirent> =>
-  readdirSync(directory.entry("."), { withFileTypes: true }).sort((one, other) => (one.name < other.name ? -1 : 1))
+const entriesOf = (directory: OpenDirectory): ReadonlyArray<Entry> =>
+  readdirSync(directory.entry("."), { withFileTypes: true, encoding: "buffer" }).sort((one, other) =>
+    Buffer.compare(one.name, other.name)
+  )
 
 /** Runs `use` with a directory, which may have gone or be closed to us by now. */
-const within = async (parent: OpenDirectory, name: string, use: (directory: OpenDirectory) => Promise<void>) => {
-  const directory = await openIn(parent, Buffer.from(name)).catch((cause: unknown) => {
+const within = async (parent: OpenDirectory, name: Buffer, use: (directory: OpenDirectory) => Promise<void>) => {
+  const directory = await openIn(parent, name).catch((cause: unknown) => {
     const { reason } = beneathError(cause, name)
     if (reason === "disk_full" || reason === "read_only" || reason === "failed") throw cause
     return undefined

@@ -6,6 +6,7 @@ import { createGunzip, createGzip, gunzipSync, gzipSync } from "node:zlib"
 import { Effect } from "effect"
 import { type ArchivedEntry, archiveWriter, readArchive } from "./Archive.js"
 import { attempt, type BeneathError, inDirectory } from "./Beneath.js"
+import { pathBytes, pathNames } from "./NameText.js"
 import type { TreeEntry } from "./TreeReader.js"
 
 // Writes files into compressed archives, and such archives into folders. A folder may hold links that lead out of it, so nothing is written through one.
@@ -66,14 +67,15 @@ export const unpackJson = async (file: string): Promise<unknown> =>
 const isHere = ({ reason }: BeneathError): boolean =>
   reason === "link" || reason === "exists" || reason === "not_a_directory" || reason === "not_a_file"
 
-const namesOf = (path: string): ReadonlyArray<string> | undefined => {
-  const names = path.split("/")
-  return names.some((name) => name === "" || name === "." || name === ".." || name.includes("\0")) ? undefined : names
+const namesOf = (path: string): ReadonlyArray<Buffer> | undefined => {
+  const isStray = (name: string) => name === "" || name === "." || name === ".." || name.includes("\0")
+  const names = pathNames(path)
+  return names.some((name) => isStray(name.toString("latin1"))) ? undefined : names
 }
 
 /** Opens a directory or a file below the root, and gives it its permissions and, where they are known, its time. */
-const settle = (root: string, names: ReadonlyArray<string>, mode: number, mtime?: Date) => {
-  const name = names.at(-1) ?? ""
+const settle = (root: string, names: ReadonlyArray<Buffer>, mode: number, mtime?: Date) => {
+  const name = names.at(-1) ?? Buffer.alloc(0)
   return inDirectory(root, names.slice(0, -1), { create: false }, (directory) =>
     attempt(name, async () => {
       const handle = await fs.open(
@@ -90,12 +92,12 @@ const settle = (root: string, names: ReadonlyArray<string>, mode: number, mtime?
   )
 }
 
-const put = (root: string, names: ReadonlyArray<string>, entry: ArchivedEntry) => {
-  const name = names.at(-1) ?? ""
+const put = (root: string, names: ReadonlyArray<Buffer>, entry: ArchivedEntry) => {
+  const name = names.at(-1) ?? Buffer.alloc(0)
   if (entry.type === "Directory") return inDirectory(root, names, { create: true }, () => Effect.void)
   return inDirectory(root, names.slice(0, -1), { create: true }, (directory) =>
     attempt(name, async () => {
-      if (entry.type === "SymbolicLink") return fs.symlink(entry.linkpath, directory.entry(name))
+      if (entry.type === "SymbolicLink") return fs.symlink(pathBytes(entry.linkpath), directory.entry(name))
       const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
       const file = await fs.open(directory.entry(name), flags, 0o600)
       try {
@@ -129,7 +131,7 @@ export const unpack = (
       )
       const entries = readArchive(handle)
       const skipped: Array<string> = []
-      const directories: Array<readonly [string, ReadonlyArray<string>, ArchivedEntry]> = []
+      const directories: Array<readonly [string, ReadonlyArray<Buffer>, ArchivedEntry]> = []
       for (;;) {
         const next = yield* attempt(file, () => entries.next())
         if (next.done === true) break

@@ -1,18 +1,19 @@
 import { constants } from "node:fs"
 import * as fs from "node:fs/promises"
-import { join } from "node:path"
+import { directoryPath } from "./DirectoryPath.js"
+import { beneath, nameText, pathText } from "./NameText.js"
 
 // An agent may rearrange a tree while it is read. So each entry is opened from its open directory, and never through a link.
 
 /** A file, directory or symbolic link of a tree. Its content can be read once, before the next entry is asked for. */
 export interface TreeEntry {
-  /** The path in the tree, with `/` between the names. */
+  /** The path in the tree, with `/` between the names, each as `nameText` writes it. */
   readonly path: string
   readonly type: "File" | "Directory" | "SymbolicLink"
   readonly mode: number
   /** In bytes; 0 except for files. */
   readonly size: number
-  /** The target of a link; empty except for links. */
+  /** The target of a link, as `pathText` writes it; empty except for links. */
   readonly linkpath: string
   readonly mtime: Date
   readonly content?: () => AsyncGenerator<Uint8Array>
@@ -56,38 +57,37 @@ export async function* readTree(root: string, prefix: string, options: TreeOptio
 
 async function* readDirectory(
   directory: fs.FileHandle,
-  plainPath: string,
+  plainPath: string | Buffer,
   prefix: string,
   options: TreeOptions,
   depth: number
 ): AsyncGenerator<TreeEntry> {
-  // On Linux this path leads to the open directory, also when another stands in its place by now.
-  const base = process.platform === "linux" ? `/proc/self/fd/${directory.fd}` : plainPath
+  const base = directoryPath(directory, plainPath)
   const skip = (path: string) => options.skipped?.(path)
   try {
-    const entries = (await fs.readdir(base, { withFileTypes: true })).map((entry) => {
-      const path = `${prefix}/${entry.name}`
+    const entries = (await fs.readdir(base(), { withFileTypes: true, encoding: "buffer" })).map((entry) => {
+      const path = `${prefix}/${nameText(entry.name)}`
       return { entry, path, rank: options.order?.(path) ?? 0 }
     })
-    entries.sort((a, b) => a.rank - b.rank || (a.entry.name < b.entry.name ? -1 : 1))
+    entries.sort((a, b) => a.rank - b.rank || Buffer.compare(a.entry.name, b.entry.name))
     for (const { entry, path } of entries) {
       if (options.leaveOut?.(path) === true) continue
-      const from = join(base, entry.name)
       try {
+        const from = beneath(base(), entry.name)
         if (entry.isSymbolicLink()) {
-          const [linkpath, { mtime }] = await Promise.all([fs.readlink(from), fs.lstat(from)])
-          yield { path, type: "SymbolicLink", mode: 0o777, size: 0, linkpath, mtime }
+          const [target, { mtime }] = await Promise.all([fs.readlink(from, { encoding: "buffer" }), fs.lstat(from)])
+          yield { path, type: "SymbolicLink", mode: 0o777, size: 0, linkpath: pathText(target), mtime }
         } else if (entry.isDirectory()) {
           if (depth >= maxDepth) {
             skip(path)
             continue
           }
-          const below = await fs.open(from, directoryFlags)
+          const below = await whileSame(base, fs.open(from, directoryFlags))
           const { mode, mtime } = await below.stat()
           yield { path, type: "Directory", mode: mode & 0o777, mtime, ...nameless }
-          yield* readDirectory(below, join(plainPath, entry.name), path, options, depth + 1)
+          yield* readDirectory(below, beneath(plainPath, entry.name), path, options, depth + 1)
         } else if (entry.isFile()) {
-          yield* readFile(from, path)
+          yield* readFile(from, path, base)
         } else {
           skip(path)
         }
@@ -101,8 +101,20 @@ async function* readDirectory(
   }
 }
 
-async function* readFile(from: string, path: string): AsyncGenerator<TreeEntry> {
-  const handle = await fs.open(from, fileFlags)
+/** What was opened, unless its directory was exchanged meanwhile, which `base` tells by an error. */
+const whileSame = async (base: () => unknown, opening: Promise<fs.FileHandle>): Promise<fs.FileHandle> => {
+  const handle = await opening
+  try {
+    base()
+    return handle
+  } catch (cause) {
+    await handle.close()
+    throw cause
+  }
+}
+
+async function* readFile(from: string | Buffer, path: string, base: () => unknown): AsyncGenerator<TreeEntry> {
+  const handle = await whileSame(base, fs.open(from, fileFlags))
   try {
     const { mode, mtime, size } = await handle.stat()
     yield { path, type: "File", mode: mode & 0o777, size, linkpath: "", mtime, content: () => piecesOf(handle) }
@@ -113,23 +125,23 @@ async function* readFile(from: string, path: string): AsyncGenerator<TreeEntry> 
 
 /** One file as a tree of its own. */
 export async function* readOne(from: string, path: string): AsyncGenerator<TreeEntry> {
-  yield* readFile(from, path)
+  yield* readFile(from, path, () => undefined)
 }
 
 /** True for an error that only this file has. A broken disk is not of this kind. */
 const isOfTheFile = (cause: unknown): boolean =>
   cause instanceof Error &&
   "code" in cause &&
-  ["ENOENT", "EACCES", "EPERM", "ELOOP", "ENOTDIR", "ENXIO", "EINVAL"].includes(String(cause.code))
+  ["ENOENT", "EACCES", "EPERM", "ELOOP", "ENOTDIR", "ENXIO", "EINVAL", "ESTALE"].includes(String(cause.code))
 
 /** The state of a tree. Two equal states prove that no file was written between them. */
 export const treeState = async (root: string): Promise<string> => {
   const lines: Array<string> = []
-  const visit = async (directory: string): Promise<void> => {
-    for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
-      const path = join(directory, entry.name)
+  const visit = async (directory: string | Buffer): Promise<void> => {
+    for (const entry of await fs.readdir(directory, { withFileTypes: true, encoding: "buffer" })) {
+      const path = beneath(directory, entry.name)
       const stat = await fs.lstat(path, { bigint: true }).catch(() => undefined)
-      lines.push(`${path} ${stat?.ino} ${stat?.size} ${stat?.mtimeNs} ${stat?.ctimeNs}`)
+      lines.push(`${path.toString("latin1")} ${stat?.ino} ${stat?.size} ${stat?.mtimeNs} ${stat?.ctimeNs}`)
       if (entry.isDirectory()) await visit(path)
     }
   }

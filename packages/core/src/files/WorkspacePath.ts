@@ -1,4 +1,5 @@
 import { Either, Schema } from "effect"
+import { pathNames } from "./NameText.js"
 
 /** The refusal of a path, which is given back as the caller sent it. */
 export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused", {
@@ -33,29 +34,29 @@ export const isGitName = (segment: string): boolean => {
   return /^(\.git|git~[0-9]+)[\s.]*([:\\].*)?$/su.test(folded)
 }
 
-const segmentReason = (segment: string): Reason | null => {
+const segmentReason = (name: Buffer): Reason | null => {
+  const segment = name.toString("utf8")
   if (segment === "") return "malformed"
+  if (segment.includes("\\")) return "backslash"
   if (segment === "." || segment === "..") return "traversal"
-  if (Buffer.byteLength(segment) > 255) return "segment_too_long"
+  if (name.length > 255) return "segment_too_long"
   return isGitName(segment) ? "git_directory" : null
 }
 
 const wholeReason = (path: string): Reason | null => {
   if (path === "") return "empty"
   if (path.includes("\0")) return "nul_byte"
-  if (path.includes("\\")) return "backslash"
   if (path.startsWith("/") || /^[a-z]:\//i.test(path)) return "absolute"
   if (Buffer.from(path).toString() !== path) return "malformed"
   return Buffer.byteLength(path) > 4096 ? "too_long" : null
 }
 
 /**
- * The components of a workspace path. The path is relative with `/` between components, and no component could lead elsewhere or into a
+ * The names of a workspace path, which stands as `pathText` writes it. The path is relative with `/` between components, and no component could lead elsewhere or into a
  * repository's own directory. Nothing is normalised: a path that is not plain already is refused.
  */
-export const parseWorkspacePath = (path: string): Either.Either<readonly [string, ...Array<string>], PathRefused> => {
-  const segments = path.split("/")
-  const [first = "", ...rest] = segments
-  const reason = wholeReason(path) ?? segments.map(segmentReason).find((found) => found !== null) ?? null
-  return reason === null ? Either.right([first, ...rest]) : Either.left(new PathRefused({ path, reason }))
+export const parseWorkspacePath = (path: string): Either.Either<ReadonlyArray<Buffer>, PathRefused> => {
+  const names = pathNames(path)
+  const reason = wholeReason(path) ?? names.map(segmentReason).find((found) => found !== null) ?? null
+  return reason === null ? Either.right(names) : Either.left(new PathRefused({ path, reason }))
 }

@@ -94,13 +94,17 @@ export interface ForgeCall {
  */
 export type Ask = (call: ForgeCall) => Effect.Effect<unknown, ForgeError | Refusal>
 
-/** A refusal of 400 or above that is not about the credential, a limit or the health of the forge. */
+/** A refusal of 300 or above that is not about the credential, a limit or the health of the forge. */
 export class Refusal extends Data.TaggedError("Refusal")<{
-  /** 400 and above. */
+  /** 300 and above. */
   readonly status: number
-  /** The words of the forge, on one line of at most 400 characters, without the token. */
+  /** The words of the forge with their fields and codes, on one line of at most 1,000 characters, without the token. */
   readonly said: string
 }> {}
+
+/** A refusal in a sentence: its status, and the words of the forge. */
+export const refusedWith = ({ said, status }: Refusal): string =>
+  said === "" ? `HTTP ${status}, without a word about the reason` : `HTTP ${status}: ${said}`
 
 /** Decodes an answer of the forge. An answer of another shape is `unavailable`. */
 export const understood =
@@ -115,7 +119,7 @@ export const understood =
         })
     )
 
-/** One repository on a forge, with a token. A forge asks its own host only and follows no redirect. */
+/** One repository on a forge, with a token. A forge asks its own host only. Redirects are followed below the root of its API. */
 export interface Forge {
   /** The open merge request of the two branches, or undefined when there is none. */
   readonly find: (branches: Branches) => Effect.Effect<RemoteMergeRequest | undefined, ForgeError>

@@ -1,6 +1,8 @@
 import { Effect, Redacted, Schema } from "effect"
+import { foreignWords } from "../base/ForeignWords.js"
 import type { Outbound, OutboundAnswer, OutboundError } from "../outbound/Outbound.js"
-import { type Ask, ForgeError, type ForgeKind, Refusal } from "./Forge.js"
+import { type Ask, type ForgeCall, ForgeError, type ForgeKind, Refusal } from "./Forge.js"
+import { below, isRedirect, type Moved, movedBy, pathNow } from "./ForgeRedirect.js"
 
 /** The means to ask one forge with one token. */
 export interface ForgeAccess {
@@ -17,45 +19,69 @@ export interface ForgeAccess {
 /** A page of 50 merge requests with their descriptions and repositories. */
 const maxAnswerBytes = 16 * 1024 * 1024
 
-/** Asks one forge with one token. */
-export const ask =
-  (access: ForgeAccess): Ask =>
-  (call) => {
-    const token = Redacted.value(access.token)
-    const name = new URL(access.api).host
-    return access.outbound
-      .fetch(
-        `${access.api}${call.path}`,
-        {
-          method: call.method,
-          headers: {
-            "user-agent": "reins",
-            ...access.headers(token),
-            ...(call.body !== undefined && { "content-type": "application/json" })
-          },
-          ...(call.body !== undefined && { body: JSON.stringify(call.body) })
+/** The most redirects that one call follows. */
+const maxRedirects = 5
+
+/** Asks one forge with one token. It follows redirects below the root of the API, as they come for a repository that was renamed. */
+export const ask = (access: ForgeAccess): Ask => {
+  // Some forges redirect reads alone, so what a read was told holds for the changes after it.
+  let moved: Moved | undefined
+  const at = (call: ForgeCall, url: string, redirects: number): Effect.Effect<unknown, ForgeError | Refusal> =>
+    Effect.flatMap(send(access, call, url), (answer) => {
+      const location = isRedirect(answer.status) ? answer.headers.location : undefined
+      if (location === undefined) return answered(access, answer)
+      const next = redirects === maxRedirects ? undefined : below(access.api, url, location)
+      if (next === undefined) return Effect.fail(ledAway(access.api, url, location, answer.status))
+      moved = movedBy(access.api, call, next) ?? moved
+      return at(call, next, redirects + 1)
+    })
+  return (call) => Effect.suspend(() => at(call, `${access.api}${pathNow(call.path, moved)}`, 0))
+}
+
+const send = (access: ForgeAccess, call: ForgeCall, url: string) =>
+  access.outbound
+    .fetch(
+      url,
+      {
+        method: call.method,
+        headers: {
+          "user-agent": "reins",
+          ...access.headers(Redacted.value(access.token)),
+          ...(call.body !== undefined && { "content-type": "application/json" })
         },
-        { maxBytes: maxAnswerBytes }
-      )
-      .pipe(
-        Effect.mapError(unreached),
-        Effect.flatMap((answer): Effect.Effect<unknown, ForgeError | Refusal> => {
-          const said = saidBy(answer, token)
-          const failure = failureOf(name, answer, said)
-          if (failure !== undefined) return Effect.fail(failure)
-          if (answer.status >= 400) return Effect.fail(new Refusal({ status: answer.status, said }))
-          return answer.body === "" ? Effect.succeed(undefined) : parse(name, answer.body)
-        })
-      )
-  }
+        ...(call.body !== undefined && { body: JSON.stringify(call.body) })
+      },
+      { maxBytes: maxAnswerBytes, answersRedirects: true }
+    )
+    .pipe(Effect.mapError(unreached))
+
+const answered = (access: ForgeAccess, answer: OutboundAnswer): Effect.Effect<unknown, ForgeError | Refusal> => {
+  const name = new URL(access.api).host
+  const said = saidBy(answer, Redacted.value(access.token))
+  const failure = failureOf(name, answer, said)
+  if (failure !== undefined) return Effect.fail(failure)
+  if (answer.status >= 300) return Effect.fail(new Refusal({ status: answer.status, said }))
+  return answer.body === "" ? Effect.succeed(undefined) : parse(name, answer.body)
+}
 
 const unreached = (error: OutboundError): ForgeError =>
-  error.kind === "refused_address" || error.kind === "redirect"
+  error.kind === "refused_address" || error.kind === "tls"
     ? new ForgeError({
         kind: "rejected",
         message: `${error.message} Check the base URL of the connection and the URL of the repository.`
       })
     : new ForgeError({ kind: "unavailable", message: error.message })
+
+const ledAway = (api: string, url: string, location: string, status: number): ForgeError => {
+  const [from, to] = [new URL(api).host, URL.canParse(location, url) ? new URL(location, url).host : ""]
+  const place = to === "" || to === from ? "to a place outside of its API" : `to ${to}`
+  return new ForgeError({
+    kind: "rejected",
+    message:
+      `${from} redirects ${place} (HTTP ${status}), where the token is not sent: use the present URL of the repository, ` +
+      "and a connection whose base URL is that of the forge there."
+  })
+}
 
 const parse = (name: string, body: string): Effect.Effect<unknown, ForgeError> =>
   Effect.try({
@@ -85,7 +111,7 @@ const failureOf = (name: string, answer: OutboundAnswer, said: string): ForgeErr
       message: `${name} does not let the token do this: use one with the permission to open and merge requests.${words}`
     })
   }
-  return status >= 500
+  return status >= 500 || status === 408 || status === 425
     ? new ForgeError({ kind: "unavailable", message: `${name} answers with ${status}: try again later.${words}` })
     : undefined
 }
@@ -97,32 +123,59 @@ const isLimit = (headers: OutboundAnswer["headers"]): boolean =>
 const Message = Schema.Struct({
   message: Schema.optional(Schema.Unknown),
   error: Schema.optional(Schema.Unknown),
+  error_description: Schema.optional(Schema.Unknown),
+  scope: Schema.optional(Schema.Unknown),
   errors: Schema.optional(Schema.Unknown)
 })
 
-const textsIn = (value: unknown): ReadonlyArray<string> => {
-  if (typeof value === "string") return [value]
-  if (Array.isArray(value)) return value.flatMap(textsIn)
-  if (typeof value !== "object" || value === null) return []
+const Problem = Schema.Struct({
+  resource: Schema.optional(Schema.String),
+  field: Schema.optional(Schema.NullOr(Schema.String)),
+  code: Schema.optional(Schema.Union(Schema.String, Schema.Number)),
+  message: Schema.optional(Schema.NullOr(Schema.String))
+})
+
+const asProblem = Schema.decodeUnknownOption(Problem)
+
+/** A problem as GitHub tells it, as in `PullRequest.base: invalid`. Undefined for what names neither a field nor a code. */
+const problemText = (value: unknown): string | undefined => {
+  const problem = asProblem(value)
+  if (problem._tag === "None") return undefined
+  const { code, field, message, resource } = problem.value
+  if (field == null && code === undefined) return undefined
+  const place = [resource, field].filter((part) => part != null && part !== "").join(".")
+  // The code `custom` says that the message alone tells the problem.
+  const kind = code === "custom" ? "" : (code ?? "")
+  const words = [kind, message ?? ""].filter((part) => part !== "").join(": ")
+  return place === "" || words === "" ? place + words : `${place}: ${words}`
+}
+
+const deepest = 5
+
+const textsIn = (value: unknown, depth = 0): ReadonlyArray<string> => {
+  if (typeof value === "string" || typeof value === "number") return [String(value)]
+  if (depth > deepest || typeof value !== "object" || value === null) return []
+  if (Array.isArray(value)) return value.flatMap((inner) => textsIn(inner, depth + 1))
+  const problem = problemText(value)
+  if (problem !== undefined) return [problem]
   return Object.entries(value).flatMap(([name, inner]) => {
-    const texts = textsIn(inner)
-    // GitLab names the field, as in {"message": {"base": ["is invalid"]}}; GitHub puts the words beside codes.
-    return name === "message" || name === "error"
-      ? texts
-      : Array.isArray(inner)
-        ? texts.map((text) => `${name} ${text}`)
-        : []
+    const texts = textsIn(inner, depth + 1)
+    // GitLab names the field, as in {"message": {"base": ["is invalid"]}}.
+    return name === "message" || name === "error" ? texts : texts.map((text) => `${name} ${text}`)
   })
 }
 
-const saidBy = (answer: OutboundAnswer, token: string): string => {
-  if (answer.status < 400) return ""
-  const body = Schema.decodeUnknownOption(Schema.parseJson(Message))(answer.body)
-  const texts = body._tag === "Some" ? [body.value.message, body.value.error, body.value.errors].flatMap(textsIn) : []
-  return [...new Set(texts)]
-    .join("; ")
-    .replaceAll(token, "***")
-    .replace(/[\p{Cc}\s]+/gu, " ")
-    .trim()
-    .slice(0, 400)
+const maxSaid = 1_000
+
+const saidBy = ({ body, headers, status }: OutboundAnswer, token: string): string => {
+  if (status < 300) return ""
+  const told = Schema.decodeUnknownOption(Schema.parseJson(Message))(body)
+  const plain = headers["content-type"]?.startsWith("text/plain") === true ? [body] : []
+  const texts =
+    told._tag === "None"
+      ? plain
+      : [told.value.message, told.value.error, told.value.error_description, told.value.errors]
+          .flatMap((part) => textsIn(part))
+          .concat(textsIn(told.value.scope).map((scope) => `scope ${scope}`))
+  return foreignWords([...new Set(texts)].join("; ").replaceAll(token, "***"), maxSaid)
 }

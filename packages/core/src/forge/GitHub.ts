@@ -22,12 +22,17 @@ const toRemote = (pull: typeof PullRequest.Type): RemoteMergeRequest => ({
 })
 
 const open = (call: Ask, repository: string): Forge => {
-  const [owner = ""] = repository.split("/")
+  let [owner = ""] = repository.split("/")
   const pulls = pullRequests(call, repository, {
     name: "GitHub",
     schema: PullRequest,
     toRemote,
-    isDouble: ({ said, status }) => status === 422 && /already exists/i.test(said)
+    isDouble: ({ said, status }) => {
+      const [double, login] = /already exists(?: for ([\w.-]+):)?/i.exec(said) ?? []
+      // A repository that was transferred has another owner than its URL, and branches are asked for by it.
+      if (login !== undefined) owner = login
+      return status === 422 && double !== undefined
+    }
   })
   return {
     find: ({ base, head }) =>

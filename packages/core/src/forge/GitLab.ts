@@ -6,6 +6,7 @@ import {
   type ForgeKind,
   type Refusal,
   type RemoteMergeRequest,
+  refusedWith,
   understood
 } from "./Forge.js"
 
@@ -80,13 +81,14 @@ const open = (call: Ask, repository: string): Forge => {
   }
 }
 
-const notMerged = ({ said, status }: Refusal): ForgeError => {
+const notMerged = (refusal: Refusal): ForgeError => {
+  const { said, status } = refusal
   if (status === 409) return new ForgeError({ kind: "remote_head_changed", message: `GitLab: ${said}` })
   return status === 404
     ? absent
     : new ForgeError({
         kind: "not_mergeable",
-        message: `GitLab does not merge it: it is a draft, has conflicts, or its checks are not through. (${said})`
+        message: `GitLab does not merge it: it is a draft, has conflicts, or its checks are not through. (${refusedWith(refusal)})`
       })
 }
 
@@ -95,9 +97,11 @@ const absent = new ForgeError({
   message: "GitLab has no such project or merge request, or the token may not see it: check both."
 })
 
-const declined = ({ said, status }: Refusal): Effect.Effect<never, ForgeError> =>
+const declined = (refusal: Refusal): Effect.Effect<never, ForgeError> =>
   Effect.fail(
-    status === 404 ? absent : new ForgeError({ kind: "rejected", message: `GitLab declines the request: ${said}` })
+    refusal.status === 404
+      ? absent
+      : new ForgeError({ kind: "rejected", message: `GitLab declines the request (${refusedWith(refusal)})` })
   )
 
 /** GitLab, with merge requests of a project `group/.../name`. */

@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { type Ask, ForgeError, type Refusal, type RemoteMergeRequest, understood } from "./Forge.js"
+import { type Ask, ForgeError, type Refusal, type RemoteMergeRequest, refusedWith, understood } from "./Forge.js"
 
 /** The differences between forges that have pull requests below `/repos/<owner>/<name>/pulls`. */
 export interface Dialect<A, I> {
@@ -18,11 +18,14 @@ export const pullRequests = <A, I>(call: Ask, repository: string, dialect: Diale
     kind: "not_found",
     message: `${dialect.name} has no such repository, branch or pull request, or the token may not see it: check all three.`
   })
-  const declined = ({ said, status }: Refusal): Effect.Effect<never, ForgeError> =>
+  const declined = (refusal: Refusal): Effect.Effect<never, ForgeError> =>
     Effect.fail(
-      status === 404
+      refusal.status === 404
         ? absent
-        : new ForgeError({ kind: "rejected", message: `${dialect.name} declines the request: ${said}` })
+        : new ForgeError({
+            kind: "rejected",
+            message: `${dialect.name} declines the request (${refusedWith(refusal)})`
+          })
     )
   return {
     list: (query: Readonly<Record<string, string>>) =>
@@ -62,13 +65,14 @@ export const pullRequests = <A, I>(call: Ask, repository: string, dialect: Diale
 
 const notMerged = (
   name: string,
-  { said, status }: Refusal,
+  refusal: Refusal,
   kind: "remote_head_changed" | "unavailable" | undefined,
   absent: ForgeError
 ): ForgeError => {
-  if (kind === "remote_head_changed") return new ForgeError({ kind, message: `${name}: ${said}` })
-  if (kind === "unavailable") return new ForgeError({ kind, message: `${name} could not merge just now: ${said}` })
-  return status === 404
+  if (kind === "remote_head_changed") return new ForgeError({ kind, message: `${name}: ${refusal.said}` })
+  if (kind === "unavailable")
+    return new ForgeError({ kind, message: `${name} could not merge just now: ${refusal.said}` })
+  return refusal.status === 404
     ? absent
-    : new ForgeError({ kind: "not_mergeable", message: `${name} does not merge it: ${said}` })
+    : new ForgeError({ kind: "not_mergeable", message: `${name} does not merge it (${refusedWith(refusal)})` })
 }

@@ -5,13 +5,18 @@ import { failpoint } from "../base/Failpoint.js"
 import { attempt, type BeneathError, inDirectory, removeFile, replaceFile, replaceLink } from "../files/Beneath.js"
 import { type BlobWriter, blobId } from "./BlobWriter.js"
 import { capture, pathBytes, refusedName } from "./Capture.js"
+import { withCapturing } from "./Capturing.js"
 import { type RawChange, rawChanges, shownName } from "./Changes.js"
 import { commitTree } from "./Commit.js"
 import { emptyTree, git, isObjectId, records, runGit } from "./GitCommand.js"
-import { classify, GitError } from "./GitError.js"
+import { classify, GitError, notUnderstood, understood } from "./GitError.js"
+import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
+import { readLinks, writeLinks } from "./Links.js"
 import { requireTrusted } from "./Repository.js"
 import { snapshot } from "./Snapshot.js"
+import { makeStoring } from "./Storing.js"
+import { type Place, placeOf } from "./Submodules.js"
 
 /** One change, and the workspace that it is brought into. */
 export interface ApplyRequest<E = never> {
@@ -33,7 +38,6 @@ export interface ApplyResult {
 }
 
 const noMode = "000000"
-const gitlink = "160000"
 const beginning = DateTime.unsafeMake(0)
 
 interface Merge {
@@ -79,8 +83,11 @@ const mergeTrees = (
       timeoutMs: options.localTimeoutMs
     })
     const [tree = "", ...conflicts] = records(output.stdout)
-    if (output.exitCode > 1 || !isObjectId(tree)) return yield* classify("merge-tree", output.stderr)
-    return { tree, conflicts: output.exitCode === 0 ? [] : conflicts.filter((path) => path !== "") }
+    if (output.exitCode > 1) return yield* classify("merge-tree", output.stderr)
+    const paths = conflicts.filter((path) => path !== "")
+    // A merge that is not clean names its paths.
+    if (!isObjectId(tree) || (output.exitCode === 1) !== paths.length > 0) return yield* notUnderstood("merge-tree")
+    return { tree, conflicts: paths }
   })
 
 const treeOf = (options: GitOptionsShape, request: ApplyRequest<unknown>): Effect.Effect<string, GitError> =>
@@ -90,7 +97,10 @@ const treeOf = (options: GitOptionsShape, request: ApplyRequest<unknown>): Effec
         args: ["rev-parse", "--verify", "--end-of-options", `${request.source.base}^{tree}`],
         gitDir: request.source.gitDir,
         timeoutMs: options.localTimeoutMs
-      }).pipe(Effect.map((output) => output.stdout.toString("utf8").trim()))
+      }).pipe(
+        Effect.map((output) => output.stdout.toString("utf8").trim()),
+        Effect.filterOrFail(isObjectId, () => notUnderstood("rev-parse"))
+      )
 
 // The paths of the change at which the target differs both from the base and from the change. An earlier application of the same change may
 // have written some paths already, and these are no conflict.
@@ -112,31 +122,59 @@ const comparing: BlobWriter = { put: (bytes) => Effect.succeed(blobId(bytes)) }
 
 // A path whose file is not the one that was merged is a conflict: an ignored file is in the way, or a process has written meanwhile.
 const inTheWay = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
-  Effect.map(
-    capture(
-      options,
-      request.target.workTree,
-      comparing,
-      changes.map((change) => change.path)
-    ),
-    (found) =>
-      changes
-        .filter((change) => {
-          if (change.newMode === gitlink || change.oldMode === gitlink || refusedName(change.path) !== null) return true
-          const now = found.get(change.path)
-          if (now?.state === "absent" && now.note === undefined) return change.oldMode !== noMode
-          return now?.state !== "file" || now.file.id !== change.oldId || now.file.mode !== change.oldMode
-        })
-        .map((change) => change.path)
+  withCapturing(options, request.target, false, ({ folder }) =>
+    Effect.gen(function* () {
+      const { gitDir, workTree } = request.target
+      const paths = changes.map((change) => change.path)
+      const old = new Map(changes.map(({ oldId, oldMode, path }) => [path, { mode: oldMode, id: oldId }]))
+      const indexed = (path: string) => old.get(path)
+      const storing = yield* makeStoring(options, { gitDir, workTree, folder, indexed }, comparing, paths)
+      const found = yield* storing.settle(yield* capture(options, workTree, storing, paths))
+      return paths.filter((path) => {
+        const now = found.get(path)
+        const { id, mode } = old.get(path) ?? { id: "", mode: noMode }
+        if (refusedName(path) !== null) return true
+        if (now?.state === "absent" && now.note === undefined) return mode !== noMode && mode !== gitlink
+        return now?.state !== "file" || now.file.id !== id || now.file.mode !== mode
+      })
+    })
   )
 
-const blobOf = (options: GitOptionsShape, request: ApplyRequest<unknown>, id: string) =>
-  git({
-    args: ["cat-file", "blob", id],
+/** The paths at which a submodule cannot change, because its folder holds files. */
+const filledSubmodules = (request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
+  Effect.filter(
+    changes.filter(({ newMode, oldMode }) => oldMode === gitlink || (newMode === gitlink && oldMode === noMode)),
+    ({ path }) => Effect.map(placeOf(request.target.workTree, path), (place) => !isVacant(place))
+  ).pipe(Effect.map((filled) => filled.map(({ path }) => path)))
+
+/** True where a submodule can come or go: it has no files in the workspace. */
+const isVacant = ({ kind }: Place): boolean => kind === "elsewhere" || kind === "empty"
+
+/** The content of a file as a checkout writes it, or the target of a link. */
+const contentOf = (options: GitOptionsShape, request: ApplyRequest<unknown>, { newId, newMode, path }: RawChange) => {
+  const isLink = newMode === "120000"
+  return git({
+    args: isLink ? ["cat-file", "blob", newId] : ["cat-file", "--batch", "--filters", "-z"],
     gitDir: request.target.gitDir,
+    ...(!isLink && { workTree: request.target.workTree, stdin: Buffer.from(`${newId} ${path}\0`, "latin1") }),
     env: alternates(request),
     timeoutMs: options.localTimeoutMs
-  }).pipe(Effect.map((output) => output.stdout))
+  }).pipe(
+    Effect.flatMap(({ stdout }) =>
+      isLink ? Effect.succeed(stdout) : understood("cat-file", () => filtered(stdout, newId))
+    )
+  )
+}
+
+/** The content in the output of `cat-file --batch --filters`, whose first line has the size before it was converted. */
+const filtered = (output: Buffer, id: string): Buffer => {
+  const end = output.indexOf("\n")
+  if (!new RegExp(`^${id} blob \\d+$`).test(output.toString("latin1", 0, Math.max(end, 0))) || output.at(-1) !== 0x0a)
+    throw new Error("not the blob that was asked for")
+  return output.subarray(end + 1, -1)
+}
+
+const isAttributes = ({ path }: RawChange): boolean => path === ".gitattributes" || path.endsWith("/.gitattributes")
 
 const pruneFolders = (workTree: string, folders: ReadonlyArray<Buffer>): Effect.Effect<void> => {
   const name = folders.at(-1)
@@ -159,6 +197,25 @@ const remove = (workTree: string, path: string): Effect.Effect<void, BeneathErro
   )
 }
 
+/** Removes the folder of a submodule, which is empty. */
+const removeFolder = (workTree: string, path: string): Effect.Effect<void> => pruneFolders(workTree, pathBytes(path))
+
+/** Makes the folder of a submodule, without a checkout of it. */
+const makeFolder = (workTree: string, path: string): Effect.Effect<void, BeneathError> =>
+  inDirectory(workTree, pathBytes(path), { create: true }, () => Effect.void)
+
+/** Writes down the commits of the submodules that are changed, because an empty folder does not tell them. */
+const recordLinks = (gitDir: string, changes: ReadonlyArray<RawChange>) =>
+  Effect.gen(function* () {
+    const changed = changes.filter(({ newMode, oldMode }) => newMode === gitlink || oldMode === gitlink)
+    if (changed.length === 0) return
+    const links = new Map(yield* readLinks(gitDir))
+    for (const { newId, newMode, path } of changed)
+      if (newMode === gitlink) links.set(path, newId)
+      else links.delete(path)
+    yield* writeLinks(gitDir, links)
+  })
+
 const put = (workTree: string, change: RawChange, bytes: Uint8Array): Effect.Effect<void, BeneathError> => {
   const names = pathBytes(change.path)
   const name = names.at(-1) ?? ""
@@ -171,15 +228,21 @@ const put = (workTree: string, change: RawChange, bytes: Uint8Array): Effect.Eff
 
 const writeOut = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
   Effect.gen(function* () {
-    const { workTree } = request.target
-    const gone = changes.filter((change) => change.newMode === noMode)
-    const written = changes.filter((change) => change.newMode !== noMode)
+    const { gitDir, workTree } = request.target
+    const files = changes.filter((change) => change.newMode !== noMode && change.newMode !== gitlink)
+    // The new attributes decide how the other files are written.
+    const written = [...files.filter(isAttributes), ...files.filter((change) => !isAttributes(change))]
+    yield* recordLinks(gitDir, changes)
     // Removals first: a file may take the place of a folder.
-    yield* Effect.forEach(gone, (change) => remove(workTree, change.path), { discard: true })
+    for (const { newMode, oldMode, path } of changes)
+      if (oldMode === gitlink && newMode !== gitlink) yield* removeFolder(workTree, path)
+      else if (newMode === noMode || (newMode === gitlink && oldMode !== noMode && oldMode !== gitlink))
+        yield* remove(workTree, path)
+    for (const { newMode, path } of changes) if (newMode === gitlink) yield* makeFolder(workTree, path)
     yield* Effect.forEach(
       written,
       (change) =>
-        blobOf(options, request, change.newId).pipe(
+        contentOf(options, request, change).pipe(
           Effect.flatMap((bytes) => put(workTree, change, bytes)),
           Effect.zipLeft(failpoint("application.file_written"))
         ),
@@ -210,7 +273,7 @@ export const applyTree = Effect.fnUntraced(function* <E>(options: GitOptionsShap
   const merged = yield* mergeTrees(options, request, ours.tree, base)
   if (merged.conflicts.length > 0) return conflicted(merged.conflicts)
   const changes = yield* rawChanges(options, target.gitDir, ours.tree, merged.tree, alternates(request))
-  const blocked = yield* inTheWay(options, request, changes)
+  const blocked = [...(yield* filledSubmodules(request, changes)), ...(yield* inTheWay(options, request, changes))]
   if (blocked.length > 0) return conflicted(blocked)
   const changed = changes.map((change) => shownName(change.path)).sort()
   if (!request.dryRun) {

@@ -1,8 +1,8 @@
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import type { TreeFile } from "./Capture.js"
-import { GitError } from "./GitError.js"
+import { type GitError, onDisk } from "./GitError.js"
 
 /**
  * The files that a workspace holds beyond its base before its agent starts, by path: null where a file of the base is gone. A snapshot takes a path that
@@ -12,15 +12,7 @@ export type Baseline = ReadonlyMap<string, TreeFile | null>
 
 const file = (gitDir: string): string => join(gitDir, "reins-baseline")
 
-const atDisk = <A>(run: () => Promise<A>) =>
-  Effect.tryPromise({
-    try: run,
-    catch: () =>
-      new GitError({
-        kind: "internal",
-        message: "The baseline could not be kept: check the space of the data directory."
-      })
-  })
+const atDisk = <A>(run: () => Promise<A>) => onDisk("The baseline could not be kept", run)
 
 /** The baseline of a trusted git directory; empty where nothing was adopted. */
 export const readBaseline = (gitDir: string): Effect.Effect<Baseline, GitError> =>

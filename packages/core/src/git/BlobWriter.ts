@@ -8,8 +8,8 @@ import type { GitOptionsShape } from "./GitOptions.js"
 
 /** Stores contents as git blobs. A blob may stay in memory until `TreeWriter.commit`. */
 export interface BlobWriter {
-  /** The id of the blob with this content. */
-  readonly put: (bytes: Buffer) => Effect.Effect<string, GitError>
+  /** The id of the blob with this content. A regular file comes with its path (latin1). */
+  readonly put: (bytes: Buffer, path?: string) => Effect.Effect<string, GitError>
 }
 
 /** Stores blobs many at a time, and the commit that holds them. Nothing is stored for certain before `commit`. */

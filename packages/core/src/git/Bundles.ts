@@ -1,12 +1,17 @@
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
+import { isGitRefName } from "../domain/RefName.js"
+import { beneath } from "../files/NameText.js"
 import { git, isObjectId, records, runGit } from "./GitCommand.js"
-import { GitError } from "./GitError.js"
+import { GitError, onDisk, understood } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
 import type { GitOptionsShape } from "./GitOptions.js"
+import { linksOf, writeLinks } from "./Links.js"
+import { readPackedRefs, writePackedRefs } from "./PackedRefs.js"
+import { fetchAll, listRemote, resolveCommit } from "./RemoteFetch.js"
 import { type GitCredential, remoteOf } from "./RemoteUrl.js"
-import { cachedIndex, fetchAll, initTrusted, listRemote, requireTrusted, resolveCommit } from "./Repository.js"
+import { cachedIndex, initTrusted, requireTrusted } from "./Repository.js"
 import type { TreeRequest } from "./Tree.js"
 
 // Writes the objects of a trusted git directory to files, and makes such a directory of them elsewhere. Each file is a bundle of git: the
@@ -99,6 +104,18 @@ export const bundle = Effect.fnUntraced(function* (options: GitOptionsShape, req
   return true
 })
 
+/** The references in what git says of a bundle that it has unpacked. Throws at a line that is none. */
+export const refsIn = (output: string): ReadonlyArray<readonly [name: string, id: string]> => {
+  const lines = output.split("\n")
+  if (lines.pop() !== "") throw new Error("the last line has no end")
+  return lines.map((line) => {
+    const space = line.indexOf(" ")
+    const [id, name] = [line.slice(0, space), line.slice(space + 1)]
+    if (!isObjectId(id) || !isGitRefName(name)) throw new Error("not a reference")
+    return [name, id]
+  })
+}
+
 /** Puts the objects and the references of a bundle into a trusted directory. Fails when the directory lacks what the bundle builds on. */
 const unpack = (options: GitOptionsShape, gitDir: string, file: string) =>
   Effect.gen(function* () {
@@ -107,16 +124,11 @@ const unpack = (options: GitOptionsShape, gitDir: string, file: string) =>
       gitDir,
       timeoutMs: options.localTimeoutMs
     })
-    const refs = stdout
-      .toString("utf8")
-      .split("\n")
-      .map((line) => line.split(" "))
-      .flatMap(([id = "", name = ""]) => (isObjectId(id) && name.startsWith("refs/") ? [`update ${name} ${id}\n`] : []))
-    yield* git({
-      args: ["update-ref", "--stdin"],
-      gitDir,
-      stdin: Buffer.from(refs.join("")),
-      timeoutMs: options.localTimeoutMs
+    const added = yield* understood("bundle", () => refsIn(stdout.toString("latin1")))
+    yield* writePackedRefs(gitDir, new Map([...(yield* readPackedRefs(gitDir)), ...added]))
+    // A ref that stands in a file of its own would hide the packed one.
+    yield* onDisk("The refs could not be written", async () => {
+      for (const [name] of added) await fs.rm(beneath(gitDir, Buffer.from(name, "latin1")), { force: true })
     })
   })
 
@@ -182,11 +194,11 @@ const requireWhole = (options: GitOptionsShape, gitDir: string, base: BaseSource
 /** See `Git.unbundle`. */
 export const unbundle = Effect.fnUntraced(function* (means: GitMeans, request: UnbundleRequest) {
   const { base, copyBaseTo, file, gitDir } = request
-  yield* onDisk(() => fs.mkdir(gitDir, { recursive: true, mode: 0o700 }))
+  yield* written(() => fs.mkdir(gitDir, { recursive: true, mode: 0o700 }))
   yield* initTrusted(gitDir)
   yield* takeBase(means, gitDir, base)
   if (copyBaseTo !== null)
-    yield* onDisk(() =>
+    yield* written(() =>
       fs.cp(join(gitDir, "objects"), copyBaseTo, { recursive: true, mode: fs.constants.COPYFILE_FICLONE })
     )
   yield* unpack(means, gitDir, file)
@@ -204,6 +216,7 @@ export const checkOut = Effect.fnUntraced(function* (options: GitOptionsShape, r
     indexFile: cachedIndex(gitDir),
     timeoutMs: options.localTimeoutMs
   })
+  yield* writeLinks(gitDir, yield* linksOf(options, gitDir, commit))
 })
 
 /** See `Git.treeModes`. */
@@ -214,15 +227,14 @@ export const treeModes = Effect.fnUntraced(function* (options: GitOptionsShape, 
     gitDir: request.gitDir,
     timeoutMs: options.localTimeoutMs
   })
-  return new Map(records(stdout).map((record) => [record.slice(record.indexOf("\t") + 1), record.slice(0, 6)] as const))
+  return yield* understood("ls-tree", () => new Map(records(stdout).map(modeIn)))
 })
 
-const onDisk = <A>(run: () => Promise<A>) =>
-  Effect.tryPromise({
-    try: run,
-    catch: () =>
-      new GitError({
-        kind: "internal",
-        message: "The git directory could not be written: check the space and permissions of the data directory."
-      })
-  })
+/** A record of `ls-tree`: `<mode> <type> <id> TAB <path>`. Throws at any other. */
+export const modeIn = (record: string): readonly [path: string, mode: string] => {
+  const [, mode = "", path = ""] = /^([0-7]{6}) (?:blob|commit) [0-9a-f]{40}\t(.+)$/s.exec(record) ?? []
+  if (path === "") throw new Error("not an entry of a tree")
+  return [path, mode]
+}
+
+const written = <A>(run: () => Promise<A>) => onDisk("The git directory could not be written", run)

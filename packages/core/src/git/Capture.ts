@@ -13,8 +13,7 @@ import {
 import { hardLinksOf } from "../files/HardLinks.js"
 import { isGitName } from "../files/WorkspacePath.js"
 import type { BlobWriter } from "./BlobWriter.js"
-import { shownName } from "./Changes.js"
-import { utf8Name } from "./GitCommand.js"
+import { quotedName } from "./Changes.js"
 import type { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
@@ -40,7 +39,7 @@ export type Captured =
   | { readonly state: "absent"; readonly note?: string }
   | { readonly state: "kept"; readonly note: string }
 
-const quoted = (latin1: string): string => JSON.stringify(shownName(latin1))
+const quoted = quotedName
 
 const noteOf = (path: string, error: BeneathError): Captured => {
   switch (error.reason) {
@@ -66,9 +65,9 @@ const noteOf = (path: string, error: BeneathError): Captured => {
 
 /** The reason why no snapshot can hold this name, or null. */
 export const refusedName = (latin1: string): string | null => {
-  const name = utf8Name(latin1)
-  if (name === null) return `${quoted(latin1)} has a name that is not UTF-8`
-  return name.split("/").some(isGitName) ? `${quoted(latin1)} has a name that stands for a git directory` : null
+  return Buffer.from(latin1, "latin1").toString("utf8").split("/").some(isGitName)
+    ? `${quoted(latin1)} has a name that stands for a git directory`
+    : null
 }
 
 const tooLarge = (options: GitOptionsShape, path: string): Captured => ({
@@ -118,7 +117,7 @@ const captureEntry = (
     const store = Effect.gen(function* () {
       const content = yield* captureRegular(source, directory, name)
       if (content === null) return tooLarge(source.options, path)
-      const file = { mode: content.mode, id: yield* source.writer.put(content.bytes) }
+      const file = { mode: content.mode, id: yield* source.writer.put(content.bytes, path) }
       return { state: "file" as const, file, isLinked: content.isLinked }
     })
     return yield* stat.size > largeBytes ? large.withPermits(1)(store) : store

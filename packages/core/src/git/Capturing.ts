@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { GitError } from "./GitError.js"
+import { GitError, onDisk } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { cachedIndex } from "./Repository.js"
 
@@ -43,16 +43,12 @@ export const withCapturing = <A>(
   use: (capturing: Capturing) => Effect.Effect<A, GitError>
 ): Effect.Effect<A, GitError> =>
   Effect.acquireUseRelease(
-    Effect.tryPromise({
-      try: async () => {
-        const folder = join(request.gitDir, "reins-tmp", randomBytes(9).toString("hex"))
-        await fs.mkdir(folder, { recursive: true, mode: 0o700 })
-        const capturing = { options, request, folder, index: join(folder, "index") }
-        if (cached) await seed(request, capturing.index)
-        return capturing
-      },
-      catch: () =>
-        new GitError({ kind: "internal", message: "The git directory could not be written: check the data directory." })
+    onDisk("The git directory could not be written", async () => {
+      const folder = join(request.gitDir, "reins-tmp", randomBytes(9).toString("hex"))
+      await fs.mkdir(folder, { recursive: true, mode: 0o700 })
+      const capturing = { options, request, folder, index: join(folder, "index") }
+      if (cached) await seed(request, capturing.index)
+      return capturing
     }),
     use,
     (capturing) => Effect.promise(() => fs.rm(capturing.folder, { recursive: true, force: true }))

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
-import { emptyTree, git, records, utf8Name } from "./GitCommand.js"
-import type { GitError } from "./GitError.js"
+import { pathText, quotedPath } from "../files/NameText.js"
+import { emptyTree, git, records } from "./GitCommand.js"
+import { type GitError, understood } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
 /** One changed file. `mode` is git's (`100644`, `100755`, `120000`); a deleted file has its old mode. Counts are of lines. */
@@ -32,29 +33,42 @@ const statuses: Readonly<Record<string, FileChange["status"]>> = {
   T: "type_changed"
 }
 
-/** A latin1 name as text for people. Bytes that are not UTF-8 show as U+FFFD. */
-export const shownName = (latin1: string): string => utf8Name(latin1) ?? Buffer.from(latin1, "latin1").toString("utf8")
+/** A latin1 path as text, which `pathText` says how to read back. */
+export const shownName = (latin1: string): string => pathText(Buffer.from(latin1, "latin1"))
+
+/** A latin1 path in a sentence. */
+export const quotedName = (latin1: string): string => quotedPath(Buffer.from(latin1, "latin1"))
 
 interface Cursor {
   readonly next: () => string
   readonly done: () => boolean
 }
 
+const unknown = (record: string): Error => new Error(`not a record of a diff: ${record}`)
+
 const cursorOf = (items: ReadonlyArray<string>): Cursor => {
   let at = 0
-  return { next: () => items[at++] ?? "", done: () => at >= items.length }
+  const next = () => {
+    const item = items[at++]
+    if (item === undefined || item === "") throw unknown("an empty name")
+    return item
+  }
+  return { next, done: () => at >= items.length }
 }
 
-const rawChange = (header: string, cursor: Cursor): RawChange => {
-  const [oldMode = "", newMode = "", oldId = "", newId = "", letter = ""] = header.slice(1).split(" ")
+const header = /^:([0-7]{6}) ([0-7]{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) ([ACDMRTU])(\d*)$/
+
+const rawChange = (record: string, cursor: Cursor): RawChange => {
+  const [, oldMode = "", newMode = "", oldId = "", newId = "", letter = ""] = header.exec(record) ?? []
+  if (letter === "") throw unknown(record)
   const first = cursor.next()
-  const renamed = letter.startsWith("R") || letter.startsWith("C")
+  const renamed = letter === "R" || letter === "C"
   return {
     oldMode,
     newMode,
     oldId,
     newId,
-    letter: letter.slice(0, 1),
+    letter,
     path: renamed ? cursor.next() : first,
     oldPath: renamed ? first : null
   }
@@ -67,12 +81,12 @@ interface Count {
 }
 
 const countOf = (added: string, deleted: string): Count => ({
-  additions: Number.parseInt(added, 10) || 0,
-  deletions: Number.parseInt(deleted, 10) || 0,
+  additions: added === "-" ? 0 : Number(added),
+  deletions: deleted === "-" ? 0 : Number(deleted),
   binary: added === "-"
 })
 
-/** Reads the `-z --raw` output of a diff, with or without `--numstat` after it. */
+/** Reads the `-z --raw` output of a diff, with or without `--numstat` after it. Throws at a record that is neither. */
 export const parseChanges = (
   output: Buffer
 ): { readonly raw: ReadonlyArray<RawChange>; readonly counts: ReadonlyMap<string, Count> } => {
@@ -84,8 +98,8 @@ export const parseChanges = (
     if (record.startsWith(":")) {
       raw.push(rawChange(record, cursor))
     } else {
-      const [added = "", deleted = "", ...name] = record.split("\t")
-      const direct = name.join("\t")
+      const [, added = "", deleted = "", direct = ""] = /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(record) ?? []
+      if (added === "" || (added === "-") !== (deleted === "-")) throw unknown(record)
       if (direct === "") cursor.next()
       counts.set(direct === "" ? cursor.next() : direct, countOf(added, deleted))
     }
@@ -93,8 +107,15 @@ export const parseChanges = (
   return { raw, counts }
 }
 
+/** The changes in the `-z --raw` output of a command, whole or not at all. */
+export const readRaw = (command: string, output: Buffer): Effect.Effect<ReadonlyArray<RawChange>, GitError> =>
+  understood(command, () => parseChanges(output).raw)
+
 const byPath = (left: { readonly path: string }, right: { readonly path: string }): number =>
   left.path < right.path ? -1 : left.path > right.path ? 1 : 0
+
+/** A `.gitmodules` can ask git to leave its submodules out of a diff. */
+export const submodulesToo = "--ignore-submodules=none"
 
 /** The differences from `base` (null: from nothing) to `tree`, each path by itself without renames, in byte order of the path. */
 export const rawChanges = (
@@ -105,29 +126,40 @@ export const rawChanges = (
   env: Readonly<Record<string, string>> = {}
 ): Effect.Effect<ReadonlyArray<RawChange>, GitError> =>
   git({
-    args: ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base ?? emptyTree, tree],
+    args: ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", submodulesToo, base ?? emptyTree, tree],
     gitDir,
     env,
     timeoutMs: options.localTimeoutMs
-  }).pipe(Effect.map((output) => [...parseChanges(output.stdout).raw].sort(byPath)))
+  }).pipe(
+    Effect.flatMap((output) => readRaw("diff-tree", output.stdout)),
+    Effect.map((changes) => [...changes].sort(byPath))
+  )
 
-const fileChange = (change: RawChange, count: Count | undefined): FileChange => ({
-  path: shownName(change.path),
-  ...(change.oldPath === null ? {} : { old_path: shownName(change.oldPath) }),
-  status: statuses[change.letter] ?? "modified",
-  mode: change.letter === "D" ? change.oldMode : change.newMode,
-  additions: count?.additions ?? 0,
-  deletions: count?.deletions ?? 0,
-  binary: count?.binary ?? false
-})
+const fileChange = (change: RawChange, count: Count | undefined): FileChange => {
+  if (count === undefined) throw unknown("no count of lines")
+  return {
+    path: shownName(change.path),
+    ...(change.oldPath === null ? {} : { old_path: shownName(change.oldPath) }),
+    status: statuses[change.letter] ?? "modified",
+    mode: change.letter === "D" ? change.oldMode : change.newMode,
+    additions: count.additions,
+    deletions: count.deletions,
+    binary: count.binary
+  }
+}
 
-/** The differences from `base` to `tree` for people, with renames and line counts, in byte order of the path. */
-export const fileChanges = (
+/** A change for people, beside the names of git. */
+export interface FoundChange extends RawChange {
+  readonly file: FileChange
+}
+
+/** The differences from `base` to `tree` with renames and line counts, in byte order of the path. */
+export const foundChanges = (
   options: GitOptionsShape,
   gitDir: string,
   base: string | null,
   tree: string
-): Effect.Effect<ReadonlyArray<FileChange>, GitError> =>
+): Effect.Effect<ReadonlyArray<FoundChange>, GitError> =>
   git({
     args: [
       "diff-tree",
@@ -139,14 +171,21 @@ export const fileChanges = (
       "--find-renames",
       "--no-ext-diff",
       "--no-textconv",
+      submodulesToo,
       base ?? emptyTree,
       tree
     ],
     gitDir,
     timeoutMs: options.localTimeoutMs
   }).pipe(
-    Effect.map((output) => {
-      const { counts, raw } = parseChanges(output.stdout)
-      return [...raw].sort(byPath).map((change) => fileChange(change, counts.get(change.path)))
-    })
+    Effect.flatMap((output) =>
+      understood("diff-tree", () => {
+        const { counts, raw } = parseChanges(output.stdout)
+        return [...raw].sort(byPath).map((change) => ({ ...change, file: fileChange(change, counts.get(change.path)) }))
+      })
+    )
   )
+
+/** The differences from `base` to `tree` for people, in byte order of the path. */
+export const fileChanges = (options: GitOptionsShape, gitDir: string, base: string | null, tree: string) =>
+  Effect.map(foundChanges(options, gitDir, base, tree), (changes) => changes.map(({ file }) => file))

@@ -1,10 +1,10 @@
 import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { type DateTime, Effect } from "effect"
-import { git } from "./GitCommand.js"
-import { GitError } from "./GitError.js"
+import { isRefName } from "../domain/RefName.js"
+import { git, isObjectId } from "./GitCommand.js"
+import { GitError, notUnderstood, onDisk } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
-import { isRefName } from "./RefName.js"
 import { requireTrusted } from "./Repository.js"
 
 /** A tree to commit in a trusted git directory. */
@@ -58,7 +58,8 @@ export const commitTree = Effect.fnUntraced(function* (options: GitOptionsShape,
     },
     timeoutMs: options.localTimeoutMs
   })
-  return output.stdout.toString("utf8").trim()
+  const commit = output.stdout.toString("utf8").trim()
+  return isObjectId(commit) ? commit : yield* notUnderstood("commit-tree")
 })
 
 /** See `Git.keep`. */
@@ -85,18 +86,14 @@ export const keep = Effect.fnUntraced(function* (
 
 /** The ids of the objects that are files of their own. These are not flushed to disk. */
 export const looseObjects = (gitDir: string): Effect.Effect<ReadonlySet<string>, GitError> =>
-  Effect.tryPromise({
-    try: async () => {
-      const folders = (await readdir(join(gitDir, "objects"))).filter((name) => /^[0-9a-f]{2}$/.test(name))
-      const found = await Promise.all(
-        folders.map(async (folder) =>
-          (await readdir(join(gitDir, "objects", folder)).catch(orPruned)).map((rest) => `${folder}${rest}`)
-        )
+  onDisk("The git directory cannot be read", async () => {
+    const folders = (await readdir(join(gitDir, "objects"))).filter((name) => /^[0-9a-f]{2}$/.test(name))
+    const found = await Promise.all(
+      folders.map(async (folder) =>
+        (await readdir(join(gitDir, "objects", folder)).catch(orPruned)).map((rest) => `${folder}${rest}`)
       )
-      return new Set(found.flat())
-    },
-    catch: () =>
-      new GitError({ kind: "internal", message: "The git directory cannot be read: check the data directory." })
+    )
+    return new Set(found.flat())
   })
 
 /** git removes a folder whose last object it has just moved into a pack. */

@@ -1,11 +1,21 @@
 import { isUtf8 } from "node:buffer"
 import { randomUUID } from "node:crypto"
-import { mkdir, rename, writeFile } from "node:fs/promises"
+import { mkdir, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { rawChanges, shownName } from "./Changes.js"
+import { bytesText, pathBytes, pathText } from "../files/NameText.js"
+import {
+  type FileChange,
+  type FoundChange,
+  foundChanges,
+  type RawChange,
+  rawChanges,
+  shownName,
+  submodulesToo
+} from "./Changes.js"
+import { type DiffLimits, filesOfPatch, limitParts } from "./DiffLimits.js"
 import { emptyTree, type GitInvocation, git } from "./GitCommand.js"
-import { GitError } from "./GitError.js"
+import { GitError, onDisk } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { requireTrusted } from "./Repository.js"
 
@@ -20,10 +30,19 @@ export interface DiffRequest {
   readonly context?: number
 }
 
-/** A unified diff for people; `truncated` says that files or hunks were left out. */
+/** A unified diff for people, and the files that it is about. `truncated` says that `omitted` names files whose lines were left out. */
 export interface Diff {
   readonly diff: string
+  readonly files: ReadonlyArray<FileChange>
   readonly truncated: boolean
+  readonly omitted: ReadonlyArray<Omission>
+}
+
+/** The lines of a file that a diff does not show, or shows in part. */
+export interface Omission {
+  readonly path: string
+  readonly additions: number
+  readonly deletions: number
 }
 
 /** A tree, and the commit that the patch applies to (null: an empty tree). */
@@ -45,65 +64,106 @@ const diffArgs = (request: { readonly base: string | null; readonly tree: string
   "--no-color",
   "--no-ext-diff",
   "--no-textconv",
+  submodulesToo,
   ...flags,
   request.base ?? emptyTree,
   request.tree
 ]
 
-// Lines of content start with a space, `+`, `-` or a backslash, so no line of content is taken for a marker.
-const startsOf = (patch: Buffer, marker: string): ReadonlyArray<number> => {
-  const starts: Array<number> = patch.subarray(0, marker.length).toString("latin1") === marker ? [0] : []
-  for (let at = patch.indexOf(`\n${marker}`); at >= 0; at = patch.indexOf(`\n${marker}`, at + 1)) starts.push(at + 1)
-  return starts
-}
+/** A file that becomes a link, or a link that becomes a file, has two parts in a patch: one removes it, one makes it. */
+const partsFor = ({ letter }: RawChange): number => (letter === "T" ? 2 : 1)
 
-const cutFile = (file: Buffer, maxFileBytes: number): { readonly text: Buffer; readonly cut: boolean } => {
-  if (file.length <= maxFileBytes) return { text: file, cut: false }
-  const hunks = startsOf(file, "@@ ")
-  const fitting = hunks.filter((at) => at <= maxFileBytes)
-  return { text: file.subarray(0, fitting.at(-1) ?? 0), cut: true }
-}
-
-/** Cuts a patch to its limits at the edges of files and hunks, so that the rest still reads as a patch. */
+/** The text of a diff within the limits, and what they leave out of it. The changes are in the order of the patch. */
 export const limitDiff = (
   patch: Buffer,
   complete: boolean,
-  options: Pick<GitOptionsShape, "maxDiffBytes" | "maxDiffFileBytes" | "maxDiffFiles">
+  changes: ReadonlyArray<FoundChange>,
+  limits: DiffLimits
 ): Diff => {
-  const starts = startsOf(patch, "diff --git ")
-  const kept: Array<Buffer> = []
-  let size = 0
-  let truncated = !complete || starts.length > options.maxDiffFiles
-  for (const [number, start] of starts.slice(0, options.maxDiffFiles).entries()) {
-    const next = starts[number + 1]
-    // The last file of an incomplete patch may end in the middle of a line.
-    if (next === undefined && !complete) break
-    const { cut, text } = cutFile(patch.subarray(start, next ?? patch.length), options.maxDiffFileBytes)
-    if (size + text.length > options.maxDiffBytes) {
-      truncated = true
-      break
-    }
-    truncated ||= cut
-    size += text.length
-    kept.push(text)
+  const { parts, truncated } = limitParts(patch, complete, limits)
+  const left = [...parts]
+  const texts: Array<string> = []
+  const omitted: Array<Omission> = []
+  for (const change of changes) {
+    const own = left.splice(0, partsFor(change))
+    texts.push(...own.map(({ text }) => partText(text, change)))
+    const shown = (of: "additions" | "deletions") => own.reduce((sum, part) => sum + part[of], 0)
+    const { additions, binary, deletions, path } = change.file
+    const isWhole = own.length === partsFor(change) && own.every(({ cut }) => !cut)
+    if (!isWhole)
+      omitted.push({
+        path,
+        additions: binary ? 0 : additions - shown("additions"),
+        deletions: binary ? 0 : deletions - shown("deletions")
+      })
   }
-  return { diff: Buffer.concat(kept).toString("utf8"), truncated }
+  return { diff: texts.join(""), files: changes.map(({ file }) => file), truncated, omitted }
+}
+
+/** A part of a diff as text. Bytes of the content that are not UTF-8 stand in octal, and names as `nameText` writes them. */
+const partText = (part: Buffer, { oldPath, path }: RawChange): string => {
+  if (isUtf8(part)) return part.toString("utf8")
+  const hunks = part.indexOf("\n@@ ") + 1
+  const head = part.subarray(0, hunks === 0 ? part.length : hunks)
+  if (isUtf8(head)) return bytesText(part)
+  const named = (prefix: string, name: string) => pathText(Buffer.from(`${prefix}${name}`, "latin1"))
+  const [, ...rest] = head.toString("latin1").split("\n")
+  const lines = rest.map((line) => {
+    const [, before = "", name = ""] = /^(rename from |rename to |--- |\+\+\+ )"?(.*?)"?\t?$/.exec(line) ?? []
+    return before === "" ? bytesText(Buffer.from(line, "latin1")) : `${before}${named("", name)}`
+  })
+  const first = `diff --git ${named("a/", oldPath ?? path)} ${named("b/", path)}`
+  return [first, ...lines].join("\n") + (hunks === 0 ? "" : bytesText(part.subarray(hunks)))
+}
+
+/** The changes at a path or below it, by the name before or after. */
+const changesAt = (changes: ReadonlyArray<FoundChange>, text: string): ReadonlyArray<FoundChange> => {
+  const wanted = pathBytes(text.replace(/\/+$/, "")).toString("latin1")
+  const isAt = (path: string | null) => path !== null && (path === wanted || path.startsWith(`${wanted}/`))
+  return changes.filter(({ oldPath, path }) => isAt(path) || isAt(oldPath))
+}
+
+/** Runs `use` with a file of patterns that put the paths first in a diff. */
+const withOrder = <A, E, R>(
+  gitDir: string,
+  paths: ReadonlyArray<string>,
+  use: (file: string) => Effect.Effect<A, E, R>
+) => {
+  const file = join(gitDir, `reins-order-${randomUUID()}`)
+  // A pattern stands on one line, so it matches a line feed in a name by any character.
+  const patterns = paths.map((path) => path.replace(/[\\*?[\]#!]/g, "\\$&").replaceAll("\n", "?"))
+  return Effect.acquireUseRelease(
+    inGitDir(() => writeFile(file, `${patterns.join("\n")}\n`, "latin1")),
+    () => use(file),
+    () => Effect.promise(() => rm(file, { force: true }))
+  )
 }
 
 /** See `Git.diff`. */
 export const diff = Effect.fnUntraced(function* (options: GitOptionsShape, request: DiffRequest) {
   yield* requireTrusted(request.gitDir, request.tree, ...(request.base === null ? [] : [request.base]))
   const context = Math.min(Math.max(Math.trunc(request.context ?? 3), 0), 100)
-  const output = yield* git({
-    args: [
-      ...diffArgs(request, ["--find-renames", `--unified=${context}`]),
-      ...(request.path === undefined || request.path === "" ? [] : ["--", request.path])
-    ],
-    gitDir: request.gitDir,
-    maxStdoutBytes: maxReadBytes,
-    timeoutMs: options.localTimeoutMs
-  })
-  return limitDiff(output.stdout, !output.truncated, options)
+  const read = (order: ReadonlyArray<string>) =>
+    git({
+      args: diffArgs(request, ["--find-renames", `--unified=${context}`, ...order]),
+      gitDir: request.gitDir,
+      maxStdoutBytes: maxReadBytes,
+      timeoutMs: options.localTimeoutMs
+    })
+  const found = foundChanges(options, request.gitDir, request.base, request.tree)
+  if (request.path === undefined || request.path === "") {
+    const [changes, output] = yield* Effect.all([found, read([])], { concurrency: 2 })
+    return limitDiff(output.stdout, !output.truncated, changes, options)
+  }
+  // git finds renames among the paths that it is given, so it is given all of them, and those that are asked for come first.
+  const changes = changesAt(yield* found, request.path)
+  if (changes.length === 0) return limitDiff(Buffer.alloc(0), true, changes, options)
+  const order = changes.map(({ path }) => path)
+  const output = yield* withOrder(request.gitDir, order, (file) => read([`-O${file}`]))
+  const wanted = changes.reduce((sum, change) => sum + partsFor(change), 0)
+  const parts = filesOfPatch(output.stdout)
+  const isComplete = !output.truncated || parts.length > wanted
+  return limitDiff(Buffer.concat(parts.slice(0, wanted)), isComplete, changes, options)
 })
 
 /** See `Git.patch`. */
@@ -113,37 +173,37 @@ export const patch = Effect.fnUntraced(function* (options: GitOptionsShape, requ
   if (changes.length === 0) return ""
   const readable = yield* patchOf(options, request, { gitDir: request.gitDir }, [])
   if (isText(readable)) return readable.toString("utf8")
-  const starts = startsOf(readable, "diff --git ")
-  // A file that becomes a link, or a link that becomes a file, has two parts in a patch: one removes it, one makes it.
-  const paths = changes.flatMap(({ letter, path }) => (letter === "T" ? [path, path] : [path]))
-  const unreadable = new Set(paths.filter((_, at) => !isText(readable.subarray(starts[at], starts[at + 1]))))
-  const isKnown = paths.length === starts.length
-  const kept = paths.flatMap((path, at) =>
-    isKnown && !unreadable.has(path) ? [readable.subarray(starts[at], starts[at + 1])] : []
-  )
+  const parts = filesOfPatch(readable)
+  const paths = changes.flatMap((change) => (partsFor(change) === 2 ? [change.path, change.path] : [change.path]))
+  const unreadable = new Set(paths.filter((_, at) => !isText(parts[at] ?? Buffer.alloc(0))))
+  // git takes the paths as arguments, which are UTF-8.
+  const isKnown = paths.length === parts.length && paths.every((path) => isText(Buffer.from(path, "latin1")))
+  const kept = paths.flatMap((path, at) => (isKnown && !unreadable.has(path) ? [parts[at] ?? Buffer.alloc(0)] : []))
   const encoded = yield* patchOf(options, request, yield* allBinary(request.gitDir), isKnown ? [...unreadable] : [])
   return Buffer.concat([...kept, encoded]).toString("utf8")
 })
 
-/** A second git directory over the same objects, in which a patch holds every file in base 85. */
+const inGitDir = <A>(run: () => Promise<A>) => onDisk("The git directory could not be written", run)
+
+/** A second git directory over the same objects, in which a patch holds every file in base 85, and names that are not ASCII in octal. */
 const allBinary = (gitDir: string) =>
-  Effect.tryPromise({
-    try: async () => {
-      const view = join(gitDir, "reins-binary")
-      await mkdir(join(view, "info"), { recursive: true })
-      await mkdir(join(view, "refs"), { recursive: true })
-      // Another delivery of the session may be reading the files, so each is moved into place when it is whole.
-      const put = async (name: string, text: string) => {
-        const aside = join(view, randomUUID())
-        await writeFile(aside, text)
-        await rename(aside, join(view, name))
-      }
-      await put("info/attributes", "* -diff\n")
-      await put("HEAD", "ref: refs/heads/none\n")
-      return { gitDir: view, env: { GIT_OBJECT_DIRECTORY: join(gitDir, "objects") } }
-    },
-    catch: () =>
-      new GitError({ kind: "internal", message: "The git directory could not be written: check the data directory." })
+  inGitDir(async () => {
+    const view = join(gitDir, "reins-binary")
+    await mkdir(join(view, "info"), { recursive: true })
+    await mkdir(join(view, "refs"), { recursive: true })
+    // Another delivery of the session may be reading the files, so each is moved into place when it is whole.
+    const put = async (name: string, text: string) => {
+      const aside = join(view, randomUUID())
+      await writeFile(aside, text)
+      await rename(aside, join(view, name))
+    }
+    await put("info/attributes", "* -diff\n")
+    await put("HEAD", "ref: refs/heads/none\n")
+    return {
+      gitDir: view,
+      env: { GIT_OBJECT_DIRECTORY: join(gitDir, "objects") },
+      settings: ["core.quotePath=true"]
+    }
   })
 
 /** True for bytes that a text of the API and of a database can hold. */
@@ -152,7 +212,7 @@ const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0)
 const patchOf = (
   options: GitOptionsShape,
   request: PatchRequest,
-  view: Pick<GitInvocation, "gitDir" | "env">,
+  view: Pick<GitInvocation, "gitDir" | "env" | "settings">,
   latin1Paths: ReadonlyArray<string>
 ) =>
   git({

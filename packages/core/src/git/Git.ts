@@ -1,30 +1,25 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import { WayOut } from "../outbound/WayOut.js"
-import { type ApplyRequest, type ApplyResult, applyTree } from "./ApplyTree.js"
+import type { FollowRequest } from "./AgentRemote.js"
+import type { ApplyRequest, ApplyResult } from "./ApplyTree.js"
 import type { AddRequest, BundleRequest, CheckOutRequest, UnbundleRequest } from "./Bundles.js"
 import type { SnapshotRequest } from "./Capturing.js"
-import { type CommitRequest, commitTree, keep } from "./Commit.js"
-import { type Diff, type DiffRequest, diff, type PatchRequest, patch } from "./Diff.js"
+import type { CommitRequest } from "./Commit.js"
+import type { Diff, DiffRequest, PatchRequest } from "./Diff.js"
 import { processMarks } from "./GitCommand.js"
 import type { GitError } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
 import { GitOptions, type GitOptionsShape } from "./GitOptions.js"
-import { type PushRequest, type PushResult, push, type RemoteHeadRequest, remoteHead } from "./Push.js"
+import type { LeftRequest } from "./LeftInGit.js"
+import type { OwnRequest } from "./OwnFiles.js"
+import type { PushRequest, PushResult, RemoteHeadRequest } from "./Push.js"
 import { refusalOf } from "./RemoteUrl.js"
-import {
-  type CloneRequest,
-  type CloneResult,
-  clone,
-  type InitRequest,
-  init,
-  type ResolveRequest,
-  resolve
-} from "./Repository.js"
-import { adopt, refreshed, type Snapshot, snapshot } from "./Snapshot.js"
-import { type Subject, type SubjectRequest, subjectOf } from "./Subject.js"
-import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest } from "./Tree.js"
-import { type WrittenRequest, writtenBefore } from "./Written.js"
+import type { CloneRequest, CloneResult, InitRequest, ResolveRequest } from "./Repository.js"
+import type { Snapshot } from "./Snapshot.js"
+import type { Subject, SubjectRequest } from "./Subject.js"
+import type { Blob, BlobRequest, TreeEntry, TreeRequest } from "./Tree.js"
+import type { WrittenRequest } from "./Written.js"
 
 /**
  * Git over a trusted git directory that lies outside the workspace. No method ever runs git inside the workspace's own `.git`, reads its
@@ -59,8 +54,9 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     /**
      * The present content of the workspace as a tree in `gitDir`, with its differences from `base` (null: from nothing).
      * The tree is a function of base and content alone: ignored files that base does not hold stay out, content is
-     * taken byte for byte, and the agent's own `.git` has no influence. `diagnostics` names what could not be captured:
-     * nested repositories, special or oversized files, names that are not UTF-8. `files` is sorted by path. The tree
+     * stored as the attributes of the workspace say (`text`, `eol`, `ident`, `working-tree-encoding`; no filter runs), and the agent's own
+     * `.git` has no influence. `diagnostics` names what could not be captured:
+     * nested repositories, special or oversized files. `files` is sorted by path. The tree
      * is on disk for certain, unless it was `passing`. Nothing pins it: see `keep`.
      */
     readonly snapshot: (request: SnapshotRequest) => Effect.Effect<Snapshot, GitError>
@@ -69,6 +65,11 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      * since. `base` is the commit that the workspace started from. A snapshot that is `whole` leaves nothing out.
      */
     readonly adopt: (request: SnapshotRequest) => Effect.Effect<void, GitError>
+    /**
+     * Looks at the places that the program of an agent writes for itself. The effect that it gives looks again: later snapshots leave out what has
+     * changed between, and the whole file once it is changed further. It is run before the model of the agent is asked for anything.
+     */
+    readonly watchOwnFiles: (request: OwnRequest) => Effect.Effect<Effect.Effect<void, GitError>, GitError>
     /** Tells the next snapshot that the files of a workspace that was copied with its trusted directory are those that were snapshotted. */
     readonly refresh: (request: Omit<SnapshotRequest, "base">) => Effect.Effect<void, GitError>
     /** The sealed description of `tree` against `base`, and its digest `sha256:<hex>`. Equal if and only if the content is. */
@@ -90,8 +91,13 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      */
     readonly writtenBefore: (request: WrittenRequest) => Effect.Effect<ReadonlyArray<string>, GitError>
     /**
-     * A unified diff for people: renames found, binary content named only. `truncated` says that files or hunks were left
-     * out: at most 1,000 files, 512 KiB a file and 1 MiB in all. `path` narrows it to one file or folder.
+     * Sentences about work that is in the agent's own git and not in a captured tree: commits elsewhere, a stash, files of the index, operations
+     * that were not ended. Nothing of the repository is run. Never fails: a part that cannot be read is a sentence too.
+     */
+    readonly leftBehind: (request: LeftRequest) => Effect.Effect<ReadonlyArray<string>, GitError>
+    /**
+     * A unified diff for people: renames found, binary content named only. At most 1,000 files, 512 KiB a file and 1 MiB in all, and `omitted`
+     * says which lines were left out. `path` narrows it to one file or folder, by its name before or after.
      */
     readonly diff: (request: DiffRequest) => Effect.Effect<Diff, GitError>
     /**
@@ -118,8 +124,13 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     readonly unbundle: (request: UnbundleRequest) => Effect.Effect<void, GitError>
     /** Adds what a bundle holds to a trusted directory. Fails when that lacks what the bundle builds on. */
     readonly addBundle: (request: AddRequest) => Effect.Effect<void, GitError>
-    /** Writes the files of a commit to a folder that has none of them, byte for byte. Later snapshots of the folder find them unchanged. */
+    /** Writes the files of a commit to a folder that has none of them, as its attributes say. Later snapshots of the folder find them unchanged. */
     readonly checkOut: (request: CheckOutRequest) => Effect.Effect<void, GitError>
+    /**
+     * Gives `origin` of the agent's own repository another URL, where it still has the one of before. False where it has not. Git is not run
+     * there.
+     */
+    readonly followRemote: (request: FollowRequest) => Effect.Effect<boolean, GitError>
     /** The head of the remote's branch now; null when the branch does not exist. */
     readonly remoteHead: (request: RemoteHeadRequest) => Effect.Effect<string | null, GitError>
     /**
@@ -142,45 +153,58 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     Effect.gen(function* () {
       const options: GitMeans = { ...(yield* GitOptions), wayOut: yield* WayOut }
       /** A method whose processes carry the marks of the service, so that a later start finds those that were left behind. */
-      const method = <Request, A>(
+      const method = <Module, Request, A>(
         name: string,
-        run: (options: GitMeans, request: Request) => Effect.Effect<A, GitError>
-      ) => fn(`Git.${name}`)((request: Request) => Effect.locally(run(options, request), processMarks, options.marks))
+        module: Effect.Effect<Module>,
+        pick: (module: Module) => (means: GitMeans, request: Request) => Effect.Effect<A, GitError>
+      ) =>
+        fn(`Git.${name}`)((request: Request) =>
+          Effect.locally(
+            Effect.flatMap(module, (loaded) => pick(loaded)(options, request)),
+            processMarks,
+            options.marks
+          )
+        )
       return Git.of({
         refusal: (url) => refusalOf(options, url),
-        clone: method("clone", clone),
-        resolve: method("resolve", resolve),
-        init: method("init", (_, request: InitRequest) => init(request)),
-        adopt: method("adopt", adopt),
-        refresh: method("refresh", refreshed),
-        snapshot: method("snapshot", snapshot),
-        subject: method("subject", subjectOf),
-        commitTree: method("commitTree", commitTree),
-        keep: method("keep", keep),
-        writtenBefore: method("writtenBefore", writtenBefore),
-        diff: method("diff", diff),
-        patch: method("patch", patch),
-        listTree: method("listTree", listTree),
-        readBlob: method("readBlob", readBlob),
-        treeModes: method("treeModes", (means, request: TreeRequest) =>
-          Effect.flatMap(bundles, ({ treeModes }) => treeModes(means, request))
+        clone: method("clone", methods, ({ clone }) => clone),
+        resolve: method("resolve", methods, ({ resolve }) => resolve),
+        init: method(
+          "init",
+          methods,
+          ({ init }) =>
+            (_, request: InitRequest) =>
+              init(request)
         ),
-        bundle: method("bundle", (means, request: BundleRequest) =>
-          Effect.flatMap(bundles, ({ bundle }) => bundle(means, request))
+        adopt: method("adopt", methods, ({ adopt }) => adopt),
+        watchOwnFiles: method("watchOwnFiles", methods, ({ watchOwnFiles }) => watchOwnFiles),
+        refresh: method("refresh", methods, ({ refreshed }) => refreshed),
+        snapshot: method("snapshot", methods, ({ snapshot }) => snapshot),
+        subject: method("subject", methods, ({ subjectOf }) => subjectOf),
+        commitTree: method("commitTree", methods, ({ commitTree }) => commitTree),
+        keep: method("keep", methods, ({ keep }) => keep),
+        writtenBefore: method("writtenBefore", methods, ({ writtenBefore }) => writtenBefore),
+        leftBehind: method("leftBehind", methods, ({ leftInGit }) => leftInGit),
+        diff: method("diff", methods, ({ diff }) => diff),
+        patch: method("patch", methods, ({ patch }) => patch),
+        listTree: method("listTree", methods, ({ listTree }) => listTree),
+        readBlob: method("readBlob", methods, ({ readBlob }) => readBlob),
+        treeModes: method("treeModes", bundles, ({ treeModes }) => treeModes),
+        bundle: method("bundle", bundles, ({ bundle }) => bundle),
+        unbundle: method("unbundle", bundles, ({ unbundle }) => unbundle),
+        addBundle: method("addBundle", bundles, ({ addBundle }) => addBundle),
+        checkOut: method("checkOut", bundles, ({ checkOut }) => checkOut),
+        followRemote: method(
+          "followRemote",
+          agentRemote,
+          ({ followRemote }) =>
+            (_, request: FollowRequest) =>
+              followRemote(request)
         ),
-        unbundle: method("unbundle", (means, request: UnbundleRequest) =>
-          Effect.flatMap(bundles, ({ unbundle }) => unbundle(means, request))
-        ),
-        addBundle: method("addBundle", (means, request: AddRequest) =>
-          Effect.flatMap(bundles, ({ addBundle }) => addBundle(means, request))
-        ),
-        checkOut: method("checkOut", (means, request: CheckOutRequest) =>
-          Effect.flatMap(bundles, ({ checkOut }) => checkOut(means, request))
-        ),
-        remoteHead: method("remoteHead", remoteHead),
-        push: method("push", push),
+        remoteHead: method("remoteHead", methods, ({ remoteHead }) => remoteHead),
+        push: method("push", methods, ({ push }) => push),
         applyTree: (request) =>
-          applyTree(options, request).pipe(
+          Effect.flatMap(methods, ({ applyTree }) => applyTree(options, request)).pipe(
             Effect.locally(processMarks, options.marks),
             Effect.withSpan("Git.applyTree")
           )
@@ -192,6 +216,12 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
   static readonly layerWith = (options: Partial<GitOptionsShape>): Layer.Layer<Git, never, WayOut> =>
     Git.layer.pipe(Layer.provide(GitOptions.layer(options)))
 }
+
+/** A start runs no git, so it loads none of this. */
+const methods = Effect.promise(() => import("./Methods.js"))
+
+/** Only a session whose repository moved uses it. */
+const agentRemote = Effect.promise(() => import("./AgentRemote.js"))
 
 /** Only installations with snapshots use them. */
 const bundles = Effect.promise(() => import("./Bundles.js"))

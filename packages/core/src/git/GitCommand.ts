@@ -2,7 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { Data, Effect, FiberRef, GlobalValue } from "effect"
+import { wholeCharacters } from "../base/CutText.js"
 import { limited } from "../base/Limited.js"
+import { bytesText } from "../files/NameText.js"
 import { classify, GitError, scrub } from "./GitError.js"
 
 // Starts git: its environment, settings, process group and limits. Knows no operation.
@@ -205,7 +207,7 @@ const collect = (child: ChildProcess, invocation: GitInvocation): Effect.Effect<
         Effect.succeed({
           exitCode: code ?? 128,
           stdout: Buffer.concat(stdout),
-          stderr: scrub(Buffer.concat(stderr).toString("utf8"), invocation.secrets),
+          stderr: scrub(bytesText(wholeCharacters(Buffer.concat(stderr))), invocation.secrets),
           truncated
         })
       )
@@ -290,17 +292,6 @@ export const records = (output: Buffer): ReadonlyArray<string> => {
   const parts = text.split("\0")
   if (parts.at(-1) === "") parts.pop()
   return parts
-}
-
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-
-/** The UTF-8 text of a name that was read as latin1; null when its bytes are not UTF-8. */
-export const utf8Name = (latin1: string): string | null => {
-  try {
-    return strictUtf8.decode(Buffer.from(latin1, "latin1"))
-  } catch {
-    return null
-  }
 }
 
 const objectIdPattern = /^[0-9a-f]{40}$/

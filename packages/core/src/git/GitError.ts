@@ -1,4 +1,6 @@
-import { Data } from "effect"
+import { Data, Effect } from "effect"
+import { cutText } from "../base/CutText.js"
+import { diskFault } from "../base/DiskFault.js"
 
 /**
  * The reason for which a git operation failed.
@@ -10,7 +12,16 @@ import { Data } from "effect"
  * - `not_found`: the repository, git directory, work tree, object or path is absent.
  * - `rejected_non_fast_forward`: the branch is where it was expected, but the commit does not contain it.
  * - `remote_head_changed`: the branch is not where it was expected. Look again before another push.
- * - `branch_protected`: a rule of the remote declined the update.
+ * - `branch_protected`: the remote protects the branch.
+ * - `rule_violated`: another rule of the remote declined the update.
+ * - `scope_missing`: the credential is known, and lacks a permission or scope.
+ * - `secret_found`: the remote found a secret in the commits.
+ * - `email_private`: the remote refuses the e-mail address in the commits.
+ * - `branch_in_the_way`: the name cannot exist beside another branch of the remote.
+ * - `too_large`: the remote takes nothing of that size.
+ * - `quota_exceeded`: the storage of the remote is used up.
+ * - `redirected`: the remote leads to another address, which is not followed.
+ * - `rejected`: the remote declined in another way that the same request meets again.
  * - `conflict`: the request cannot be met in the present state of the target.
  * - `quota_exhausted`: there is no place for another working tree.
  * - `setup_failed`: a command that prepares the working tree failed.
@@ -26,6 +37,15 @@ export type GitErrorKind =
   | "rejected_non_fast_forward"
   | "remote_head_changed"
   | "branch_protected"
+  | "rule_violated"
+  | "scope_missing"
+  | "secret_found"
+  | "email_private"
+  | "branch_in_the_way"
+  | "too_large"
+  | "quota_exceeded"
+  | "redirected"
+  | "rejected"
   | "conflict"
   | "quota_exhausted"
   | "setup_failed"
@@ -34,13 +54,34 @@ export type GitErrorKind =
 
 /**
  * The one error of `Git`. `message` is safe to show: it holds no credential and ends with what to do next. `mayHaveHappened` says that a
- * push was begun and its result is not known.
+ * push was begun and its result is not known. `status` is that of HTTP with which the remote ended the call. `inTheWay` names the branch beside
+ * which another one cannot exist.
  */
 export class GitError extends Data.TaggedError("GitError")<{
   readonly kind: GitErrorKind
   readonly message: string
   readonly mayHaveHappened?: true
+  readonly status?: number
+  readonly inTheWay?: string
 }> {}
+
+/** The error of an output of git that no reader of it knows. It is never taken for an empty one. */
+export const notUnderstood = (command: string): GitError =>
+  new GitError({
+    kind: "internal",
+    message: `git ${command} gave an answer that Reins does not understand: report it with the version of git.`
+  })
+
+/** The reading of an output of a git command. A reader throws at what it does not know. */
+export const understood = <A>(command: string, read: () => A): Effect.Effect<A, GitError> =>
+  Effect.try({ try: read, catch: () => notUnderstood(command) })
+
+/** An operation on files of the service. `what` begins the sentence of its failure, as in "The index could not be written". */
+export const onDisk = <A>(what: string, run: () => Promise<A>): Effect.Effect<A, GitError> =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) => new GitError({ kind: "internal", message: diskFault(what, cause) })
+  })
 
 /** Removes every given secret, in plain, percent-encoded and Base64 spelling, and the user part of every URL. */
 export const scrub = (text: string, secrets: ReadonlyArray<string> = []): string => {
@@ -64,7 +105,7 @@ export const reasonLine = (stderr: string): string => {
     .split(/[\r\n]+/)
     .map((line) => line.trim())
     .filter((line) => /^(fatal|error|remote|ssh|! )/i.test(line) && !/^remote:\s*$/.test(line))
-  return lines.slice(0, 4).join("; ").slice(0, 400)
+  return cutText(lines.slice(0, 4).join("; "), 400)
 }
 
 const rules: ReadonlyArray<readonly [RegExp, GitErrorKind, string]> = [
@@ -75,7 +116,7 @@ const rules: ReadonlyArray<readonly [RegExp, GitErrorKind, string]> = [
   ],
   [
     /host key verification failed/i,
-    "remote_unavailable",
+    "auth_required",
     "The remote's SSH host key is not in the known hosts of the connection: give the credential again with it."
   ],
   [

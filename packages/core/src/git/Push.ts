@@ -1,9 +1,10 @@
 import { Effect } from "effect"
-import { isObjectId } from "./GitCommand.js"
-import { GitError, reasonLine } from "./GitError.js"
+import { GitError } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
 import { requireRefName } from "./RefName.js"
-import { callRemote, failureAt, runRemote } from "./RemoteCall.js"
+import { rejectionBy } from "./Refusals.js"
+import { failureAt, runRemote } from "./RemoteCall.js"
+import { askRemote } from "./RemoteRefs.js"
 import { type GitCredential, type Remote, remoteOf } from "./RemoteUrl.js"
 import { requireTrusted } from "./Repository.js"
 
@@ -29,18 +30,31 @@ export interface PushResult {
   readonly pushed: boolean
 }
 
-const lookUp = (options: GitMeans, request: RemoteHeadRequest, remote: Remote) =>
-  callRemote(options, remote, {
-    args: ["ls-remote", "--quiet", "--heads", "--end-of-options", remote.url, `refs/heads/${request.branch}`],
-    gitDir: request.gitDir
-  }).pipe(
-    Effect.map((output) => {
-      const lines = output.stdout.toString("utf8").split("\n")
-      const [head = ""] =
-        lines.map((line) => line.split("\t")).find(([, name]) => name === `refs/heads/${request.branch}`) ?? []
-      return isObjectId(head) ? head : null
-    })
-  )
+const heads = "refs/heads/"
+
+/** The folders that a branch of this name lies in, as names of branches. */
+const foldersOf = (branch: string): ReadonlyArray<string> => {
+  const parts = branch.split("/")
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join("/"))
+}
+
+const inTheWay = (branch: string, other: string) =>
+  new GitError({
+    kind: "branch_in_the_way",
+    message: `The remote has a branch ${JSON.stringify(other)}, so it can have no branch ${JSON.stringify(branch)}: deliver to another target_ref, or delete that branch.`,
+    inTheWay: other
+  })
+
+/** The commit of a branch; null where the remote has none. Fails with `branch_in_the_way` where it can have none. */
+const lookUp = Effect.fnUntraced(function* (options: GitMeans, request: RemoteHeadRequest, remote: Remote) {
+  const { branch, gitDir } = request
+  const names = [branch, ...foldersOf(branch), `${branch}/*`].map((name) => `${heads}${name}`)
+  const found = (yield* askRemote(options, gitDir, remote, ["--heads"], names)).names
+  const head = found.get(`${heads}${branch}`)
+  if (head !== undefined) return head
+  const [other] = [...found.keys()].filter((name) => name.startsWith(heads))
+  return other === undefined ? null : yield* inTheWay(branch, other.slice(heads.length))
+})
 
 /** See `Git.remoteHead`. */
 export const remoteHead = Effect.fnUntraced(function* (options: GitMeans, request: RemoteHeadRequest) {
@@ -54,19 +68,10 @@ const remoteHeadChanged = new GitError({
   message: "The remote branch is not where it was expected: refresh, look at what is there, and decide again."
 })
 
-const rejections: ReadonlyArray<readonly [RegExp, GitError["kind"], string]> = [
-  [/stale info|cannot lock ref|remote ref updated since/i, "remote_head_changed", remoteHeadChanged.message],
-  [
-    /non-fast-forward|fetch first|needs force/i,
-    "rejected_non_fast_forward",
-    "The remote branch holds commits that this one does not contain: deliver to a new branch, or choose force_with_lease."
-  ],
-  [
-    /hook declined|protected|prohibited|not allowed to|denying|deny |checked out|restricted|permission denied/i,
-    "branch_protected",
-    "A rule of the remote declined the update: choose another branch, or change the rule there."
-  ]
-]
+const notContained =
+  "The remote branch holds commits that this one does not contain: deliver to a new branch, or choose force_with_lease."
+
+const moved = /stale info|remote ref updated since|is at [0-9a-f]+ but expected|reference already exists/i
 
 /** The error of a push that got no answer. It may still take effect, even after the branch was looked at again. */
 const unproven = ({ kind, message }: GitError): GitError =>
@@ -85,14 +90,15 @@ const unanswered: ReadonlySet<GitError["kind"]> = new Set<GitError["kind"]>([
 // The porcelain output has the line `! <from>:<to> TAB [rejected] (reason)`. The words of the remote's rule are on stderr.
 const rejection = (stdout: string, stderr: string, remote: Remote): GitError => {
   const line = stdout.split("\n").find((text) => text.startsWith("!\t")) ?? ""
-  const words = stderr.split("\n").filter((text) => remote.isKnown && text.startsWith("remote:"))
-  const said = reasonLine(words.join("\n"))
-  for (const [pattern, kind, message] of rejections) {
-    if (pattern.test(line)) return new GitError({ kind, message: said === "" ? message : `${message} (${said})` })
+  const [, by = "", reason = ""] = /\t\[([^\]]+)\] \((.*)\)$/.exec(line) ?? []
+  if (by !== "" && moved.test(`${reason}\n${stderr}`)) return remoteHeadChanged
+  if (/non-fast-forward|fetch first|needs force/i.test(reason)) {
+    return new GitError({ kind: "rejected_non_fast_forward", message: notContained })
   }
+  if (by === "remote rejected") return rejectionBy(reason, stderr, remote.isKnown)
   const failure = failureAt(remote, "push", stderr)
   // A line with `[remote failure]` means that the remote reported nothing.
-  return !line.includes("rejected]") && unanswered.has(failure.kind) ? unproven(failure) : failure
+  return by !== "rejected" && unanswered.has(failure.kind) ? unproven(failure) : failure
 }
 
 const leaseOf = (request: PushRequest): ReadonlyArray<string> =>

@@ -2,12 +2,15 @@ import { Effect } from "effect"
 import { type GitOutput, runGit } from "./GitCommand.js"
 import { classify, GitError } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
+import { refusalBy, refusalByAny } from "./Refusals.js"
 import type { Remote } from "./RemoteUrl.js"
 
 /** A call of git to a remote. The address of the remote stands among the arguments. */
 export interface RemoteCall {
   readonly gitDir: string
   readonly args: ReadonlyArray<string>
+  readonly env?: Readonly<Record<string, string>>
+  readonly stdin?: Uint8Array
 }
 
 /** The words of git and of curl about a connection. All others may be those of the remote. */
@@ -20,13 +23,18 @@ const ownWords = (stderr: string): string =>
 /** The error of a call that failed. A host that is not known is not quoted, because it may be one that only the service reaches. */
 export const failureAt = (remote: Remote, operation: string, stderr: string): GitError => {
   const refused = remote.refused()
-  if (refused !== undefined) return new GitError({ kind: "remote_refused", message: refused })
-  return classify(operation, stderr, remote.secrets, remote.isKnown ? undefined : ownWords)
+  if (refused !== undefined) {
+    return new GitError({ kind: remote.leadsAway?.() ? "redirected" : "remote_refused", message: refused })
+  }
+  const refusal = refusalBy(stderr, remote.isKnown)
+  if (refusal !== undefined) return refusal
+  const failure = classify(operation, stderr, remote.secrets, remote.isKnown ? undefined : ownWords)
+  return failure.kind === "internal" ? (refusalByAny(stderr, remote.isKnown) ?? failure) : failure
 }
 
 /** Runs git against a remote and gives its output for any exit code. */
 export const runRemote = (means: GitMeans, remote: Remote, call: RemoteCall): Effect.Effect<GitOutput, GitError> =>
-  runGit({ ...call, env: remote.env, secrets: remote.secrets, timeoutMs: means.networkTimeoutMs })
+  runGit({ ...call, env: { ...remote.env, ...call.env }, secrets: remote.secrets, timeoutMs: means.networkTimeoutMs })
 
 /** Runs git against a remote. Fails unless it exits with 0. */
 export const callRemote = (means: GitMeans, remote: Remote, call: RemoteCall): Effect.Effect<GitOutput, GitError> =>

@@ -25,6 +25,8 @@ export interface Remote {
   readonly isKnown: boolean
   /** The reason why the guard refused a connection of git; undefined while it refused none. */
   readonly refused: () => string | undefined
+  /** True when a connection was refused because the remote leads to another host. */
+  readonly leadsAway?: () => boolean
 }
 
 const refuse = (message: string): Effect.Effect<never, GitError> =>
@@ -111,15 +113,21 @@ const loginOf = Effect.fnUntraced(function* (credential: GitCredential | undefin
 })
 
 const elsewhere = (host: string, port: number): string =>
-  `The remote leads to ${host}:${port}, and git follows to no other host: use the URL of the repository there.`
+  `The remote leads to ${host}:${port}, and git follows to no other host: use the URL of the repository there. ` +
+  "PATCH /api/sessions/{session_id} with repository.url changes that of a session."
 
 /** Lets git out to the remote and to no other place, so that neither a redirect nor an alternate leads it elsewhere. */
 const webRemote = Effect.fnUntraced(function* (means: GitMeans, url: URL, credential: GitCredential | undefined) {
   const [home, at] = [hostOf(url), portOf(url)]
   const login = yield* loginOf(credential)
+  let leadsAway = false
   const passage = yield* means.wayOut.open({
     privateHosts: true,
-    refusal: (host, port) => (host === home && port === at ? undefined : elsewhere(host, port))
+    refusal: (host, port) => {
+      if (host === home && port === at) return undefined
+      leadsAway = true
+      return elsewhere(host, port)
+    }
   })
   const remote: Remote = {
     url: url.href,
@@ -139,7 +147,8 @@ const webRemote = Effect.fnUntraced(function* (means: GitMeans, url: URL, creden
       ...(login ? [login.password, Buffer.from(`${login.username}:${login.password}`).toString("base64")] : [])
     ],
     isKnown: login !== undefined || means.wayOut.allows(home, at),
-    refused: passage.refused
+    refused: passage.refused,
+    leadsAway: () => leadsAway
   }
   return remote
 })

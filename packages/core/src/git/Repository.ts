@@ -1,13 +1,18 @@
 import * as fs from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Effect } from "effect"
-import { git, isObjectId, requireObjectIds, runGit } from "./GitCommand.js"
+import { diskFault } from "../base/DiskFault.js"
+import { beneath } from "../files/NameText.js"
+import { removeTree } from "../files/RemoveTree.js"
+import { quoteConfig } from "./ConfigText.js"
+import { git, requireObjectIds } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
 import type { GitOptionsShape } from "./GitOptions.js"
+import { packedFile, type Refs } from "./PackedRefs.js"
 import { requireRefName } from "./RefName.js"
-import { callRemote } from "./RemoteCall.js"
-import { type GitCredential, type Remote, remoteOf } from "./RemoteUrl.js"
+import { type Choice, choose, fetchAll, listRemote, resolveCommit, usualBranch } from "./RemoteFetch.js"
+import { type GitCredential, remoteOf } from "./RemoteUrl.js"
 
 // Makes a trusted git directory and the clone of the agent. The agent's `.git` is never used after that.
 
@@ -36,12 +41,11 @@ export interface InitRequest {
 /** The index that the last snapshot left. Its file times let the next snapshot skip unchanged files. */
 export const cachedIndex = (gitDir: string): string => join(gitDir, "reins-index")
 
-// `info/attributes` overrides every `.gitattributes`, so content goes in and out byte for byte and no driver is ever chosen.
-const attributes = "* -text !eol -ident !filter !working-tree-encoding !merge !diff !export-subst\n"
+// `info/attributes` overrides every `.gitattributes`, so no driver is ever chosen. The conversions that git makes by itself stay.
+const attributes = "* !filter !merge !diff !export-subst\n"
 
-const defaultBranch = "main"
-
-const fileFailure = (message: string) => () => new GitError({ kind: "internal", message })
+const fileFailure = (what: string) => (cause: unknown) =>
+  new GitError({ kind: "internal", message: diskFault(what, cause) })
 
 const onBranch = (name: string): string => `ref: refs/heads/${name}\n`
 
@@ -66,9 +70,9 @@ export const initTrusted = (gitDir: string) =>
       await fs.mkdir(gitDir, { recursive: true, mode: 0o700 })
       await fs.chmod(gitDir, 0o700)
       const config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
-      await writeRepository(gitDir, { config, "info/attributes": attributes, HEAD: onBranch(defaultBranch) })
+      await writeRepository(gitDir, { config, "info/attributes": attributes, HEAD: onBranch(usualBranch) })
     },
-    catch: fileFailure("The git directory could not be written: check the space and permissions of the data directory.")
+    catch: fileFailure("The git directory could not be written")
   })
 
 // This file exists while the work tree is being filled. Its content is the service's own then, so a repetition may clear it.
@@ -86,13 +90,13 @@ const prepareTarget = (request: InitRequest) =>
       try: async () => {
         await fs.mkdir(request.gitDir, { recursive: true, mode: 0o700 })
         await fs.mkdir(request.workTree, { recursive: true })
-        const names = await fs.readdir(request.workTree)
+        const names = await fs.readdir(request.workTree, { encoding: "buffer" })
         if (names.length > 0 && !(await exists(makingMarker(request.gitDir)))) return false
         await fs.writeFile(makingMarker(request.gitDir), "")
-        for (const name of names) await fs.rm(join(request.workTree, name), { recursive: true, force: true })
+        for (const name of names) await removeTree(beneath(request.workTree, name))
         return true
       },
-      catch: fileFailure("The workspace folder could not be made: check the permissions of the data directory.")
+      catch: fileFailure("The workspace folder could not be made")
     })
     if (!empty) {
       return yield* new GitError({
@@ -105,87 +109,8 @@ const prepareTarget = (request: InitRequest) =>
 const finishTarget = (request: InitRequest) =>
   Effect.tryPromise({
     try: () => fs.rm(makingMarker(request.gitDir), { force: true }),
-    catch: fileFailure("The git directory could not be written: check the permissions of the data directory.")
+    catch: fileFailure("The git directory could not be written")
   })
-
-interface RemoteRefs {
-  readonly defaultBranch: string | null
-  readonly names: ReadonlyMap<string, string>
-}
-
-/** The branches and tags of a remote, and its default branch. */
-export const listRemote = (options: GitMeans, gitDir: string, remote: Remote) =>
-  callRemote(options, remote, {
-    args: ["ls-remote", "--quiet", "--symref", "--end-of-options", remote.url],
-    gitDir
-  }).pipe(Effect.map((output) => parseRemoteRefs(output.stdout.toString("utf8"))))
-
-const parseRemoteRefs = (text: string): RemoteRefs => {
-  const names = new Map<string, string>()
-  let head: string | null = null
-  for (const line of text.split("\n")) {
-    const [value = "", name = ""] = line.split("\t")
-    if (value.startsWith("ref: refs/heads/") && name === "HEAD") head = value.slice("ref: refs/heads/".length)
-    else if (isObjectId(value)) names.set(name, value)
-  }
-  return { defaultBranch: head, names }
-}
-
-interface Choice {
-  readonly ref: string
-  readonly branch: string | null
-  readonly local: string
-}
-
-const choose = (refs: RemoteRefs, ref: string | null): Choice | null => {
-  const wanted = ref?.replace(/^refs\/heads\//, "") ?? refs.defaultBranch ?? defaultBranch
-  if (refs.names.has(`refs/heads/${wanted}`)) {
-    return { ref: wanted, branch: wanted, local: `refs/remotes/origin/${wanted}` }
-  }
-  const tag = wanted.replace(/^refs\/tags\//, "")
-  if (refs.names.has(`refs/tags/${tag}`)) return { ref: tag, branch: null, local: `refs/tags/${tag}` }
-  if (isObjectId(wanted)) return { ref: wanted, branch: null, local: wanted }
-  // A remote without a default branch has a detached HEAD.
-  const head = ref === null ? refs.names.get("HEAD") : undefined
-  return head === undefined ? null : { ref: head, branch: null, local: head }
-}
-
-/** Fetches every branch and tag of a remote, and the chosen commit where none of them leads to it. */
-export const fetchAll = (options: GitMeans, gitDir: string, remote: Remote, choice: Choice, refs: RemoteRefs) => {
-  const known = new Set(refs.names.values())
-  // A commit that no ref points at is asked for by its id, unless it came with a branch. Some hosts refuse to give commits by their ids.
-  const extra = isObjectId(choice.local) && !known.has(choice.local) ? [choice.local] : []
-  const fetch = (specs: ReadonlyArray<string>) =>
-    callRemote(options, remote, {
-      args: ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", remote.url, ...specs],
-      gitDir
-    })
-  const all = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"]
-  return fetch(all).pipe(
-    Effect.andThen(
-      extra.length === 0
-        ? Effect.void
-        : Effect.flatMap(resolveCommit(options, gitDir, choice.local), (commit) =>
-            commit === null ? Effect.asVoid(fetch(extra)) : Effect.void
-          )
-    )
-  )
-}
-
-/** The commit that a name leads to in a trusted directory; null where there is none. */
-export const resolveCommit = (options: GitOptionsShape, gitDir: string, name: string) =>
-  runGit({
-    args: ["rev-parse", "--quiet", "--verify", "--end-of-options", `${name}^{commit}`],
-    gitDir,
-    timeoutMs: options.localTimeoutMs
-  }).pipe(
-    Effect.map((output) => {
-      const id = output.stdout.toString("utf8").trim()
-      return output.exitCode === 0 && isObjectId(id) ? id : null
-    })
-  )
-
-const escapeConfig = (value: string): string => `"${value.replace(/[\\"]/g, "\\$&")}"`
 
 const agentConfig = (url: string | null, branch: string | null): string =>
   `${[
@@ -193,21 +118,18 @@ const agentConfig = (url: string | null, branch: string | null): string =>
     "[user]\n\tname = Agent\n\temail = agent@localhost",
     ...(url === null
       ? []
-      : [`[remote "origin"]\n\turl = ${escapeConfig(url)}\n\tfetch = +refs/heads/*:refs/remotes/origin/*`]),
+      : [`[remote "origin"]\n\turl = ${quoteConfig(url)}\n\tfetch = +refs/heads/*:refs/remotes/origin/*`]),
     ...(url === null || branch === null
       ? []
-      : [`[branch ${escapeConfig(branch)}]\n\tremote = origin\n\tmerge = refs/heads/${branch}`])
+      : [`[branch ${quoteConfig(branch)}]\n\tremote = origin\n\tmerge = ${quoteConfig(`refs/heads/${branch}`)}`])
   ].join("\n")}\n`
-
-const packedRefs = Buffer.from("# pack-refs with: sorted \n")
 
 /** The agent's repository begins with these, besides its files. `branch` is the one that it works on, and `head` the content of HEAD. */
 interface Origin {
   readonly url: string | null
   readonly branch: string | null
   readonly head: string
-  /** Refs with their commits, a line each, in the order of their names. */
-  readonly refs?: Buffer
+  readonly refs?: Refs
   readonly defaultBranch?: string | null
 }
 
@@ -219,7 +141,7 @@ const makeAgentRepository = ({ gitDir, workTree }: InitRequest, { defaultBranch 
       await writeRepository(agentDir, {
         config: agentConfig(origin.url, origin.branch),
         "info/exclude": "",
-        ...(refs !== undefined && { "packed-refs": Buffer.concat([packedRefs, refs]) }),
+        ...(refs !== undefined && { "packed-refs": packedFile(refs) }),
         ...(defaultBranch !== null && { "refs/remotes/origin/HEAD": `ref: refs/remotes/origin/${defaultBranch}\n` }),
         HEAD: origin.head
       })
@@ -227,11 +149,13 @@ const makeAgentRepository = ({ gitDir, workTree }: InitRequest, { defaultBranch 
         recursive: true,
         mode: fs.constants.COPYFILE_FICLONE
       })
+      // The ends of the history where the remote is a shallow clone itself.
+      if (await exists(join(gitDir, "shallow"))) await fs.copyFile(join(gitDir, "shallow"), join(agentDir, "shallow"))
     },
-    catch: fileFailure("The workspace's repository could not be written: check the space of the data directory.")
+    catch: fileFailure("The workspace's repository could not be written")
   })
 
-// The trusted directory writes the files, so that the content lands byte for byte. Both repositories start with the same index.
+// The trusted directory writes the files, because no driver and no setting of the host holds there. Both repositories start with the same index.
 const checkout = (
   options: GitOptionsShape,
   request: { readonly gitDir: string; readonly workTree: string },
@@ -254,7 +178,7 @@ const checkout = (
         const { mtimeMs } = await fs.stat(index)
         await fs.utimes(target, Math.floor(mtimeMs) / 1000, Math.floor(mtimeMs) / 1000)
       },
-      catch: fileFailure("The workspace's index could not be written: check the space of the data directory.")
+      catch: fileFailure("The workspace's index could not be written")
     })
   })
 
@@ -264,27 +188,23 @@ interface Fetched {
   readonly choice: Choice
   readonly commit: string
   readonly defaultBranch: string | null
+  readonly refs: Refs
 }
 
-const materialise = (options: GitOptionsShape, request: CloneRequest, { choice, commit, ...remote }: Fetched) =>
+const latin1 = (text: string): string => Buffer.from(text).toString("latin1")
+
+const materialise = (options: GitOptionsShape, request: CloneRequest, { choice, commit, refs, ...remote }: Fetched) =>
   Effect.gen(function* () {
-    const fetched = yield* git({
-      args: ["for-each-ref", "--format=%(objectname) %(refname)", "refs/remotes/origin", "refs/tags"],
-      gitDir: request.gitDir,
-      timeoutMs: options.localTimeoutMs
-    })
-    const refs = fetched.stdout
     const { branch } = choice
     // The remote says the name. git has fetched it only if it is a good one.
-    const isFetched = refs.includes(` refs/remotes/origin/${remote.defaultBranch}\n`)
+    const isFetched = refs.has(`refs/remotes/origin/${latin1(remote.defaultBranch ?? "")}`)
     yield* makeAgentRepository(request, {
       url: remote.url,
       branch,
       ...(isFetched && { defaultBranch: remote.defaultBranch }),
-      // The branch of the agent comes before those of the remote.
       ...(branch === null
         ? { head: `${commit}\n`, refs }
-        : { head: onBranch(branch), refs: Buffer.concat([Buffer.from(`${commit} refs/heads/${branch}\n`), refs]) })
+        : { head: onBranch(branch), refs: new Map([...refs, [`refs/heads/${latin1(branch)}`, commit]]) })
     })
     yield* checkout(options, request, commit)
   })
@@ -300,7 +220,7 @@ export const resolve = Effect.fnUntraced(function* (options: GitMeans, request: 
   if (request.ref !== null) yield* requireRefName(request.ref)
   const remote = yield* remoteOf(options, request.url, request.credential)
   const refs = yield* listRemote(options, request.directory, remote)
-  if (refs.names.size === 0) return { commit: null, ref: request.ref ?? defaultBranch } satisfies CloneResult
+  if (refs.names.size === 0) return { commit: null, ref: request.ref ?? usualBranch } satisfies CloneResult
   const choice = choose(refs, request.ref)
   if (choice === null) return yield* refNotFound(request.ref)
   const name = choice.branch === null ? choice.local : `refs/heads/${choice.branch}`
@@ -318,13 +238,13 @@ export const clone = Effect.fnUntraced(function* (options: GitMeans, request: Cl
   const refs = yield* listRemote(options, request.gitDir, remote)
   const choice = choose(refs, request.ref)
   if (refs.names.size === 0) {
-    const ref = request.ref ?? defaultBranch
+    const ref = request.ref ?? usualBranch
     yield* makeAgentRepository(request, { url: remote.url, branch: ref, head: onBranch(ref) })
     yield* finishTarget(request)
     return { commit: null, ref }
   }
   if (choice === null) return yield* refNotFound(request.ref)
-  yield* fetchAll(options, request.gitDir, remote, choice, refs)
+  const fetched = yield* fetchAll(options, request.gitDir, remote, choice, refs)
   const commit = yield* resolveCommit(options, request.gitDir, choice.local)
   if (commit === null) return yield* refNotFound(request.ref)
   yield* git({
@@ -332,7 +252,13 @@ export const clone = Effect.fnUntraced(function* (options: GitMeans, request: Cl
     gitDir: request.gitDir,
     timeoutMs: options.localTimeoutMs
   })
-  yield* materialise(options, request, { url: remote.url, choice, commit, defaultBranch: refs.defaultBranch })
+  yield* materialise(options, request, {
+    url: remote.url,
+    choice,
+    commit,
+    defaultBranch: refs.defaultBranch,
+    refs: fetched
+  })
   yield* finishTarget(request)
   return { commit, ref: choice.ref }
 }, Effect.scoped)
@@ -350,7 +276,7 @@ const refNotFound = (ref: string | null) =>
 export const init = Effect.fnUntraced(function* (request: InitRequest) {
   yield* prepareTarget(request)
   yield* initTrusted(request.gitDir)
-  yield* makeAgentRepository(request, { url: null, branch: null, head: onBranch(defaultBranch) })
+  yield* makeAgentRepository(request, { url: null, branch: null, head: onBranch(usualBranch) })
   yield* finishTarget(request)
 })
 

@@ -1,18 +1,18 @@
-import * as fs from "node:fs/promises"
-import { join } from "node:path"
 import { Effect } from "effect"
-import { attempt, inDirectory } from "../files/Beneath.js"
 import { type Baseline, readBaseline, withoutBaseline, writeBaseline } from "./Baseline.js"
 import { makeBlobWriter } from "./BlobWriter.js"
-import { type Captured, capture, pathBytes, refusedName, type TreeFile } from "./Capture.js"
+import { type Captured, capture, refusedName, type TreeFile } from "./Capture.js"
 import { type Capturing, requireWorkTree, type SnapshotRequest, withCapturing } from "./Capturing.js"
-import { type FileChange, fileChanges, parseChanges, type RawChange, shownName } from "./Changes.js"
+import { type FileChange, fileChanges, quotedName, type RawChange } from "./Changes.js"
 import { looseObjects, messageOf } from "./Commit.js"
-import { emptyTree, git, noObject, records, runGit } from "./GitCommand.js"
-import { GitError } from "./GitError.js"
+import { noObject, runGit } from "./GitCommand.js"
+import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { editIndex } from "./IndexEdit.js"
+import { isInstalled, type OwnFiles, readOwnFiles, withoutOwnFiles } from "./OwnFiles.js"
 import { cachedIndex, requireTrusted } from "./Repository.js"
+import { makeStoring } from "./Storing.js"
+import { exists, moveIndex, noMode, type Survey, sideOf, survey } from "./Survey.js"
 
 // Decides which files a snapshot holds. `Capture` reads their content, never git, because git opens files by name and a hostile process can
 // lead a name out of the workspace between two looks at it.
@@ -33,128 +33,6 @@ export interface Snapshot {
 
 type Entries = ReadonlyMap<string, TreeFile>
 
-/** The entries of a path in the base and in the cached index, before its file is looked at. */
-interface Known {
-  readonly base: TreeFile | undefined
-  readonly cached: TreeFile | undefined
-}
-
-interface Survey {
-  /** Every path that may differ from the base or from the cached index. All other paths are the same in both. */
-  readonly known: ReadonlyMap<string, Known>
-  /** Paths of the cached index whose file may differ from it. */
-  readonly dirty: ReadonlySet<string>
-  readonly untracked: ReadonlySet<string>
-  readonly nested: ReadonlyArray<string>
-  /** The submodules of the base. */
-  readonly submodules: ReadonlyArray<string>
-  readonly warnings: ReadonlyArray<string>
-}
-
-const gitlink = "160000"
-const noMode = "000000"
-
-const plumbing = (capturing: Capturing, index: string, args: ReadonlyArray<string>) =>
-  git({
-    args,
-    gitDir: capturing.request.gitDir,
-    workTree: capturing.request.workTree,
-    indexFile: index,
-    timeoutMs: capturing.options.localTimeoutMs
-  })
-
-const directoryWarnings = (stderr: string): ReadonlyArray<string> =>
-  [...stderr.matchAll(/could not open directory '([^\n]*)':/g)].map(
-    ([, path]) => `${JSON.stringify(path ?? "")} could not be opened`
-  )
-
-const exists = (path: string): Effect.Effect<boolean> =>
-  Effect.promise(() =>
-    fs.access(path).then(
-      () => true,
-      () => false
-    )
-  )
-
-const inGitDir = <A>(run: () => Promise<A>) =>
-  Effect.tryPromise({
-    try: run,
-    catch: () => new GitError({ kind: "internal", message: "The index could not be kept: check the data directory." })
-  })
-
-const moveIndex = (from: string, to: string) => inGitDir(() => fs.rename(from, to))
-
-// `<mode> <id> <stage> TAB <path>`
-const gitlinkIn = (record: string): ReadonlyArray<string> =>
-  record.startsWith(gitlink) ? [record.slice(record.indexOf("\t") + 1)] : []
-
-// Makes an index of exactly the base, and a list of its submodules, once for each base. Only a path that the base lacks is untracked, and only
-// untracked paths are subject to ignore rules.
-const baseIndex = (capturing: Capturing) =>
-  Effect.gen(function* () {
-    const { base, gitDir } = capturing.request
-    const path = join(gitDir, `reins-base-${base ?? "none"}`)
-    if (base === null) return { path, submodules: [] }
-    const names = `${path}-submodules`
-    if (!(yield* exists(path)) || !(yield* exists(names))) {
-      const made = join(capturing.folder, "base")
-      yield* plumbing(capturing, made, ["read-tree", base])
-      const listed = yield* plumbing(capturing, made, ["ls-files", "-z", "--stage"])
-      const links = records(listed.stdout).flatMap(gitlinkIn)
-      yield* inGitDir(() => fs.writeFile(`${made}-submodules`, links.join("\0"), "latin1"))
-      yield* moveIndex(`${made}-submodules`, names)
-      yield* moveIndex(made, path)
-    }
-    const submodules = yield* inGitDir(() => fs.readFile(names, "latin1"))
-    return { path, submodules: submodules === "" ? [] : submodules.split("\0") }
-  })
-
-const surveyBase = (capturing: Capturing) =>
-  Effect.gen(function* () {
-    const { path, submodules } = yield* baseIndex(capturing)
-    const output = yield* plumbing(capturing, path, ["ls-files", "-z", "--others", "--exclude-standard"])
-    const others = records(output.stdout)
-    return {
-      untracked: new Set(others.filter((name) => !name.endsWith("/"))),
-      nested: others.filter((name) => name.endsWith("/")),
-      submodules,
-      warnings: directoryWarnings(output.stderr)
-    }
-  })
-
-const rawFlags = ["-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=all"]
-
-const sideOf = (mode: string, id: string): TreeFile | undefined => (mode === noMode ? undefined : { mode, id })
-
-// Lists differences only, because a workspace has many more files than changes.
-const survey = (capturing: Capturing): Effect.Effect<Survey, GitError> =>
-  Effect.gen(function* () {
-    const [found, dirty, differing] = yield* Effect.all(
-      [
-        surveyBase(capturing),
-        plumbing(capturing, capturing.index, ["diff-files", ...rawFlags]),
-        plumbing(capturing, capturing.index, [
-          "diff-index",
-          "--cached",
-          ...rawFlags,
-          capturing.request.base ?? emptyTree
-        ])
-      ],
-      { concurrency: 3 }
-    )
-    const dirtyFiles = parseChanges(dirty.stdout).raw
-    const known = new Map<string, Known>()
-    for (const path of found.untracked) known.set(path, { base: undefined, cached: undefined })
-    // A path without a difference between index and base has the same entry in both.
-    for (const { oldId, oldMode, path } of dirtyFiles) {
-      const entry = sideOf(oldMode, oldId)
-      known.set(path, { base: entry, cached: entry })
-    }
-    for (const { newId, newMode, oldId, oldMode, path } of parseChanges(differing.stdout).raw)
-      known.set(path, { base: sideOf(oldMode, oldId), cached: sideOf(newMode, newId) })
-    return { ...found, known, dirty: new Set(dirtyFiles.map((change) => change.path)) }
-  })
-
 interface Plan {
   /** The files of the tree. At first those that the cached index vouches for, and submodules, which are not read. */
   readonly wanted: Map<string, TreeFile>
@@ -170,17 +48,19 @@ const planFor = (options: GitOptionsShape, found: Survey, loose: ReadonlySet<str
   const added: Array<string> = []
   const diagnostics = [
     ...found.warnings,
+    ...found.submodules.notes,
     ...found.nested.map(
-      (path) => `${JSON.stringify(shownName(path))} is a nested git repository: its files are not part of the snapshot`
+      (path) => `${quotedName(path)} is a nested git repository: its files are not part of the snapshot`
     )
   ]
   for (const [path, { base, cached }] of found.known) {
+    const link = found.submodules.links.get(path)
+    if (link !== undefined) wanted.set(path, { mode: gitlink, id: link })
     // A path that only the cached index has is ignored by now, or gone.
-    if (base === undefined && !found.untracked.has(path)) continue
+    if (link !== undefined || found.gone.has(path) || (base === undefined && !found.untracked.has(path))) continue
     const isCached = cached !== undefined && cached.mode !== gitlink && !found.dirty.has(path) && !loose.has(cached.id)
-    const refused = base?.mode === gitlink || isCached ? null : refusedName(path)
-    if (base?.mode === gitlink) wanted.set(path, base)
-    else if (isCached) wanted.set(path, cached)
+    const refused = isCached ? null : refusedName(path)
+    if (isCached) wanted.set(path, cached)
     else if (refused === null) (base === undefined ? added : ofBase).push(path)
     else {
       diagnostics.push(refused)
@@ -214,23 +94,6 @@ const settle = (plan: Plan, found: Survey, captured: ReadonlyMap<string, Capture
     }
   }
 }
-
-// A submodule's folder is empty unless somebody put files there. No snapshot holds these, so the diagnostics say so.
-const submoduleNotes = (capturing: Capturing, found: Survey) =>
-  Effect.forEach(
-    found.submodules.slice(0, 1_000),
-    (path) =>
-      inDirectory(capturing.request.workTree, pathBytes(path), { create: false }, (directory) =>
-        attempt(path, () => fs.readdir(directory.entry(".")))
-      ).pipe(
-        Effect.map((names) => names.length === 0),
-        Effect.catchTag("BeneathError", (error) => Effect.succeed(error.reason === "missing")),
-        Effect.map((empty) =>
-          empty ? [] : [`${JSON.stringify(shownName(path))} is a submodule: what is in it is not part of the snapshot`]
-        )
-      ),
-    { concurrency: 8 }
-  ).pipe(Effect.map((notes) => notes.flat()))
 
 // Writes the times of the files that were read into the index, so that the next snapshot need not read them again.
 const refresh = (capturing: Capturing) =>
@@ -285,37 +148,45 @@ const keepIndex = (capturing: Capturing, found: Survey, plan: Plan, captured: Re
 
 const writeTree = (capturing: Capturing) =>
   Effect.gen(function* () {
-    const { base, gitDir, message = "Snapshot", passing } = capturing.request
-    const [found, loose] = yield* Effect.all([survey(capturing), passing === true ? noLoose : looseObjects(gitDir)], {
-      concurrency: 2
-    })
+    const { base, gitDir, message = "Snapshot", passing, whole, workTree } = capturing.request
+    const own: OwnFiles = whole === true ? { rewritten: new Map(), packages: [] } : yield* readOwnFiles(gitDir)
+    const [surveyed, loose] = yield* Effect.all(
+      [survey(capturing), passing === true ? noLoose : looseObjects(gitDir)],
+      { concurrency: 2 }
+    )
+    const isOwn = isInstalled(own)
+    const found: Survey = { ...surveyed, untracked: new Set([...surveyed.untracked].filter((path) => !isOwn(path))) }
     const plan = planFor(capturing.options, found, loose)
     const stored = [...found.known.values()].flatMap((entry) => [entry.base?.id ?? "", entry.cached?.id ?? ""])
     const writer = yield* makeBlobWriter(capturing.options, gitDir, {
       known: new Set(stored.filter((id) => !loose.has(id))),
       isDurable: passing !== true
     })
-    const captured = yield* capture(capturing.options, capturing.request.workTree, writer, plan.toRead)
+    const { folder, options } = capturing
+    const indexed = (path: string) => found.known.get(path)?.base
+    const storing = yield* makeStoring(options, { gitDir, workTree, folder, indexed }, writer, plan.toRead)
+    const captured = yield* storing.settle(yield* capture(options, workTree, storing, plan.toRead))
     settle(plan, found, captured)
-    const baseline: Baseline = capturing.request.whole === true ? new Map() : yield* readBaseline(gitDir)
+    plan.diagnostics.push(...storing.notes())
+    const baseline: Baseline = whole === true ? new Map() : yield* readBaseline(gitDir)
     const baseOf = (path: string) => found.known.get(path)?.base
     const treeOf = (wanted: Entries) =>
       Effect.gen(function* () {
-        const changes = changesOf(found, withoutBaseline(baseline, wanted, baseOf))
+        const given = { options: capturing.options, gitDir, workTree, writer, known: found.known }
+        const worked = yield* withoutOwnFiles(own, given, wanted)
+        const changes = changesOf(found, withoutBaseline(baseline, worked, baseOf))
         const written = yield* writer.commit({ base, changes, message: messageOf(message) })
         const files = changes.length === 0 ? [] : yield* fileChanges(capturing.options, gitDir, base, written.tree)
         return { ...written, changes, files }
       })
-    const [first, refused, submodules] = yield* Effect.all(
-      [treeOf(plan.wanted), keepIndex(capturing, found, plan, captured), submoduleNotes(capturing, found)],
-      { concurrency: 3 }
-    )
+    const [first, refused] = yield* Effect.all([treeOf(plan.wanted), keepIndex(capturing, found, plan, captured)], {
+      concurrency: 2
+    })
     for (const path of refused) plan.wanted.delete(path)
     const written = refused.length === 0 ? first : yield* treeOf(plan.wanted)
     const diagnostics = [
       ...plan.diagnostics,
-      ...refused.map((path) => `${JSON.stringify(shownName(path))} has a name that git refuses`),
-      ...submodules
+      ...refused.map((path) => `${quotedName(path)} has a name that git refuses`)
     ]
     return { ...written, diagnostics: diagnostics.sort() }
   })

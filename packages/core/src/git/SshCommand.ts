@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted, type Scope } from "effect"
-import { GitError } from "./GitError.js"
+import { type GitError, onDisk } from "./GitError.js"
 
 /** A private key for SSH, and the lines of a `known_hosts` file that name the key of its host. */
 export interface SshKey {
@@ -15,18 +15,11 @@ const endingLine = (text: string): string => (text.endsWith("\n") ? text : `${te
 /** A folder with the key and the known hosts, which only the user of the service may read. It goes with the scope. */
 const keyFolder = ({ knownHosts, privateKey }: SshKey) =>
   Effect.acquireRelease(
-    Effect.tryPromise({
-      try: async () => {
-        const folder = await mkdtemp(join(tmpdir(), "reins-ssh-"))
-        await writeFile(join(folder, "key"), endingLine(Redacted.value(privateKey)), { mode: 0o600 })
-        await writeFile(join(folder, "known_hosts"), endingLine(knownHosts), { mode: 0o600 })
-        return folder
-      },
-      catch: () =>
-        new GitError({
-          kind: "internal",
-          message: "The key for SSH could not be written: check the space and permissions of the temporary directory."
-        })
+    onDisk("The key for SSH could not be written", async () => {
+      const folder = await mkdtemp(join(tmpdir(), "reins-ssh-"))
+      await writeFile(join(folder, "key"), endingLine(Redacted.value(privateKey)), { mode: 0o600 })
+      await writeFile(join(folder, "known_hosts"), endingLine(knownHosts), { mode: 0o600 })
+      return folder
     }),
     (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
   )

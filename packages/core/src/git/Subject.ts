@@ -2,7 +2,8 @@ import { createHash, type Hash } from "node:crypto"
 import { Effect } from "effect"
 import { type RawChange, rawChanges, shownName } from "./Changes.js"
 import { git } from "./GitCommand.js"
-import type { GitError } from "./GitError.js"
+import { type GitError, notUnderstood } from "./GitError.js"
+import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { requireTrusted } from "./Repository.js"
 
@@ -46,13 +47,18 @@ export const subjectDigest = (manifest: SubjectManifest): string => {
   return `sha256:${createHash("sha256").update(text).digest("hex")}`
 }
 
-/** Takes the output of `cat-file --batch` piece by piece and hashes the content of each object, so that no content has to fit into memory. */
-const batchHasher = () => {
+/**
+ * Takes the output of `cat-file --batch` piece by piece and hashes the content of each object, so that no content has to fit into memory. Nothing is
+ * found in an output that is not understood.
+ */
+export const batchHasher = () => {
   const digests = new Map<string, string>()
   let header = ""
   let current: { readonly id: string; readonly hash: Hash; left: number } | null = null
   let newline = false
+  let isUnknown = false
   const take = (chunk: Buffer) => {
+    if (isUnknown) return
     let at = 0
     while (at < chunk.length) {
       if (newline) {
@@ -63,9 +69,13 @@ const batchHasher = () => {
         header += chunk.toString("latin1", at, end < 0 ? chunk.length : end)
         at = end < 0 ? chunk.length : end + 1
         if (end >= 0) {
-          const [id = "", , size = "0"] = header.split(" ")
+          const [, id = "", size] = /^([0-9a-f]{40}) blob (\d+)$/.exec(header) ?? []
           header = ""
-          current = { id, hash: createHash("sha256"), left: Number.parseInt(size, 10) }
+          if (size === undefined) {
+            isUnknown = true
+            return
+          }
+          current = { id, hash: createHash("sha256"), left: Number(size) }
         }
       } else {
         const end = Math.min(chunk.length, at + current.left)
@@ -80,7 +90,7 @@ const batchHasher = () => {
       }
     }
   }
-  return { digests, take }
+  return { take, found: () => (isUnknown || current !== null ? null : digests) }
 }
 
 /** The SHA-256 of the content of each blob. */
@@ -98,11 +108,16 @@ const blobDigests = (
     maxStdoutBytes: Number.POSITIVE_INFINITY,
     onStdout: hasher.take,
     timeoutMs: options.localTimeoutMs
-  }).pipe(Effect.as(hasher.digests))
+  }).pipe(
+    Effect.map(hasher.found),
+    Effect.filterOrFail(
+      (digests): digests is Map<string, string> => digests !== null && ids.every((id) => digests.has(id)),
+      () => notUnderstood("cat-file")
+    )
+  )
 }
 
 const absentMode = "000000"
-const gitlink = "160000"
 
 /** See `Git.subject`. */
 export const subjectOf = Effect.fnUntraced(function* (options: GitOptionsShape, request: SubjectRequest) {

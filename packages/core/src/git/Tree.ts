@@ -1,8 +1,10 @@
+import { isUtf8 } from "node:buffer"
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
+import { pathBytes } from "../files/NameText.js"
 import { shownName } from "./Changes.js"
 import { git, records } from "./GitCommand.js"
-import { GitError } from "./GitError.js"
+import { GitError, understood } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { requireTrusted } from "./Repository.js"
 
@@ -44,10 +46,12 @@ interface Listed {
   readonly path: string
 }
 
-const parseListed = (record: string): Listed => {
-  const tab = record.indexOf("\t")
-  const [mode = "", type = "", id = "", size = ""] = record.slice(0, tab).split(/ +/)
-  return { mode, type, id, size: Number.parseInt(size, 10) || 0, path: record.slice(tab + 1) }
+/** A record of `ls-tree --long`: `<mode> <type> <id> <size> TAB <path>`. Only a blob has a size. Throws at any other record. */
+export const parseListed = (record: string): Listed => {
+  const [, mode = "", type = "", id = "", size = "", path = ""] =
+    /^([0-7]{6}) (blob|commit|tree) ([0-9a-f]{40}) +(\d+|-)\t(.+)$/s.exec(record) ?? []
+  if (path === "" || (type === "blob") !== (size !== "-")) throw new Error("not an entry of a tree")
+  return { mode, type, id, size: size === "-" ? 0 : Number(size), path }
 }
 
 const lsTree = (options: GitOptionsShape, request: TreeRequest, args: ReadonlyArray<string>) =>
@@ -55,7 +59,7 @@ const lsTree = (options: GitOptionsShape, request: TreeRequest, args: ReadonlyAr
     args: ["ls-tree", "-z", "--long", "--full-tree", ...args],
     gitDir: request.gitDir,
     timeoutMs: options.localTimeoutMs
-  }).pipe(Effect.map((output) => records(output.stdout).map(parseListed)))
+  }).pipe(Effect.flatMap(({ stdout }) => understood("ls-tree", () => records(stdout).map(parseListed))))
 
 /** See `Git.listTree`. */
 export const listTree = Effect.fnUntraced(function* (options: GitOptionsShape, request: TreeRequest) {
@@ -95,9 +99,16 @@ const readObject = (options: GitOptionsShape, request: BlobRequest, id: string) 
 /** See `Git.readBlob`. */
 export const readBlob = Effect.fnUntraced(function* (options: GitOptionsShape, request: BlobRequest) {
   yield* requireTrusted(request.gitDir, request.tree)
-  const wanted = Buffer.from(request.path).toString("latin1")
+  const bytes = pathBytes(request.path)
+  const wanted = bytes.toString("latin1")
   const plain = !request.path.includes("\0") && !request.path.split("/").some((name) => ["", ".", ".."].includes(name))
-  const listed = plain ? yield* lsTree(options, request, [request.tree, "--", request.path]) : []
+  const listed = plain
+    ? yield* lsTree(
+        options,
+        request,
+        isUtf8(bytes) ? [request.tree, "--", bytes.toString("utf8")] : ["-r", request.tree]
+      )
+    : []
   const entry = listed.find((found) => found.path === wanted && found.type === "blob")
   if (entry === undefined) {
     return yield* new GitError({

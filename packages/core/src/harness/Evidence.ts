@@ -10,7 +10,17 @@ export const Check = Schema.Struct({
   capability: Schema.NullOr(CapabilityName),
   passed: Schema.Boolean,
   /** Tells in words how it went, whether it passed or not. */
-  evidence: Schema.String
+  evidence: Schema.String,
+  /** The figures measured before the first tool of a turn in a large working tree. */
+  measured: Schema.optionalWith(
+    Schema.Struct({
+      /** The time from the prompt to the tool, in milliseconds. */
+      first_tool_ms: Schema.Int,
+      /** The bytes below HOME and TMPDIR. */
+      home_bytes: Schema.Int
+    }),
+    { exact: true }
+  )
 })
 export type Check = typeof Check.Type
 

@@ -49,7 +49,7 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
         }
         return Harness.of({
           open: (input) =>
-            Effect.flatMap(Effect.mapError(bound(drivers, input.manifest), cannotRun), (open) => open(input)),
+            Effect.flatMap(Effect.mapError(bound(drivers, input.manifest), cannotRun), (open) => watched(open)(input)),
           nativeState: NativeState.read
         })
       })
@@ -64,6 +64,25 @@ const afterWorkspace =
   (open: OpenAgent): OpenAgent =>
   (input) =>
     Effect.zipRight(workspaceMade(input), open(input))
+
+/** Has `AgentInput.opening` look before and after an agent opens its session. */
+const watched =
+  (open: OpenAgent): OpenAgent =>
+  (input) =>
+    Effect.gen(function* () {
+      const { opening, workspaceMade: made } = input
+      if (opening === undefined) return yield* open(input)
+      const look = yield* Effect.cached(opening)
+      // The program of an agent that starts early may find the files before its driver waits for them.
+      const begun = yield* Effect.cached(
+        Effect.tap(made ?? Effect.succeed(true), (isMade) => (isMade ? look : Effect.void))
+      )
+      if (made === undefined) yield* begun
+      else yield* Effect.forkScoped(begun)
+      const agent = yield* open(made === undefined ? input : { ...input, workspaceMade: begun })
+      yield* Effect.flatten(look)
+      return agent
+    })
 
 const bound = (
   drivers: ReadonlyArray<HarnessDriver>,

@@ -1,7 +1,37 @@
 import { existsSync, readFileSync } from "node:fs"
+import type { HarnessEntry } from "../domain/Catalog.js"
 import type { Platform } from "./Manifest.js"
 
-const libc = (): Platform["libc"] => (existsSync("/etc/alpine-release") ? "musl" : "glibc")
+let knownLibc: Platform["libc"]
+
+/** The C library of this machine. The script `ldd` names it; where there is none, the report of Node does, which takes longer. */
+const libc = (): Platform["libc"] => {
+  if (process.platform !== "linux") return undefined
+  knownLibc ??= toldByLdd() ?? (glibcVersion() === undefined ? "musl" : "glibc")
+  return knownLibc
+}
+
+const toldByLdd = (): Platform["libc"] => {
+  try {
+    const script = readFileSync("/usr/bin/ldd", "latin1")
+    return script.includes("musl") ? "musl" : script.includes("GNU C Library") ? "glibc" : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const glibcVersion = (): unknown => {
+  const { report } = process
+  // The report would look up the names of hosts otherwise. The types of Node 20 do not have the setting.
+  const before = Reflect.get(report, "excludeNetwork") === true
+  Reflect.set(report, "excludeNetwork", true)
+  try {
+    const header: unknown = Reflect.get(report.getReport(), "header")
+    return typeof header === "object" && header !== null ? Reflect.get(header, "glibcVersionRuntime") : undefined
+  } finally {
+    Reflect.set(report, "excludeNetwork", before)
+  }
+}
 
 const cpuFlags = (): ReadonlySet<string> => {
   if (!existsSync("/proc/cpuinfo")) return new Set()
@@ -22,3 +52,24 @@ export const select = (platforms: ReadonlyArray<Platform>): Platform | undefined
       (platform.cpu_flags ?? []).every((flag) => flags.has(flag))
   )
 }
+
+type System = HarnessEntry["platforms"][number]
+
+/** The systems of the platforms of a manifest, each once. */
+export const systemsOf = (platforms: ReadonlyArray<Platform>): ReadonlyArray<System> => {
+  const found = new Map<string, System>()
+  for (const { cpu, libc = null, os } of platforms) found.set(`${os} ${cpu} ${libc}`, { os, cpu, libc })
+  return [...found.values()]
+}
+
+const names: Readonly<Record<string, string>> = { linux: "Linux", darwin: "macOS", win32: "Windows" }
+
+const inWords = (os: string, cpu: string, libc: string | null | undefined): string =>
+  `${names[os] ?? os} on ${cpu}${libc === null || libc === undefined ? "" : ` with ${libc}`}`
+
+/** Systems in words for people, as "Linux on x64 with glibc, macOS on arm64". */
+export const systemsInWords = (systems: ReadonlyArray<System>): string =>
+  systems.map(({ cpu, libc, os }) => inWords(os, cpu, libc)).join(", ")
+
+/** This machine in the same words. */
+export const thisMachine = (): string => inWords(process.platform, process.arch, libc())

@@ -3,6 +3,7 @@ import { statSync } from "node:fs"
 import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import * as path from "node:path"
 import { Config, Context, Effect, Layer, Option, Schema } from "effect"
+import type { Egress } from "../base/Egress.js"
 import { fn } from "../base/Traced.js"
 import * as HostPlatform from "./HostPlatform.js"
 import { withLock } from "./InstallLock.js"
@@ -57,11 +58,11 @@ const makePlan = (cacheDir: string, manifest: Manifest): Effect.Effect<Plan, Har
   }
   const platform = HostPlatform.select(runtime.install.platforms)
   if (platform === undefined) {
-    const known = runtime.install.platforms.map((each) => each.id).join(", ")
+    const known = HostPlatform.systemsInWords(HostPlatform.systemsOf(runtime.install.platforms))
     return Effect.fail(
       new HarnessInstallError({
         kind: "platform_unsupported",
-        message: `${provider_id} (${runtime.agent.name}) has no build for ${process.platform}-${process.arch}; it runs on ${known}.`
+        message: `${provider_id} (${runtime.agent.name}) has no build for ${HostPlatform.thisMachine()}. It can be installed on ${known}.`
       })
     )
   }
@@ -121,7 +122,7 @@ const onDisk = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch
  */
 const build = Effect.fnUntraced(function* (
   plan: Plan,
-  registry: string,
+  source: Parameters<typeof download>[0],
   onProgress: (progress: InstallProgress) => void
 ) {
   const partial = `${plan.installed.directory}.partial`
@@ -132,7 +133,7 @@ const build = Effect.fnUntraced(function* (
   for (const [index, pinned] of plan.packages.entries()) {
     const report = (progress: DownloadProgress) =>
       onProgress({ ...progress, packages_done: index, packages_total: total })
-    yield* download(registry, pinned, tarball(index), report)
+    yield* download(source, pinned, tarball(index), report)
   }
   yield* onDisk(() => rm(tree, { recursive: true, force: true }))
   for (const [index, pinned] of plan.packages.entries()) {
@@ -173,8 +174,8 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
     readonly progress: (providerId: string) => Option.Option<InstallProgress>
   }
 >() {
-  /** Installs below `cacheDir`. The registry is that of `REINS_NPM_REGISTRY`, else of `npm_config_registry`, else the public one of npm. */
-  static readonly layer = (cacheDir: string) =>
+  /** Installs below `cacheDir`. The registry is that of `REINS_NPM_REGISTRY`, else of `npm_config_registry`, else the public one of npm. Downloads go through the proxy of the operator. */
+  static readonly layer = (cacheDir: string, egress: Egress | null = null) =>
     Layer.effect(
       HarnessInstall,
       Effect.gen(function* () {
@@ -210,7 +211,7 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
             underWay.set(providerId, progress)
             onProgress(progress)
           }
-          yield* Effect.unlessEffect(build(plan, registry, report), isComplete(plan, verified)).pipe(
+          yield* Effect.unlessEffect(build(plan, { registry, egress }, report), isComplete(plan, verified)).pipe(
             withLock(`${plan.installed.directory}.lock`, diskError),
             Effect.ensuring(Effect.sync(() => underWay.delete(providerId)))
           )

@@ -86,6 +86,20 @@ export const Profile = Schema.Struct({
 })
 export type Profile = typeof Profile.Type
 
+const relativePath = Schema.String.pipe(Schema.pattern(/^(?!\/)(?!.*(?:^|\/)\.\.?(?:\/|$))[^\0\\]+$/))
+
+/**
+ * The places in a workspace that the agent's program writes for itself, without its model. Paths are relative to the workspace. A change there is no
+ * work of the agent, and a change that its model makes is.
+ */
+export const OwnFiles = Schema.Struct({
+  /** Files and, with a slash at the end, folders that the program may rewrite while it opens a session. */
+  settings: Schema.Array(relativePath),
+  /** Folders that the program installs an npm package into, at any time. */
+  packages: exactOptional(Schema.Array(Schema.Struct({ folder: relativePath, package: Schema.String })))
+})
+export type OwnFiles = typeof OwnFiles.Type
+
 export const FailureReason = Schema.Literal(
   "credential_invalid",
   "quota_exhausted",
@@ -148,6 +162,8 @@ export const Manifest = Schema.Struct({
     })
   ),
   capabilities: Capabilities,
+  /** The paths that the agent's program writes in a workspace for itself; none when absent. */
+  own_files: exactOptional(OwnFiles),
   runtime: Schema.NullOr(Runtime),
   /** The evidence of trials of the agent. A capability without it is not relied on. */
   evidence: exactOptional(Evidence)

@@ -14,10 +14,11 @@ import {
   withFile
 } from "../files/Beneath.js"
 import { hardLinksOf } from "../files/HardLinks.js"
+import { nameText, pathNames } from "../files/NameText.js"
 import type { Manifest } from "./Manifest.js"
 
 export interface NativeStateFile {
-  /** The path relative to the agent's home, with `/`. */
+  /** The path relative to the agent's home, as `pathText` writes it. */
   readonly path: string
   readonly size: number
 }
@@ -39,8 +40,8 @@ const maxDepth = 200
 const pieceBytes = 256 * 1024
 
 /** Runs `use` with the directory `name`. Does nothing when it is absent or a link. */
-const within = async (parent: OpenDirectory, name: string, use: (directory: OpenDirectory) => Promise<void>) => {
-  const directory = await openIn(parent, Buffer.from(name)).catch((cause: unknown) => {
+const within = async (parent: OpenDirectory, name: Buffer, use: (directory: OpenDirectory) => Promise<void>) => {
+  const directory = await openIn(parent, name).catch((cause: unknown) => {
     const error = beneathError(cause, name)
     if (isNoState(error)) return undefined
     throw error
@@ -55,20 +56,24 @@ const listFiles = async (
   ignore: ReadonlyArray<RegExp>
 ): Promise<ReadonlyArray<string>> => {
   const found = new Set<string>()
-  const visit = async (parent: OpenDirectory, name: string, path: string, depth: number): Promise<void> => {
+  const visit = async (parent: OpenDirectory, name: Buffer, path: string, depth: number): Promise<void> => {
     const stat = await fs.lstat(parent.entry(name)).catch(() => undefined)
     if (stat?.isFile() === true && !ignore.some((pattern) => pattern.test(path))) found.add(path)
     if (stat?.isDirectory() !== true || depth === maxDepth) return
     await within(parent, name, async (directory) => {
-      for (const entry of await fs.readdir(directory.entry(".")))
-        await visit(directory, entry, `${path}/${entry}`, depth + 1)
+      for (const entry of await fs.readdir(directory.entry("."), { encoding: "buffer" }))
+        await visit(directory, entry, `${path}/${nameText(entry)}`, depth + 1)
     })
   }
-  const descend = (parent: OpenDirectory, [name = "", ...rest]: ReadonlyArray<string>, path: string): Promise<void> =>
+  const descend = (
+    parent: OpenDirectory,
+    [name = Buffer.alloc(0), ...rest]: ReadonlyArray<Buffer>,
+    path: string
+  ): Promise<void> =>
     rest.length === 0
       ? visit(parent, name, path, 0)
       : within(parent, name, (directory) => descend(directory, rest, path))
-  for (const path of paths) await descend(home, path.split("/"), path)
+  for (const path of paths) await descend(home, pathNames(path), path)
   return [...found].sort()
 }
 
@@ -80,11 +85,11 @@ const readFile = (
   begin: (size: number) => void,
   take: (piece: Uint8Array) => void
 ) => {
-  const names = path.split("/")
+  const names = pathNames(path)
   const read = (directory: OpenDirectory) =>
     withFile(
       directory,
-      names.at(-1) ?? "",
+      names.at(-1) ?? Buffer.alloc(0),
       async (handle, { interrupted, size }) => {
         begin(size)
         for await (const piece of handle.createReadStream({ autoClose: false, highWaterMark: pieceBytes })) {

@@ -1,10 +1,15 @@
 import { createHash } from "node:crypto"
 import { createReadStream, createWriteStream } from "node:fs"
 import { mkdir, rename, rm } from "node:fs/promises"
+import http, { type IncomingMessage } from "node:http"
+import https from "node:https"
 import * as path from "node:path"
 import { pipeline } from "node:stream/promises"
 import { Data, Effect, Schedule } from "effect"
+import type { Egress } from "../base/Egress.js"
 import { fn } from "../base/Traced.js"
+import { EgressFailed } from "../outbound/EgressTunnel.js"
+import { guardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
 import type { PinnedPackage } from "./Manifest.js"
 
 /** A harness cannot be installed. `message` says why, and what to do next. */
@@ -50,6 +55,10 @@ const downloadError =
     if (error instanceof HarnessInstallError) return error
     const code = codeOf(error)
     if (diskCodes.has(code)) return diskError(error)
+    if (error instanceof EgressFailed) {
+      const message = `${named(pinned)} could not be downloaded. ${error.message} Then install again: finished downloads are kept.`
+      return new HarnessInstallError({ kind: "network", message })
+    }
     return new HarnessInstallError({
       kind: "network",
       message: `${named(pinned)} could not be downloaded from ${new URL(registry).host} (${code}). Check the network, a proxy or REINS_NPM_REGISTRY, then install again: finished downloads are kept.`
@@ -66,21 +75,54 @@ const digestOf = async (file: string): Promise<string | undefined> => {
   }
 }
 
+const mostRedirects = 5
+/** Milliseconds in which a registry has to say something. */
+const silenceMs = 300_000
+
+/** Asks for a file of the registry, which may be at any address, because the operator names it. Redirects are followed. */
+const ask = (url: URL, egress: Egress | null, signal: AbortSignal, redirects = 0): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const agents = guardedAgents({ allowPrivateHosts: ["*"], egress }, { keepAlive: false })
+    const asked =
+      url.protocol === "https:"
+        ? https.get(url, { agent: agents.https, signal })
+        : http.get(url, { agent: agents.http, signal })
+    const late = () => asked.destroy(Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" }))
+    limitConnecting(asked, late)
+    asked.setTimeout(silenceMs, late)
+    asked.once("error", reject)
+    asked.once("response", (response) => {
+      const { location } = response.headers
+      const isRedirect = [301, 302, 303, 307, 308].includes(response.statusCode ?? 0)
+      if (!isRedirect || location === undefined || redirects === mostRedirects) return resolve(response)
+      response.resume()
+      const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined
+      if (next === undefined || !/^https?:$/.test(next.protocol)) return resolve(response)
+      ask(next, egress, signal, redirects + 1).then(resolve, reject)
+    })
+  })
+
+interface Source {
+  readonly registry: string
+  readonly egress: Egress | null
+}
+
 const fetchTo = async (
-  url: string,
+  { egress, registry }: Source,
   pinned: PinnedPackage,
   file: string,
   onProgress: (progress: DownloadProgress) => void,
   signal: AbortSignal
 ): Promise<void> => {
-  const response = await fetch(url, { signal, redirect: "follow" })
-  if (!response.ok || response.body === null) {
+  const response = await ask(new URL(tarballUrl(registry, pinned)), egress, signal)
+  if (response.statusCode !== 200) {
+    response.destroy()
     throw new HarnessInstallError({
       kind: "network",
-      message: `The registry answered ${response.status} for ${named(pinned)}. Check REINS_NPM_REGISTRY: the pinned version must be there.`
+      message: `The registry answered ${response.statusCode} for ${named(pinned)}. Check REINS_NPM_REGISTRY: the pinned version must be there.`
     })
   }
-  const length = Number(response.headers.get("content-length"))
+  const length = Number(response.headers["content-length"])
   const total = Number.isFinite(length) && length > 0 ? length : null
   const hash = createHash("sha512")
   let received = 0
@@ -88,7 +130,7 @@ const fetchTo = async (
   const report = () => onProgress({ package: named(pinned), downloaded_bytes: received, total_bytes: total })
   report()
   await pipeline(
-    response.body,
+    response,
     async function* (chunks: AsyncIterable<Uint8Array>) {
       for await (const chunk of chunks) {
         hash.update(chunk)
@@ -116,7 +158,7 @@ const fetchTo = async (
 
 /** Downloads the tarball of a package to `file`. A file with the pinned digest is not downloaded again. */
 export const download = fn("PackageDownload.download")(function* (
-  registry: string,
+  source: Source,
   pinned: PinnedPackage,
   file: string,
   onProgress: (progress: DownloadProgress) => void
@@ -124,8 +166,8 @@ export const download = fn("PackageDownload.download")(function* (
   const present = yield* Effect.promise(() => digestOf(file))
   if (present === pinned.integrity) return
   yield* Effect.tryPromise({
-    try: (signal) => fetchTo(tarballUrl(registry, pinned), pinned, file, onProgress, signal),
-    catch: downloadError(pinned, registry)
+    try: (signal) => fetchTo(source, pinned, file, onProgress, signal),
+    catch: downloadError(pinned, source.registry)
   }).pipe(
     Effect.retry({ times: 2, schedule: Schedule.exponential("500 millis"), while: (error) => error.kind === "network" })
   )

@@ -95,6 +95,11 @@ export interface AgentInput {
    * then, and what starts meanwhile must not depend on it.
    */
   readonly workspaceMade?: Effect.Effect<boolean>
+  /**
+   * Looks at the workspace before the agent opens its session. The effect that it gives is run when the session is open, before the first prompt.
+   * Absent where nobody looks.
+   */
+  readonly opening?: Effect.Effect<Effect.Effect<void>>
   /** The absolute paths of directories that the agent may read besides; none where it is absent. */
   readonly additionalDirectories?: ReadonlyArray<string>
   /** The absolute path of the agent's HOME, which is kept between the turns of a session. */

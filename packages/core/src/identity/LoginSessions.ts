@@ -7,7 +7,9 @@ import { catchCode, ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import * as Token from "../secrets/Token.js"
 import { Vault } from "../secrets/Vault.js"
+import { installationId } from "../store/Agreements.js"
 import type { Command } from "../store/Command.js"
+import { Database } from "../store/Database.js"
 import { defectFields } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { type AccountRow, AccountStore, normaliseEmail, toAccount } from "./AccountStore.js"
@@ -48,6 +50,8 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
     readonly logout: (principal: Principal) => Command<void>
     /** True when the token was given to the login of this principal. False for other credentials. */
     readonly verifyCsrf: (principal: Principal, csrfToken: string) => boolean
+    /** An id that no other installation has, to name the cookies of logins by. */
+    readonly installation: Effect.Effect<string>
     /** Deletes the logins and failures that no longer count. Each statement is a commit of its own. */
     readonly purge: Effect.Effect<void>
   }
@@ -58,10 +62,12 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
       const journal = yield* Journal
       const logins = yield* LoginStore
       const vault = yield* Vault
+      const installation = installationId(yield* Database)
       const guesses = yield* PasswordGuesses.make
       const { checkPassword, open, renewHash } = yield* makeSteps
 
       return LoginSessions.of({
+        installation,
         login: fn("LoginSessions.login")(function* (input, { clientAddress }) {
           const email = normaliseEmail(input.email)
           const password = Redacted.make(input.password)

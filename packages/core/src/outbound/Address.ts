@@ -19,6 +19,10 @@ export const isPublic = (address: string): boolean => {
   return parsed.kind() === "ipv4" || parsed.match(globalUnicast)
 }
 
+/** True for a name or an address of this machine's loopback. */
+export const isLoopback = (host: string): boolean =>
+  /^(?:.+\.)?localhost$/i.test(host) || (ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback")
+
 /** The name or address of a URL's host, without the brackets of IPv6. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, "$1")
 

@@ -7,8 +7,8 @@ import { Redacted } from "effect"
 import { hostOf, portOf } from "./Address.js"
 import { AddressRefused } from "./AddressRefused.js"
 import { connectionHeaders } from "./ConnectionHeaders.js"
-import { connectTimeoutMs } from "./GuardedAgents.js"
-import type { Connect } from "./GuardedSocket.js"
+import type { Connect } from "./Dial.js"
+import { EgressFailed } from "./EgressTunnel.js"
 
 /** The leave of one program to connect to some hosts through the proxy. */
 export interface Leave {
@@ -62,6 +62,7 @@ const refusalOf = (leave: Leave, host: string, port: number): Refusal | undefine
 }
 
 const failureOf = (leave: Leave, error: NodeJS.ErrnoException): Refusal => {
+  if (error instanceof EgressFailed) return { status: 502, message: error.message }
   if (!(error instanceof AddressRefused)) {
     return { status: 502, message: `The host cannot be reached${error.code === undefined ? "" : ` (${error.code})`}.` }
   }
@@ -107,18 +108,21 @@ const tunnel = (leaves: Leaves) => (request: IncomingMessage, client: Duplex, he
   const refusal = refusalOf(leave, place.host, place.port)
   if (refusal !== undefined) return refuseTunnel(client, refusal)
   hold(leave, client)
-  const upstream = leave.connect(place.host, place.port)
-  hold(leave, upstream)
-  const timer = setTimeout(() => upstream.destroy(new Error("timeout")), connectTimeoutMs)
-  const failed = (error: Error) => refuseTunnel(client, failureOf(leave, error))
-  upstream.once("error", failed)
-  upstream.once("close", () => clearTimeout(timer))
-  client.once("close", () => upstream.destroy())
-  upstream.once("connect", () => {
-    clearTimeout(timer)
-    upstream.off("error", failed)
-    join(client, upstream, head)
+  const gone = new AbortController()
+  let reached: Socket | undefined
+  client.once("close", () => {
+    gone.abort()
+    reached?.destroy()
   })
+  leave.connect(place.host, place.port, gone.signal).then(
+    (upstream) => {
+      if (client.destroyed) return void upstream.destroy()
+      reached = upstream
+      hold(leave, upstream)
+      join(client, upstream, head)
+    },
+    (error: NodeJS.ErrnoException) => refuseTunnel(client, failureOf(leave, error))
+  )
 }
 
 const join = (client: Duplex, upstream: Socket, head: Buffer): void => {

@@ -4,14 +4,9 @@ import { Context, Data, Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { limited } from "../base/Limited.js"
 import { fn } from "../base/Traced.js"
-import {
-  AddressRefused,
-  connectTimeoutMs,
-  type GuardedAgents,
-  type GuardOptions,
-  guardedAgents,
-  limitConnecting
-} from "./GuardedAgents.js"
+import { connectTimeoutMs, type GuardOptions } from "./Dial.js"
+import { EgressFailed } from "./EgressTunnel.js"
+import { AddressRefused, type GuardedAgents, guardedAgents, limitConnecting } from "./GuardedAgents.js"
 
 /** A request. Its headers and its body appear in no error, because they may hold secrets. */
 export interface OutboundRequest {
@@ -21,10 +16,17 @@ export interface OutboundRequest {
 }
 
 export interface OutboundLimits {
-  /** The time limit for the whole request, 30 seconds by default. Connecting may take at most 10 seconds of it. */
+  /** The time limit for the whole request, 30 seconds by default. Connecting may take at most 10 seconds of it. With `bodyWaitMs` it ends with the headers. */
   readonly timeoutMs?: number
   /** The longest body that is accepted, 1 MiB by default. */
   readonly maxBytes?: number
+  /**
+   * With it the status alone decides. An answer of any status, a redirect too, is a success once its headers are there. Its body is what arrives within
+   * so many milliseconds and `maxBytes`, also when the connection breaks in it.
+   */
+  readonly bodyWaitMs?: number
+  /** With it a redirect is an answer too, for a caller that decides where it may lead. */
+  readonly answersRedirects?: true
 }
 
 export interface OutboundAnswer {
@@ -73,7 +75,7 @@ export class Outbound extends Context.Tag("@reins/core/outbound/Outbound")<
     })
 
   static readonly layer = Layer.unwrapEffect(
-    Effect.map(CoreConfig, ({ allowPrivateHosts }) => Outbound.layerWith({ allowPrivateHosts }))
+    Effect.map(CoreConfig, ({ allowPrivateHosts, egress }) => Outbound.layerWith({ allowPrivateHosts, egress }))
   )
 }
 
@@ -81,25 +83,28 @@ const fetch = (
   agents: GuardedAgents,
   url: URL,
   request: OutboundRequest,
-  { maxBytes = 1024 * 1024, timeoutMs = 30_000 }: OutboundLimits
+  { answersRedirects, bodyWaitMs, maxBytes = 1024 * 1024, timeoutMs = 30_000 }: OutboundLimits
 ) =>
   limited(
-    answerTo(agents, url, request, maxBytes),
-    Effect.timeoutFail({
-      duration: timeoutMs,
-      onTimeout: () =>
-        new OutboundError({
-          kind: "timeout",
-          message: `${url.host} did not answer within ${timeoutMs / 1000} seconds.`
-        })
-    })
+    answerTo(agents, url, request, { answersRedirects: answersRedirects === true, bodyWaitMs, maxBytes, timeoutMs }),
+    Effect.timeoutFail({ duration: timeoutMs + (bodyWaitMs ?? 0), onTimeout: () => late(url, timeoutMs) })
   )
+
+const late = (url: URL, timeoutMs: number) =>
+  new OutboundError({ kind: "timeout", message: `${url.host} did not answer within ${timeoutMs / 1000} seconds.` })
+
+interface DecidedLimits {
+  readonly answersRedirects: boolean
+  readonly bodyWaitMs: number | undefined
+  readonly maxBytes: number
+  readonly timeoutMs: number
+}
 
 const answerTo = (
   agents: GuardedAgents,
   url: URL,
   { body, headers = {}, method = "GET" }: OutboundRequest,
-  maxBytes: number
+  { answersRedirects, bodyWaitMs, maxBytes, timeoutMs }: DecidedLimits
 ) =>
   Effect.async<OutboundAnswer, OutboundError>((resume) => {
     const options = { method, headers: { "accept-encoding": "identity", ...headers } }
@@ -115,37 +120,54 @@ const answerTo = (
       // The error of Node may quote the header, so it is not passed on.
       return resume(failed("unreachable", "cannot be asked: a header has characters that headers cannot have."))
     }
+    const statusDecides = bodyWaitMs !== undefined
+    let patience: NodeJS.Timeout | undefined
     const end = (result: Effect.Effect<OutboundAnswer, OutboundError>) => {
+      clearTimeout(patience)
       resume(result)
       request.destroy()
     }
+    let broken = (error: Error) => end(failureOf(url, error))
+    if (statusDecides) patience = setTimeout(() => end(Effect.fail(late(url, timeoutMs))), timeoutMs)
     limitConnecting(request, () => end(failed("timeout", `took over ${connectTimeoutMs / 1000} seconds to connect.`)))
-    request.on("error", (error) => end(failureOf(url, error)))
+    request.on("error", (error) => broken(error))
     request.once("response", (answer) => {
       const status = answer.statusCode ?? 0
-      if (status >= 300 && status < 400 && status !== 304) {
+      if (!statusDecides && !answersRedirects && status >= 300 && status < 400 && status !== 304) {
         return end(failed("redirect", `answers with a redirect (${status}), which is not followed.`))
       }
       const chunks: Array<Buffer> = []
       let size = 0
-      answer.on("error", (error) => end(failureOf(url, error)))
+      const answered = () =>
+        end(Effect.succeed({ status, headers: answer.headers, body: Buffer.concat(chunks).toString("utf8") }))
+      if (statusDecides) {
+        clearTimeout(patience)
+        patience = setTimeout(answered, bodyWaitMs)
+        broken = answered
+      }
+      answer.on("error", (error) => broken(error))
       answer.on("data", (chunk: Buffer) => {
         size += chunk.length
-        if (size > maxBytes) end(failed("too_large", `answers with more than ${maxBytes} bytes.`))
-        else chunks.push(chunk)
+        if (size <= maxBytes) return void chunks.push(chunk)
+        if (!statusDecides) return end(failed("too_large", `answers with more than ${maxBytes} bytes.`))
+        chunks.push(chunk.subarray(0, chunk.length - (size - maxBytes)))
+        answered()
       })
-      answer.on("end", () =>
-        end(Effect.succeed({ status, headers: answer.headers, body: Buffer.concat(chunks).toString("utf8") }))
-      )
+      answer.on("end", answered)
     })
     request.end(body)
-    return Effect.sync(() => request.destroy())
+    return Effect.sync(() => {
+      clearTimeout(patience)
+      request.destroy()
+    })
   })
 
 const failureOf = (url: URL, error: NodeJS.ErrnoException) => {
   if (error instanceof AddressRefused) {
     return Effect.fail(new OutboundError({ kind: "refused_address", message: error.message }))
   }
+  if (error instanceof EgressFailed)
+    return Effect.fail(new OutboundError({ kind: "unreachable", message: error.message }))
   const code = error.code ?? ""
   const kind = tlsFailure.test(code) ? "tls" : code === "ETIMEDOUT" ? "timeout" : "unreachable"
   const what = { tls: "has no TLS that can be accepted", timeout: "does not answer", unreachable: "cannot be reached" }

@@ -7,8 +7,9 @@ import { fn } from "../base/Traced.js"
 import * as Token from "../secrets/Token.js"
 import { allowedBy } from "./Address.js"
 import { connectProxy, type Leave } from "./ConnectProxy.js"
-import { type GuardOptions, guardedAgents } from "./GuardedAgents.js"
-import { checkedAddress, guardedConnect } from "./GuardedSocket.js"
+import { type GuardOptions, guardedConnect } from "./Dial.js"
+import { guardedAgents } from "./GuardedAgents.js"
+import { checkedAddress } from "./GuardedSocket.js"
 
 /** The places that a program may connect to. */
 export interface Destinations {
@@ -41,6 +42,8 @@ export class WayOut extends Context.Tag("@reins/core/outbound/WayOut")<
   {
     /** Lets a program out until the scope closes, which also breaks off its connections. */
     readonly open: (destinations: Destinations) => Effect.Effect<Passage, never, Scope.Scope>
+    /** True where programs reach nothing but through a passage, because the proxy of the operator is the way out of the machine. */
+    readonly isOnlyWay: boolean
     /** True for a host that the operator allows at any address and without TLS. */
     readonly allows: (host: string, port: number) => boolean
     /**
@@ -68,6 +71,7 @@ export class WayOut extends Context.Tag("@reins/core/outbound/WayOut")<
         )
         const ways = { own: wayOf(guard), public: wayOf({ ...guard, allowPrivateHosts: [] }) }
         return WayOut.of({
+          isOnlyWay: guard.egress !== undefined && guard.egress !== null,
           allows: allowedBy(guard.allowPrivateHosts),
           addressOf: (host, at) => Effect.mapError(checkedAddress(guard, host, at), ({ message }) => message),
           open: fn("WayOut.open")(function* ({ privateHosts, refusal }) {
@@ -91,7 +95,7 @@ export class WayOut extends Context.Tag("@reins/core/outbound/WayOut")<
     )
 
   static readonly layer = Layer.unwrapEffect(
-    Effect.map(CoreConfig, ({ allowPrivateHosts }) => WayOut.layerWith({ allowPrivateHosts }))
+    Effect.map(CoreConfig, ({ allowPrivateHosts, egress }) => WayOut.layerWith({ allowPrivateHosts, egress }))
   )
 }
 

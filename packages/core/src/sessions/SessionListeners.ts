@@ -12,6 +12,8 @@ export interface SessionListener {
   readonly begun: (session: SessionRow) => Effect.Effect<void, never, Commit>
   /** A session is about to be closed. The commit holds it. */
   readonly closing: (session: SessionRow, actor: Actor) => Effect.Effect<void, never, Commit>
+  /** True while work of the session is on its way to its repository. The commit holds the session. */
+  readonly isDelivering: (session: SessionRow) => Effect.Effect<boolean, never, Commit>
 }
 
 /** The rooms above that listen to sessions. They register here, so that sessions need not know them. */
@@ -33,7 +35,9 @@ export class SessionListeners extends Context.Tag("@reins/core/sessions/SessionL
       register: (listener) => Effect.sync(() => void listeners.push(listener)),
       turnMoved: (turn, actor) => tell((listener) => listener.turnMoved?.(turn, actor)),
       begun: (session) => tell((listener) => listener.begun?.(session)),
-      closing: (session, actor) => tell((listener) => listener.closing?.(session, actor))
+      closing: (session, actor) => tell((listener) => listener.closing?.(session, actor)),
+      isDelivering: (session) =>
+        Effect.exists(listeners, (listener) => listener.isDelivering?.(session) ?? Effect.succeed(false))
     })
   })
 }

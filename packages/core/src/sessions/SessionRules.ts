@@ -71,6 +71,9 @@ export const sessionRules = {
   upload_file: [isOpen]
 } satisfies Rules<SessionRow, Exclude<SessionAction, "send_message">>
 
+/** The conditions under which the repository of a session gets another URL. */
+export const repositoryRules = [isNotClosed, isIdle]
+
 /** The conditions of a release that cancels the turns first. */
 export const forcedRelease = [isNotClosed, hasLease]
 

@@ -154,7 +154,7 @@ export type NewSession = Omit<
 
 /** The columns that clients change. */
 export type SessionUpdate = Partial<
-  Pick<SessionRow, "title" | "labels" | "model" | "auto_capture" | "options" | "permissions">
+  Pick<SessionRow, "title" | "labels" | "model" | "auto_capture" | "options" | "permissions" | "repository">
 >
 
 /** The columns that its work changes, apart from the states. */

@@ -20,6 +20,7 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
 import { Inbox, type Unpostable } from "./messages/Inbox.js"
+import { repositoryMove } from "./RepositoryMove.js"
 import { type SessionFilter, selectionOf } from "./SessionFilters.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
 import { SessionListeners } from "./SessionListeners.js"
@@ -38,7 +39,9 @@ type Change<
     | "provider_disabled"
     | "unsupported_capability"
     | "budget_unenforceable"
-> = Command<Session, Denied | ReinsError<Code>>
+    | "delivery_unresolved",
+  Malformed = never
+> = Command<Session, Denied | ReinsError<Code> | Malformed>
 
 /**
  * Sessions: a conversation and a workspace, run by an executor with one provider. A session that the principal may not see is `not_found`; one
@@ -68,7 +71,9 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
      * Changes what is given and leaves the rest. Fails with `harness_switch_required` for another provider, with `invalid_transition` for a
      * closed session, with `version_conflict` when the session has changed since the version that the caller expects, with
      * `unsupported_capability` for permissions that the provider cannot ask for (`provider_disabled` for one that is gone), and with
-     * `budget_unenforceable` for a budget that would not hold.
+     * `budget_unenforceable` for a budget that would not hold. Another URL of the repository fails with `turn_active` while a turn runs, with
+     * `delivery_unresolved` while a delivery does, with `invalid_transition` without a repository, and with `RequestInvalid` for a URL that
+     * this installation never contacts.
      */
     readonly update: (
       principal: Principal,
@@ -81,6 +86,9 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       | "provider_disabled"
       | "unsupported_capability"
       | "budget_unenforceable"
+      | "turn_active"
+      | "delivery_unresolved",
+      RequestInvalid
     >
     /**
      * Puts an open session away: it stays readable and takes no work. Fails with `turn_active` while a turn waits or runs, and with
@@ -109,6 +117,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const { sessionActions } = yield* configuredRules
       const budgets = yield* BudgetStore
       const limits = yield* sessionBudgets
+      const moveRepository = yield* repositoryMove
 
       /** The session after a command of a principal, whose role was read with the session before it. */
       const shown = (principal: Principal, { role }: SeenSession, row: SessionRow) =>
@@ -142,9 +151,14 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
               yield* requireAll(sessionRules.update, row)
               yield* providers.requirePermissions(row.provider_id, patch.permissions ?? undefined)
               const changed = { ...row, model: patch.model ?? row.model }
+              const moved = yield* moveRepository(row, patch.repository)
               if (patch.budget) yield* limits.require(changed, actorOf(principal), patch.budget)
               if (patch.budget !== undefined) yield* budgets.set(row.id, patch.budget)
-              return shown(principal, row, yield* sessions.update(row, updateOf(patch), actorOf(principal)))
+              return shown(
+                principal,
+                row,
+                yield* sessions.update(row, { ...updateOf(patch), ...moved }, actorOf(principal))
+              )
             })
           ),
         archive: (principal, sessionId) =>

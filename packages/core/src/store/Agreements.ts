@@ -1,9 +1,10 @@
+import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { numberOf } from "../base/Release.js"
 import type { Database } from "./Database.js"
 
 /** A thing that all machines of an installation have to agree on. */
-export type Agreement = "key_ring" | "local_data_dir" | "min_release"
+export type Agreement = "installation" | "key_ring" | "local_data_dir" | "min_release"
 
 /** The value that stands for all machines; undefined before the first of them has said it. */
 export const standing = ({ first, sql }: Database["Type"], name: Agreement): Effect.Effect<string | undefined> =>
@@ -29,3 +30,7 @@ export const neededBeyond = (sql: Database["Type"]["sql"], release: string) =>
 /** The key of the ring that the machines of an installation share; undefined where none has been named. */
 export const ringKeyId = (db: Database["Type"]): Effect.Effect<string | undefined> =>
   Effect.map(standing(db, "key_ring"), (proof) => proof?.split(".")[0])
+
+/** An id that no other installation has, also one on the same machine. */
+export const installationId = (db: Database["Type"]): Effect.Effect<string> =>
+  agreedOn(db, "installation", randomUUID())

@@ -3,6 +3,7 @@ import { fn } from "../base/Traced.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import type { Vault } from "../secrets/Vault.js"
+import { type AnswerScope, isInTheWay, isVisible, placesOf, storedScope } from "./AnswerPlace.js"
 import type { Database } from "./Database.js"
 
 /** An answer as it goes over the wire. `body` is null when the answer has none. */
@@ -12,9 +13,7 @@ export interface Answer {
 }
 
 /** The words that tell one mutation from others. */
-export interface AnswerKey {
-  /** The principal, or the route and client address of an anonymous call. Keys of different scopes never meet. */
-  readonly scope: string
+export interface AnswerKey extends AnswerScope {
   readonly key: string
   /** Method, path, query and canonical body. Two requests are the same when these are equal. */
   readonly fingerprint: string
@@ -25,10 +24,15 @@ export interface AnswerKey {
 /** With the place of its answer. */
 export type Placed<Key extends AnswerKey = AnswerKey> = Key & { readonly place: string }
 
+/** The answer to a request, or the place that is free for it. */
+export type Found = { readonly answer: Answer } | { readonly answer?: never; readonly place: string }
+
 /** The time for which an answer can be replayed, in milliseconds. */
 export const retentionMs = 72 * 60 * 60 * 1000
 
 interface AnswerRow {
+  readonly place: string
+  readonly scope: string
   readonly fingerprint: string
   readonly status: number
   readonly body: string | null
@@ -39,29 +43,36 @@ interface AnswerRow {
 /** The stored answers: the rows of `idempotency`. */
 export const make = (db: Database["Type"], vault: Vault["Type"]) => {
   const { sql } = db
-  const findAnswer = db.prepare(
-    (place: string) =>
-      sql<AnswerRow>`select fingerprint, status, body, sealed, expires_at from idempotency where place = ${place}`
+  const findAnswers = db.prepare(
+    (account: string, workspace: string, before: string) =>
+      sql<AnswerRow>`select place, scope, fingerprint, status, body, sealed, expires_at from idempotency
+        where place in (${account}, ${workspace}, ${before})`
   )
   const insertAnswer = db.prepareRow((row) => sql`insert into idempotency ${sql.insert(row)}`)
   return {
-    /** The stored answer to a request. Fails when the key was used for another request. */
-    find: Effect.fnUntraced(function* (request: Placed) {
+    /** The stored answer to a request, or a place for it. Fails when the key was used for another request, or out of the caller's sight. */
+    find: Effect.fnUntraced(function* (request: AnswerKey) {
       const at = yield* now
-      const row = yield* db.first(findAnswer(request.place))
-      if (row === undefined) return undefined
-      if (row.expires_at <= at) {
+      const places = placesOf(request)
+      const rows: Array<AnswerRow> = []
+      for (const row of yield* db.all(findAnswers(...places)))
+        if (row.expires_at > at) rows.push(row)
         // It makes room for the answer that comes.
-        yield* db.run(sql`delete from idempotency where place = ${request.place} and expires_at <= ${at}`)
-        return undefined
+        else yield* db.run(sql`delete from idempotency where place = ${row.place} and expires_at <= ${at}`)
+      const same = rows.find((row) => vault.verifyMac("idempotency", request.fingerprint, row.fingerprint))
+      if (same === undefined) {
+        if (rows.some(({ scope }) => isInTheWay(request, scope))) return yield* conflict
+        const [account, workspace] = places
+        const found: Found = { place: rows.some(({ place }) => place === account) ? workspace : account }
+        return found
       }
-      if (!vault.verifyMac("idempotency", request.fingerprint, row.fingerprint)) return yield* conflict
+      if (!isVisible(request, same.scope)) return yield* usedElsewhere
       const body =
-        row.sealed === 1 && row.body !== null
-          ? Redacted.value(yield* Effect.orDie(vault.unseal(row.body, sealContext(request))))
-          : row.body
-      const answer: Answer = { status: row.status, body }
-      return answer
+        same.sealed === 1 && same.body !== null
+          ? Redacted.value(yield* Effect.orDie(vault.unseal(same.body, sealContext(same.scope, request.key))))
+          : same.body
+      const found: Found = { answer: { status: same.status, body } }
+      return found
     }),
 
     /**
@@ -71,12 +82,12 @@ export const make = (db: Database["Type"], vault: Vault["Type"]) => {
     insert: Effect.fnUntraced(function* (request: Placed, answer: Answer) {
       const body =
         request.sealed && answer.body !== null
-          ? yield* vault.seal(Redacted.make(answer.body), sealContext(request))
+          ? yield* vault.seal(Redacted.make(answer.body), sealContext(storedScope(request), request.key))
           : answer.body
       yield* db.run(
         insertAnswer({
           place: request.place,
-          scope: request.scope,
+          scope: storedScope(request),
           key: request.key,
           fingerprint: vault.mac("idempotency", request.fingerprint),
           status: answer.status,
@@ -118,7 +129,7 @@ interface SealedRow {
 /** Seals a stored answer with the current key. False when it had that key already, or cannot be opened; it is then left to expire. */
 const rewrapRow = (db: Database["Type"], vault: Vault["Type"], row: SealedRow) =>
   Effect.flatMap(
-    Effect.option(vault.rewrap(row.body, sealContext(row))),
+    Effect.option(vault.rewrap(row.body, sealContext(row.scope, row.key))),
     Option.match({
       onNone: () => Effect.succeed(false),
       onSome: (body) =>
@@ -131,10 +142,16 @@ const rewrapRow = (db: Database["Type"], vault: Vault["Type"], row: SealedRow) =
     })
   )
 
-const sealContext = (request: { readonly scope: string; readonly key: string }) =>
-  `idempotency|${request.scope}|${request.key}`
+const sealContext = (scope: string, key: string): string => `idempotency|${scope}|${key}`
 
 const conflict = new ReinsError({
   code: "idempotency_conflict",
   message: "This Idempotency-Key was used for a different request. Send a new key for a new request."
+})
+
+const usedElsewhere = new ReinsError({
+  code: "idempotency_conflict",
+  message:
+    "This Idempotency-Key was used for the same request with other credentials of the account, which alone may have its answer again. " +
+    "Look what it has done, or send a new key for a new request."
 })

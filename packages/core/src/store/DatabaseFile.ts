@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs"
-import SqliteDatabase from "better-sqlite3"
 import { Data, Effect, Layer, type Scope } from "effect"
 import { fn } from "../base/Traced.js"
 import { Database } from "./Database.js"
 import { FileLocked, lockFile } from "./FileLock.js"
+import { closeSqlite, openSqlite, type SqliteDatabase } from "./SqliteDriver.js"
 import * as SqliteEngine from "./SqliteEngine.js"
 
 // Copies, checks and locks of an SQLite file. Serving from it is the work of the engine.
@@ -22,14 +22,14 @@ export class DatabaseFileError extends Data.TaggedError("DatabaseFileError")<{
 /** The time that a statement waits for a writer of another process, in milliseconds. */
 const patienceMs = 30_000
 
-const withFile = <A>(path: string, use: (database: SqliteDatabase.Database) => A) =>
+const withFile = <A>(path: string, use: (database: SqliteDatabase) => A) =>
   Effect.try({
     try: () => {
-      const database = new SqliteDatabase(path, { fileMustExist: true, timeout: patienceMs })
+      const database = openSqlite(path, { fileMustExist: true, timeout: patienceMs })
       try {
         return use(database)
       } finally {
-        database.close()
+        closeSqlite(database)
       }
     },
     catch: (cause) => new DatabaseFileError({ path, cause })

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { dirname } from "node:path"
-import SqliteDatabase from "better-sqlite3"
 import { makeDirectory } from "../base/MakeDirectory.js"
+import { closeSqlite, isSqliteError, openSqlite } from "./SqliteDriver.js"
 
 /** Another process holds the lock. */
 export class FileLocked extends Error {
@@ -23,20 +23,18 @@ export const isHeldHere = (file: string): boolean => held.has(file)
  */
 export const lockFile = (file: string, { waitMs = 0 }: { readonly waitMs?: number } = {}): (() => void) => {
   makeDirectory(dirname(file), 0o700)
-  const lock = new SqliteDatabase(file, { timeout: waitMs })
+  const lock = openSqlite(file, { timeout: waitMs })
   try {
     lock.pragma("journal_mode = memory")
     lock.exec("begin exclusive")
   } catch (cause) {
-    lock.close()
-    throw cause instanceof SqliteDatabase.SqliteError && cause.code.startsWith("SQLITE_BUSY")
-      ? new FileLocked(file)
-      : cause
+    closeSqlite(lock)
+    throw isSqliteError(cause, "SQLITE_BUSY") ? new FileLocked(file) : cause
   }
   held.add(file)
   return () => {
     held.delete(file)
-    lock.close()
+    closeSqlite(lock)
   }
 }
 

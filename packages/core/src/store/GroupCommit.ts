@@ -1,7 +1,7 @@
 import { SqlError } from "@effect/sql"
-import SqliteDatabase from "better-sqlite3"
 import { Effect, Exit, type Fiber, FiberRef } from "effect"
 import type { SqliteConnection } from "./SqliteConnection.js"
+import { isSqliteError } from "./SqliteDriver.js"
 
 /** The failure of a statement, with the error of the driver as its cause. */
 export const failedBy = (cause: unknown): SqlError.SqlError =>
@@ -196,5 +196,4 @@ export class GroupCommit {
   }
 }
 
-const isBusy = (failure: unknown): boolean =>
-  failure instanceof SqliteDatabase.SqliteError && failure.code.startsWith("SQLITE_BUSY")
+const isBusy = (failure: unknown): boolean => isSqliteError(failure, "SQLITE_BUSY")

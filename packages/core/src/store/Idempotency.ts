@@ -53,13 +53,13 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
       const running = new Set<string>()
       return Idempotency.of({
         run: fn("Idempotency.run")(function* <A, E>(mutation: MutationRequest<A, E>) {
-          const request = { ...mutation, place: placeOf(mutation) }
-          const stored = yield* answers.find(request)
-          if (stored !== undefined) return replayOf(stored)
+          const found = yield* answers.find(mutation)
+          if (found.answer !== undefined) return replayOf(found.answer)
+          const request = { ...mutation, place: found.place }
           const answered = Effect.catchSomeDefect(execute(answers, request), (defect) =>
             isDuplicate(defect) ? Option.some(replayOr(answers, request, defect)) : Option.none()
           )
-          return yield* alone(running, request.place, answered)
+          return yield* alone(running, placeOf(mutation), answered)
         }),
         purge: answers.purge,
         rewrap: answers.rewrap,
@@ -110,8 +110,8 @@ const alone = <A, E>(running: Set<string>, place: string, effect: Effect.Effect<
 
 /** The answer that another process has stored meanwhile. Without one the defect has another reason. */
 const replayOr = (answers: AnswerStore.AnswerStore, request: AnswerStore.Placed, defect: unknown) =>
-  Effect.flatMap(answers.find(request), (stored) =>
-    stored === undefined ? Effect.die(defect) : Effect.succeed(replayOf(stored))
+  Effect.flatMap(answers.find(request), ({ answer }) =>
+    answer === undefined ? Effect.die(defect) : Effect.succeed(replayOf(answer))
   )
 
 /** True for the defect of a second row with the same key. */

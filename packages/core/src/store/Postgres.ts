@@ -8,6 +8,7 @@ import { processClock, serverClock } from "./Clock.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
 import { migrateBeside } from "./Migrations.js"
+import { operatorReason } from "./OperatorReasons.js"
 import { atWork } from "./PgAtWork.js"
 import * as PgBell from "./PgBell.js"
 import * as PgClock from "./PgClock.js"
@@ -31,6 +32,8 @@ export interface PostgresOptions {
   readonly clock?: "server" | "process"
   /** True for one of several machines, so that `hasServers` leaves it out. */
   readonly isNode?: boolean
+  /** False for one that is only read. */
+  readonly writes?: boolean
 }
 
 const defaults = { connections: 20, idleInTransactionMs: 10_000, clock: "server" }
@@ -52,18 +55,21 @@ export const layer = (url: Redacted.Redacted, options: PostgresOptions = {}) =>
     Layer.scoped(Bell, PgBell.make(url, options.isNode === true ? PgBell.ofNode : PgBell.ofServer))
   )
 
-/** The database with its schema left as it is. Fails with `DatabaseUnreachable`. */
+/** The database with its schema left as it is. It may be one that takes no writes unless they are asked for. Fails with `DatabaseUnreachable`. */
 export const layerAsIs = (
   url: Redacted.Redacted,
-  options: Pick<PostgresOptions, "connections"> = {}
-): Layer.Layer<Database, DatabaseUnreachable> => database(url, options, Effect.void)
+  options: Pick<PostgresOptions, "connections" | "writes"> = {}
+): Layer.Layer<Database, DatabaseUnreachable> => database(url, { writes: false, ...options }, Effect.void)
 
-/** The PostgreSQL server did not let us in. The message does not show the URL. */
+/** The PostgreSQL server did not let us in, or has a database that nothing can be kept in. The message does not show the URL. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{
   /** The SQLSTATE of the server's refusal, or the code of the system, as in `ECONNREFUSED`. */
   readonly code: string
+  /** A sentence that says what to mend, where one is known. */
+  readonly reason?: string | undefined
 }> {
   override get message() {
+    if (this.reason !== undefined) return this.reason
     return `The PostgreSQL database cannot be reached (${this.code}). Check that it runs, and REINS_DATABASE_URL.`
   }
 }
@@ -81,6 +87,7 @@ const database = <E>(
         duration: "5 seconds",
         onTimeout: () => new DatabaseUnreachable({ code: "ETIMEDOUT" })
       })
+      yield* requireFit(pool, options.writes ?? true)
       return Layer.effect(
         Database,
         Effect.gen(function* () {
@@ -126,4 +133,45 @@ const connect = (url: Redacted.Redacted, connections: number) =>
   )
 
 const unreachable = (error: unknown): DatabaseUnreachable =>
-  new DatabaseUnreachable({ code: failedStatementOf(error)?.code ?? "unknown" })
+  new DatabaseUnreachable({ code: failedStatementOf(error)?.code ?? "unknown", reason: operatorReason(error) })
+
+/** The properties of a database by which it can be used, whatever its schema. */
+interface Fitness {
+  readonly encoding: string
+  readonly schema: string | null
+  readonly is_read_only: boolean
+  readonly may_create: boolean
+  readonly is_empty: boolean
+}
+
+const fitness = `select current_setting('server_encoding') as encoding, current_schema() as schema,
+  current_setting('transaction_read_only') = 'on' as is_read_only,
+  coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) as may_create,
+  to_regclass('effect_sql_migrations') is null as is_empty`
+
+const unfit = (found: Fitness, writes: boolean): DatabaseUnreachable | undefined => {
+  const { encoding, is_empty, is_read_only, may_create, schema } = found
+  if (encoding !== "UTF8")
+    return new DatabaseUnreachable({
+      code: "22021",
+      reason:
+        `The PostgreSQL database has the encoding ${encoding}, which cannot hold every text. Create one with the encoding UTF8 ` +
+        "(create database reins encoding 'UTF8' template template0), and name it in REINS_DATABASE_URL."
+    })
+  const code = schema === null ? "3F000" : writes && is_read_only ? "25006" : undefined
+  if (code !== undefined) return unreachable({ code })
+  if (!writes || may_create || !is_empty) return undefined
+  return new DatabaseUnreachable({
+    code: "42501",
+    reason:
+      `The user of REINS_DATABASE_URL may not create tables in the schema "${schema}". ` +
+      `Make it the owner of the database, or run there as its owner: grant create on schema "${schema}" to the user.`
+  })
+}
+
+/** Fails for a database that cannot be used, before anything is written to it. */
+const requireFit = (pool: pg.Pool, writes: boolean): Effect.Effect<void, DatabaseUnreachable> =>
+  Effect.flatMap(
+    Effect.tryPromise({ try: () => pool.query<Fitness>(fitness), catch: unreachable }),
+    ({ rows: [found] }) => (found === undefined ? undefined : unfit(found, writes)) ?? Effect.void
+  )

@@ -29,7 +29,7 @@ class Hole {
 
 /**
  * Makes the text of a statement once. Its arguments have to be values, no fragments and no lists, because they are bound at each call. The
- * answer of a read that has at most one row may be kept until the database changes, so it should be small, and nobody can change it.
+ * answer of a read that has at most one small row may be kept until the database changes, and nobody can change it.
  */
 export const prepare = <Args extends ReadonlyArray<unknown>, Row extends object>(
   build: (...args: Args) => Statement.Statement<Row>

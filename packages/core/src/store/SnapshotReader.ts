@@ -4,9 +4,15 @@ import type { SqliteConnection } from "./SqliteConnection.js"
 /** The number of answers that are kept. */
 const maxKept = 1000
 
+/** A longer text of an answer would make what is kept large. */
+const maxTextLength = 16_384
+
+const isSmall = (row: object): boolean =>
+  Object.values(row).every((value) => typeof value !== "string" || value.length <= maxTextLength)
+
 /**
  * Reads what is committed. All reads of one turn of the event loop see one state of the database, so that only one of them takes locks. `end`
- * makes the next read see later commits. Answers of prepared statements with at most one row are kept until some process commits.
+ * makes the next read see later commits. Small answers of prepared statements with at most one row are kept until some process commits.
  */
 export class SnapshotReader {
   private turn: NodeJS.Immediate | undefined
@@ -55,7 +61,7 @@ export class SnapshotReader {
     const known = this.kept.get(prepared)?.get(key)
     if (known !== undefined) return known
     const rows = this.connection.all(prepared.text, parameters)
-    if (rows.length <= 1) this.keep(prepared, key, rows)
+    if (rows.length <= 1 && rows.every(isSmall)) this.keep(prepared, key, rows)
     return rows
   }
 

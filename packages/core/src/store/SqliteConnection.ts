@@ -1,5 +1,5 @@
-import SqliteDatabase from "better-sqlite3"
 import { Effect, type Scope } from "effect"
+import { closeSqlite, openSqlite, type SqliteDatabase, type SqliteStatement } from "./SqliteDriver.js"
 
 /** The settings of a connection. */
 export interface SqliteOpening {
@@ -8,6 +8,8 @@ export interface SqliteOpening {
   readonly synchronous: "full" | "off"
   /** The time that a statement waits for the lock of another process. It blocks this process meanwhile. */
   readonly busyMs: number
+  /** False makes a file that is not there; true unless given. */
+  readonly fileMustExist?: boolean
 }
 
 /**
@@ -19,7 +21,10 @@ const settings = [
   "trusted_schema = off",
   "temp_store = memory",
   "cache_size = -8000",
-  "wal_autocheckpoint = 2000"
+  "wal_autocheckpoint = 2000",
+  // macOS leaves what is synced in the cache of the disk otherwise. Other systems pass over it.
+  "fullfsync = on",
+  "checkpoint_fullfsync = on"
 ]
 
 /** There are few texts, because values are bound. A list of values makes one text for each length. */
@@ -29,17 +34,17 @@ const maxPrepared = 500
 export class SqliteConnection {
   private readonly prepared = new Map<string, Prepared>()
 
-  private constructor(private readonly database: SqliteDatabase.Database) {}
+  private constructor(private readonly database: SqliteDatabase) {}
 
-  /** Opens an existing file. The connection is closed with the scope, which undoes an open transaction. */
+  /** Opens a file. The connection is closed with the scope, which undoes an open transaction. */
   static readonly open = (
     file: string,
-    { busyMs, readonly, synchronous }: SqliteOpening
+    { busyMs, fileMustExist = true, readonly, synchronous }: SqliteOpening
   ): Effect.Effect<SqliteConnection, never, Scope.Scope> =>
     Effect.map(
       Effect.acquireRelease(
-        Effect.sync(() => new SqliteDatabase(file, { readonly, fileMustExist: true })),
-        (database) => Effect.sync(() => database.close())
+        Effect.sync(() => openSqlite(file, { readonly, fileMustExist })),
+        (database) => Effect.sync(() => closeSqlite(database))
       ),
       (database) => {
         for (const setting of [...settings, `synchronous = ${synchronous}`, `busy_timeout = ${busyMs}`])
@@ -61,6 +66,11 @@ export class SqliteConnection {
     return this.statement(text).all(parameters)
   }
 
+  /** The same with a statement that is not kept. */
+  allOnce(text: string, parameters: ReadonlyArray<unknown> = []): ReadonlyArray<object> {
+    return new Prepared(this.database.prepare(text)).all(parameters)
+  }
+
   private statement(text: string): Prepared {
     const known = this.prepared.get(text)
     if (known !== undefined) return known
@@ -78,7 +88,7 @@ class Prepared {
   readonly isRead: boolean
   private readonly toRow: ((values: Values) => object) | undefined
 
-  constructor(private readonly statement: SqliteDatabase.Statement<Array<unknown>, Values>) {
+  constructor(private readonly statement: SqliteStatement<Array<unknown>, Values>) {
     this.isRead = statement.reader && statement.readonly
     if (!statement.reader) return
     this.toRow = rowMaker(

@@ -1,11 +1,10 @@
-import * as Reactivity from "@effect/experimental/Reactivity"
 import { SqlClient } from "@effect/sql"
-import { SqliteClient } from "@effect/sql-sqlite-node"
 import { Effect, type Scope } from "effect"
 import { Database, type Engine } from "./Database.js"
 import { failedBy, GroupCommit, type Turn } from "./GroupCommit.js"
 import { PreparedQuery, type Query } from "./Query.js"
 import { SnapshotReader } from "./SnapshotReader.js"
+import { openSqlClient } from "./SqliteClient.js"
 import { SqliteConnection, type SqliteOpening } from "./SqliteConnection.js"
 
 type FileOpening = Omit<SqliteOpening, "readonly"> & { readonly file: string }
@@ -19,8 +18,7 @@ export const open = <E>(
   prepare: Effect.Effect<unknown, E, SqlClient.SqlClient>
 ): Effect.Effect<Database["Type"], E, Scope.Scope> =>
   Effect.gen(function* () {
-    const sql = yield* Effect.provide(SqliteClient.make({ filename: opening.file }), Reactivity.layer)
-    yield* Effect.orDie(sql.unsafe(`pragma synchronous = ${opening.synchronous}`))
+    const sql = yield* openSqlClient(opening)
     yield* Effect.provideService(prepare, SqlClient.SqlClient, sql)
     return Database.make(sql, "sqlite", yield* SqliteEngine.open(opening))
   })

@@ -13,7 +13,7 @@ const faults: ReadonlyArray<readonly [RegExp, StorageFault]> = [
 
 const sentences: Readonly<Record<StorageFault, string>> = {
   disk_full: "The disk of the service is full",
-  read_only: "The disk of the service is read-only",
+  read_only: "The storage of the service takes no writes",
   io_error: "The disk of the service fails"
 }
 

@@ -55,19 +55,27 @@ export const post = Effect.fnUntraced(function* (
     "user-agent": "Reins-Webhooks/1",
     ...signed(secrets.value, { id: delivery.event_id, seconds: Math.floor(atMs / 1000), body })
   }
-  return yield* outbound.fetch(endpoint.url, { method: "POST", headers, body }, { timeoutMs: attemptMs }).pipe(
+  return yield* outbound.fetch(endpoint.url, { method: "POST", headers, body }, limits).pipe(
     Effect.map((answer) => ({
       ...nothing,
       status: answer.status,
       answer: evidence(answer.body),
-      error: answer.status < 300 ? null : `It was answered with ${answer.status}.`,
+      error: errorOf(answer.status),
       pauseMs: retryAfterMs(answer, atMs)
     })),
     Effect.catchAll(({ message }) => Effect.succeed({ ...nothing, error: message }))
   )
 })
 
-const attemptMs = 15_000
+/** The status decides, so a receiver that has said 200 and then stalls, breaks off or sends much is sent nothing again. */
+const limits = { timeoutMs: 15_000, bodyWaitMs: 2_000, maxBytes: 16_384 }
+
+const errorOf = (status: number): string | null => {
+  if (status >= 200 && status < 300) return null
+  return status >= 300 && status < 400 && status !== 304
+    ? `It was answered with a redirect (${status}), which is not followed.`
+    : `It was answered with ${status}.`
+}
 
 /** The body of a delivery; undefined when its event is no longer kept. */
 const bodyOf = Effect.fnUntraced(function* (

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto"
 import { Redacted } from "effect"
+import { cutText } from "../base/CutText.js"
 
 const prefix = "whsec_"
 
@@ -23,8 +24,9 @@ const signature = (secret: Redacted.Redacted, text: string): string =>
 
 /** A part of an answer that can be kept: bounded, without control characters, and without anything like a secret of ours. */
 export const evidence = (answer: string): string =>
-  answer
-    .slice(0, 4000)
-    .replaceAll(/[\p{Cc}\ufffd]+/gu, " ")
-    .replaceAll(/whsec_[\w+/=-]+|\bv1,[\w+/=-]{20,}/g, "[secret]")
-    .slice(0, 1000)
+  cutText(
+    cutText(answer, 4000)
+      .replaceAll(/[\p{Cc}\ufffd]+/gu, " ")
+      .replaceAll(/whsec_[\w+/=-]+|\bv1,[\w+/=-]{20,}/g, "[secret]"),
+    1000
+  )

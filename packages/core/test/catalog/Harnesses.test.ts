@@ -3,6 +3,8 @@ import { fileURLToPath } from "node:url"
 import { assert, layer as suite } from "@effect/vitest"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Executors } from "@reins/core/executor/Executors"
+import { select, systemsOf } from "@reins/core/harness/HostPlatform"
+import { Manifests } from "@reins/core/harness/Manifests"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
@@ -48,6 +50,20 @@ suite(services(sqlite.layer))("the catalog", (it) => {
         entries.map((entry) => [entry.provider_id, entry.tier, credentialsOf(entry.connection)]),
         specified
       )
+    })
+  )
+
+  it.effect("tells the systems that each agent is pinned for, and whether this machine is one", () =>
+    Effect.gen(function* () {
+      const entries = yield* (yield* Providers).list
+      const manifests = (yield* Manifests).list
+      for (const { installable, platforms, provider_id } of entries) {
+        const pinned = manifests.find((each) => each.provider_id === provider_id)?.runtime?.install.platforms ?? []
+        assert.deepStrictEqual(platforms, systemsOf(pinned), provider_id)
+        assert.strictEqual(installable, select(pinned) !== undefined, provider_id)
+      }
+      assert.isTrue(entries.some(({ platforms }) => platforms.length === 0))
+      assert.isTrue(entries.some(({ platforms }) => platforms.length > 1))
     })
   )
 

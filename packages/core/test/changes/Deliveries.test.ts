@@ -124,6 +124,55 @@ for (const { layer: database, name } of databases) {
       })
     )
 
+    it.scoped("a refusal of the remote blocks at the first attempt, with its reason and its words", () =>
+      Effect.gen(function* () {
+        const origin = yield* remote()
+        const { change } = yield* workspace(origin.url)
+        const changeset = yield* change({ "a.txt": "ONE\n" })
+        const said = "GitLab: You are not allowed to push code to protected branches on this project."
+        origin.hook(`echo '${said}' >&2; exit 1`)
+        const declined = yield* deliver(changeset, { target_ref: "declined" })
+        assert.deepInclude(declined, { state: "blocked", reason: "branch_protected" })
+        assert.include(declined.reason_message ?? "", said)
+        origin.gate.status = 422
+        const refused = yield* deliver(changeset, { target_ref: "refused" })
+        assert.deepInclude(refused, { state: "blocked", reason: "rejected" })
+        assert.include(refused.reason_message ?? "", "HTTP 422")
+        for (const { steps } of [declined, refused]) assert.strictEqual(steps.at(-1)?.attempt, 1)
+        assert.deepInclude(refused.steps.at(-1)?.detail, { kind: "rejected", http_status: 422 })
+        origin.gate.status = 404
+        assert.deepInclude(yield* deliver(changeset, { target_ref: "gone" }), {
+          state: "blocked",
+          reason: "repository_not_found"
+        })
+      })
+    )
+
+    it.scoped("a branch of the remote in the way of the default one moves it aside, once; a named one blocks", () =>
+      Effect.gen(function* () {
+        const origin = yield* remote()
+        const { change, principal, session } = yield* workspace(origin.url)
+        const changeset = yield* change({ "a.txt": "ONE\n" })
+        origin.git("branch", "reins", "main")
+        origin.git("branch", "taken/by", "main")
+        const delivery = yield* deliver(changeset)
+        const fitting = `reins-${session.id}-${changeset.id}`
+        assert.deepInclude(delivery, { state: "succeeded", target_ref: fitting }, JSON.stringify(delivery))
+        assert.strictEqual(origin.headOf(fitting), delivery.commit)
+        const again = yield* (yield* Deliveries).request(principal, changeset.id, {})
+        assert.strictEqual(again.delivery.id, delivery.id)
+        for (const [target_ref, other] of [
+          ["reins/mine", "reins"],
+          ["taken", "taken/by"]
+        ] as const) {
+          const blocked = yield* deliver(changeset, { target_ref })
+          assert.deepInclude(blocked, { state: "blocked", reason: "branch_in_the_way", target_ref })
+          assert.include(blocked.reason_message ?? "", `"${other}"`)
+          assert.include(blocked.reason_message ?? "", "another target_ref")
+        }
+      })
+    )
+
     it.scoped("a delivery that has not pushed yet is cancelled for good", () =>
       Effect.gen(function* () {
         const origin = yield* remote()

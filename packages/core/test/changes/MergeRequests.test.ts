@@ -25,14 +25,17 @@ import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
 /** A branch that a session has delivered to a forge, through a connection to it. */
-const delivered = (kind: KnownForge, secret = token) =>
+const delivered = (kind: KnownForge, secret = token, target_ref?: string) =>
   Effect.gen(function* () {
     const origin = yield* remote(kind)
     const { change, principal, session } = yield* workspace(origin.url)
     const connection = yield* forgeConnection(kind, origin.base, secret)
     const changeset = yield* change({ "a.txt": "ONE\n" })
     const deliveries = yield* Deliveries
-    const answer = yield* deliveries.request(principal, changeset.id, { connection_id: connection.id })
+    const answer = yield* deliveries.request(principal, changeset.id, {
+      connection_id: connection.id,
+      ...(target_ref !== undefined && { target_ref })
+    })
     yield* eventOf(session.id, answer.event_watermark, "delivery.succeeded", "delivery.blocked", "delivery.failed")
     const delivery = yield* deliveries.get(principal, answer.delivery.id)
     assert.strictEqual(delivery.state, "succeeded", JSON.stringify(delivery))
@@ -71,7 +74,10 @@ for (const { layer: database, name } of databases) {
     for (const kind of ["github", "gitlab", "gitea"] as const) {
       it.scoped(`a delivered branch is opened on ${kind}, and merged at exactly its head`, () =>
         Effect.gen(function* () {
-          const { connection, delivery, origin, principal } = yield* delivered(kind)
+          // Names that git allows go to the API of the forge and to git alike.
+          const branch = `fix/#1;${kind}&a=%2F+"it's"@\u{1f600}-${"é".repeat(60)}`
+          const { connection, delivery, origin, principal } = yield* delivered(kind, token, branch)
+          assert.strictEqual(origin.headOf(branch), delivery.commit)
           const request = yield* opened(delivery, { description: "It adds.", draft: false })
           assert.deepInclude(request, {
             state: "open",

@@ -117,14 +117,22 @@ for (const { layer, name } of databases) {
           const log = yield* EventLog
           const { principal, sessionId } = yield* newSession
           yield* append(sessionId, [1, 2, 3, 4])
-          const request = { after: 1, limit: 2 }
-          const { envelopes, ...stored } = yield* log.storedPage(principal, sessionId, request)
-          const { items, ...page } = yield* log.page(principal, sessionId, request)
-          assert.deepStrictEqual(stored, page)
-          assert.deepStrictEqual(
-            envelopes,
-            items.map((event) => JSON.stringify(event))
-          )
+          // At a limit of 1000 this one is larger than its share of a page, and at a limit of 2 it is not.
+          yield* append(sessionId, [5], "x".repeat(9000))
+          yield* append(sessionId, [6])
+          for (const [after, limit, wanted, has_more] of [
+            [1, 2, [2, 3], true],
+            [0, 1000, [1, 2, 3, 4, 5, 6], false],
+            [4, 2, [5, 6], false],
+            [3, 2, [4, 5], true],
+            [6, 2, [], false]
+          ] as const) {
+            const { items: text, ...stored } = yield* log.storedPage(principal, sessionId, { after, limit })
+            const { items, ...page } = yield* log.page(principal, sessionId, { after, limit })
+            assert.deepStrictEqual(stored, page)
+            assert.deepStrictEqual([items.map(({ seq }) => seq), page.has_more], [wanted, has_more])
+            assert.strictEqual(text, items.map((event) => JSON.stringify(event)).join(","))
+          }
         })
       )
 

@@ -22,7 +22,7 @@ const agentOf = Effect.fnUntraced(function* (bootId: string) {
 const guardOf = (bootId: string) =>
   processesWhere((pid) => {
     const words = shown(pid, "cmdline").split("\0")
-    return words.includes("-e") && words.includes(markEntry({ kind: "boot", id: bootId }))
+    return words.includes("-e") && words.includes(`BOOT=${bootId}`)
   })
 
 const newBoot = () => `boot_guard_${process.pid}_${performance.now()}`

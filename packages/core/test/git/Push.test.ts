@@ -2,11 +2,9 @@ import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Git } from "@reins/core/git/Git"
-import { WayOut } from "@reins/core/outbound/WayOut"
-import { cloned, gitLayer, gitLayerWith, plainGit, put, remoteCommit } from "@reins/testing/git/Fixture"
+import { cloned, gitLayer, plainGit, put, remoteCommit } from "@reins/testing/git/Fixture"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
-import { DateTime, Effect, Fiber, Layer, Redacted } from "effect"
+import { DateTime, Effect, Redacted } from "effect"
 
 const commitOf = (content: string) =>
   Effect.gen(function* () {
@@ -204,7 +202,6 @@ describe("Git.push", () => {
         `--receive-pack=touch ${marker}`,
         `--upload-pack=touch ${marker}`,
         "-f",
-        "a/-b",
         "a..b",
         "x:y",
         ""
@@ -300,10 +297,31 @@ describe("credentials", () => {
       const error = yield* Effect.flip(
         git.remoteHead({ gitDir, url: `${server.url}/remote.git`, branch: "main", credential })
       )
-      assert.strictEqual(error.kind, "remote_refused")
+      assert.strictEqual(error.kind, "redirected")
       assert.match(error.message, /leads to 127\.0\.0\.1:\d+, and git follows to no other host/)
       assert.lengthOf(server.seen, 1)
       assert.lengthOf(thief.seen, 0)
+    }).pipe(Effect.provide(gitLayer))
+  )
+
+  it.scopedLive("a repository that was renamed on its host is read and pushed to, with the credential", () =>
+    Effect.gen(function* () {
+      const { commit, git, gitDir, root, url } = yield* commitOf("two\n")
+      put(url, "config", "[core]\n\tbare = true\n[http]\n\treceivepack = true\n")
+      let redirects = 0
+      const server = yield* gitHttpServer(root, basic, (request, response) => {
+        if (request.url?.startsWith("/old/name.git") !== true) return false
+        redirects += 1
+        response.writeHead(301, { location: request.url.replace("/old/name.git", "/remote.git") }).end()
+        return true
+      })
+      const credential = { username: "ann", password: Redacted.make(password) }
+      const request = { gitDir, url: `${server.url}/old/name.git`, branch: "renamed", credential }
+      assert.isNull(yield* git.remoteHead(request))
+      const pushed = yield* git.push({ ...request, commit, expectedHead: null, strategy: "fast_forward" })
+      assert.deepStrictEqual(pushed, { head: commit, pushed: true })
+      assert.strictEqual(yield* git.remoteHead(request), commit)
+      assert.isAbove(redirects, 2)
     }).pipe(Effect.provide(gitLayer))
   )
 
@@ -329,68 +347,6 @@ describe("credentials", () => {
       )
       assert.strictEqual(error.kind, "auth_required")
       assert.match(error.message, /you sent Basic \*\*\* that is \*\*\*/)
-    }).pipe(Effect.provide(gitLayer))
-  )
-})
-
-describe("network limits", () => {
-  const silent = (root: string) => gitHttpServer(root, null, () => true)
-  const childrenOf = () =>
-    execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })
-      .split("\n")
-      .filter((line) => line.includes("remote-http") && line.includes("silent.git"))
-
-  it.scopedLive("a remote that never answers is timeout, and leaves no process", () =>
-    Effect.gen(function* () {
-      const { git, gitDir, root } = yield* commitOf("two\n")
-      const server = yield* silent(root)
-      const asked = git.remoteHead({ gitDir, url: `${server.url}/silent.git`, branch: "main" })
-      // A request that changes something is not interrupted, and its limits hold none the less.
-      for (const ask of [asked, Effect.uninterruptible(asked)]) {
-        assert.strictEqual((yield* Effect.flip(ask)).kind, "timeout")
-        assert.deepStrictEqual(childrenOf(), [])
-      }
-    }).pipe(Effect.provide(gitLayerWith({ networkTimeoutMs: 1_500 })))
-  )
-
-  it.scopedLive("an interruption ends git and its children", () =>
-    Effect.gen(function* () {
-      const { git, gitDir, root } = yield* commitOf("two\n")
-      let heard: () => void = () => undefined
-      const server = yield* gitHttpServer(root, null, () => {
-        heard()
-        return true
-      })
-      const asked = Effect.async<void>((resume) => {
-        heard = () => resume(Effect.void)
-      })
-      const waiting = yield* Effect.fork(asked)
-      const fiber = yield* Effect.fork(git.remoteHead({ gitDir, url: `${server.url}/silent.git`, branch: "main" }))
-      yield* Fiber.join(waiting)
-      assert.isAbove(childrenOf().length, 0)
-      yield* Fiber.interrupt(fiber)
-      assert.deepStrictEqual(childrenOf(), [])
-    }).pipe(Effect.provide(gitLayer))
-  )
-
-  it.scopedLive("unreachable, unknown and forbidden remotes are told apart", () =>
-    Effect.gen(function* () {
-      const { git, gitDir, root, url } = yield* commitOf("two\n")
-      const server = yield* gitHttpServer(root, null)
-      const kindOf = (address: string) =>
-        Effect.map(Effect.flip(git.remoteHead({ gitDir, url: address, branch: "main" })), (error) => error.kind)
-      assert.strictEqual(yield* kindOf("http://127.0.0.1:1/x.git"), "remote_unavailable")
-      assert.strictEqual(yield* kindOf(`${server.url}/none.git`), "not_found")
-      assert.strictEqual(yield* kindOf(join(root, "none.git")), "not_found")
-      const strict = yield* Effect.provide(
-        Git,
-        Layer.provide(Git.layerWith({}), WayOut.layerWith({ allowPrivateHosts: [] }))
-      )
-      const refused = (address: string) =>
-        Effect.map(Effect.flip(strict.remoteHead({ gitDir, url: address, branch: "main" })), (error) => error.kind)
-      assert.strictEqual(yield* refused(`${server.url}/remote.git`), "remote_refused")
-      assert.strictEqual(yield* refused(url), "remote_refused")
-      assert.strictEqual(yield* refused(`file://${url}`), "remote_refused")
     }).pipe(Effect.provide(gitLayer))
   )
 })

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -73,6 +74,88 @@ describe("Git.clone", () => {
       assert.strictEqual((yield* Effect.flip(take("none"))).kind, "ref_not_found")
       assert.strictEqual((yield* Effect.flip(take("0".repeat(40)))).kind, "ref_not_found")
       assert.strictEqual((yield* Effect.flip(take("--upload-pack=x"))).kind, "ref_not_found")
+    }).pipe(Effect.provide(gitLayer))
+  )
+
+  it.scopedLive("a branch with any name that git allows is checked out, with its upstream", () =>
+    Effect.gen(function* () {
+      const git = yield* Git
+      const root = yield* temporary
+      const url = bareRemote(root, { "a.txt": "one\n" })
+      const main = plainGit("/", `--git-dir=${url}`, "rev-parse", "main")
+      const names = ["fix#1", "a;b", `say"it's"`, "@", "a/-b", "ünï/\u{1f600}%20+&=", "$(id)`x`", "x".repeat(250)]
+      for (const [index, name] of names.entries()) {
+        plainGit("/", `--git-dir=${url}`, "update-ref", `refs/heads/${name}`, main)
+        const workTree = join(root, `w${index}`)
+        const request = { url, ref: name, gitDir: join(root, `t${index}`), workTree }
+        assert.deepStrictEqual(yield* git.clone(request), { commit: main, ref: name })
+        assert.strictEqual(plainGit(workTree, "branch", "--show-current"), name)
+        const upstream = plainGit(workTree, "for-each-ref", "--format=%(upstream)", `refs/heads/${name}`)
+        assert.strictEqual(upstream, `refs/remotes/origin/${name}`)
+        assert.strictEqual(plainGit(workTree, "config", `branch.${name}.merge`), `refs/heads/${name}`)
+      }
+    }).pipe(Effect.provide(gitLayer))
+  )
+
+  it.scopedLive("the refs are those of git clone, in one file", () =>
+    Effect.gen(function* () {
+      const git = yield* Git
+      const root = yield* temporary
+      const url = bareRemote(root, { "a.txt": "one\n" })
+      const head = plainGit("/", `--git-dir=${url}`, "rev-parse", "main")
+      const tip = remoteCommit(root, "tip", "b.txt", "b\n")
+      plainGit("/", `--git-dir=${url}`, "tag", "-a", "-m", "v1", "v1", tip)
+      const names = ["team/é", "#1;'\"", "-x", "@", "a/b/c", ...Array.from({ length: 300 }, (_, at) => `many/b${at}`)]
+      const refs = [...names.flatMap((name) => [`refs/heads/${name}`, `refs/tags/${name}`]), "refs/pull/1/head"]
+      const notUtf8 = Buffer.from(`create refs/heads/caf\xe9 ${head}\n`, "latin1")
+      const input = Buffer.concat([Buffer.from(refs.map((name) => `create ${name} ${head}\n`).join("")), notUtf8])
+      execFileSync("git", [`--git-dir=${url}`, "update-ref", "--stdin"], { input })
+      const byHand = join(root, "by-hand")
+      plainGit(root, "clone", "--quiet", url, byHand)
+      const [gitDir, workTree] = [join(root, "trusted"), join(root, "work")]
+      yield* git.clone({ url, ref: null, gitDir, workTree })
+      const list = (of: string) => plainGit(of, "for-each-ref", "--format=%(refname) %(objectname) %(symref)")
+      assert.strictEqual(list(workTree), list(byHand))
+      assert.strictEqual(plainGit(workTree, "fetch", "origin"), "")
+      assert.deepStrictEqual(fs.readdirSync(join(gitDir, "refs")).sort(), ["heads", "reins", "tags"])
+      assert.isEmpty(fs.readdirSync(join(gitDir, "refs/tags")))
+      assert.strictEqual(plainGit(workTree, "describe", "--tags", "origin/tip"), "v1")
+    }).pipe(Effect.provide(gitLayer))
+  )
+
+  it.scopedLive("a commit that only HEAD of the remote leads to is checked out", () =>
+    Effect.gen(function* () {
+      const git = yield* Git
+      const root = yield* temporary
+      const url = bareRemote(root, { "a.txt": "one\n" })
+      const head = remoteCommit(root, "gone", "b.txt", "b\n")
+      plainGit("/", `--git-dir=${url}`, "update-ref", "--no-deref", "HEAD", head)
+      plainGit("/", `--git-dir=${url}`, "update-ref", "-d", "refs/heads/gone")
+      plainGit("/", `--git-dir=${url}`, "branch", "--quiet", "--move", "main", "other")
+      const workTree = join(root, "work")
+      const clone = yield* git.clone({ url, ref: null, gitDir: join(root, "trusted"), workTree })
+      assert.deepStrictEqual(clone, { commit: head, ref: head })
+      assert.isTrue(fs.existsSync(join(workTree, "b.txt")))
+    }).pipe(Effect.provide(gitLayer))
+  )
+
+  it.scopedLive("a remote that is a shallow clone itself gives the history that it has", () =>
+    Effect.gen(function* () {
+      const git = yield* Git
+      const root = yield* temporary
+      const url = bareRemote(root, { "a.txt": "one\n" })
+      for (const text of ["1", "2", "3"]) remoteCommit(root, "main", "a.txt", text)
+      const shallow = join(root, "shallow.git")
+      plainGit(root, "clone", "--quiet", "--bare", "--depth=2", `file://${url}`, shallow)
+      const workTree = join(root, "work")
+      const { commit } = yield* git.clone({ url: shallow, ref: null, gitDir: join(root, "trusted"), workTree })
+      assert.strictEqual(plainGit(workTree, "rev-list", "--count", "HEAD"), "2")
+      put(workTree, "a.txt", "4")
+      const { files } = yield* git.snapshot({ gitDir: join(root, "trusted"), workTree, base: commit })
+      assert.deepStrictEqual(
+        files.map(({ path }) => path),
+        ["a.txt"]
+      )
     }).pipe(Effect.provide(gitLayer))
   )
 

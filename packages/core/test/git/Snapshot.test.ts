@@ -194,6 +194,7 @@ describe("Git.snapshot", () => {
         "-dash",
         ":(glob)*.txt",
         "a.txt",
+        '"bad-\\377\\376"',
         'quote" and\nnewline\tand \\ back',
         "ünïcødé/ファイル"
       ])
@@ -203,7 +204,6 @@ describe("Git.snapshot", () => {
       assert.match(said, /"dir\/b.txt" is larger than 2000 bytes/)
       assert.match(said, /"GIT~1\/config" has a name that stands for a git directory/)
       assert.match(said, /"nested\/.GIT\/config" has a name that stands for a git directory/)
-      assert.match(said, /"bad-\uFFFD\uFFFD" has a name that is not UTF-8/)
       assert.match(said, /".gitmodules" has a name that git refuses/)
       const blob = yield* git.readBlob({ gitDir, tree: snapshot.tree, path: "dir/b.txt", maxBytes: 100 })
       assert.strictEqual(blob.size, 2)
@@ -220,24 +220,77 @@ describe("Git.snapshot", () => {
     }).pipe(Effect.provide(gitLayerWith({ maxChangedFiles: 10 })))
   )
 
-  it.scopedLive("content is taken byte for byte, whatever .gitattributes says", () =>
+  it.scopedLive("content is stored as git add stores it, and checked out as the attributes say", () =>
     Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* cloned({
+      const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le")
+      const { base, git, gitDir, url, workTree } = yield* cloned({
         ...start,
-        ".gitattributes": "*.bat text eol=crlf\n*.id ident\n*.u16 working-tree-encoding=no-such-encoding\n",
-        "run.bat": "echo\n"
+        ".gitattributes":
+          "*.bat text eol=crlf\n*.id ident\n*.u16 working-tree-encoding=UTF-16\n*.odd working-tree-encoding=none-such\n*.auto text=auto\n",
+        "run.bat": "echo\n",
+        "same.bat": "same\n"
       })
-      assert.strictEqual(fs.readFileSync(join(workTree, "run.bat"), "utf8"), "echo\n")
+      assert.strictEqual(fs.readFileSync(join(workTree, "run.bat"), "utf8"), "echo\r\n")
       assert.strictEqual(plainGit(workTree, "status", "--porcelain"), "")
-      put(workTree, "run.bat", "echo\r\n")
+      put(workTree, "run.bat", "echo\r\nmore\r\n")
+      put(workTree, "same.bat", "same\n")
       put(workTree, "x.id", "$Id: kept $\n")
-      put(workTree, "x.u16", "plain\n")
+      put(workTree, "x.u16", utf16("plain\n"))
+      put(workTree, "x.auto", "one\r\ntwo\r\n")
+      put(workTree, "dir/binary.auto", "one\r\n\0")
+      put(workTree, "dir/.gitattributes", "*.auto -text\n")
+      put(workTree, "dir/kept.auto", "one\r\ntwo\r\n")
+      put(workTree, "x.odd", "x\n")
       for (const round of [1, 2]) {
-        const { files, tree } = yield* git.snapshot({ gitDir, workTree, base })
-        assert.deepStrictEqual(paths(files), ["run.bat", "x.id", "x.u16"], `round ${round}`)
-        const blob = yield* git.readBlob({ gitDir, tree, path: "x.id", maxBytes: 100 })
-        assert.strictEqual(Buffer.from(blob.bytes).toString(), "$Id: kept $\n")
+        const { diagnostics, files, tree } = yield* git.snapshot({ gitDir, workTree, base })
+        const text = (path: string) => plainGit("/", `--git-dir=${gitDir}`, "cat-file", "blob", `${tree}:${path}`)
+        const added = ["dir/.gitattributes", "dir/binary.auto", "dir/kept.auto", "run.bat", "x.auto", "x.id", "x.u16"]
+        assert.deepStrictEqual(paths(files), added, `round ${round}`)
+        assert.strictEqual(files.find(({ path }) => path === "run.bat")?.additions, 1)
+        assert.deepStrictEqual(["x.id", "x.u16", "x.auto", "run.bat"].map(text), [
+          "$Id$",
+          "plain",
+          "one\ntwo",
+          "echo\nmore"
+        ])
+        assert.strictEqual(text("dir/kept.auto"), "one\r\ntwo")
+        assert.match(diagnostics.join(), /"x\.odd" was left out: git cannot store it/)
+        fs.rmSync(join(workTree, "x.odd"))
+        plainGit(workTree, "add", "--all")
+        assert.strictEqual(plainGit(workTree, "write-tree"), tree)
+        put(workTree, "x.odd", "x\n")
+        const target = { gitDir: join(gitDir, `../trusted-${round}`), workTree: join(gitDir, `../work-${round}`), base }
+        yield* git.clone({ url, ref: null, ...target })
+        const request = { source: { gitDir, base, tree }, target, strategy: "exact", dryRun: false } as const
+        assert.strictEqual((yield* git.applyTree(request)).state, "applied")
+        assert.strictEqual(fs.readFileSync(join(target.workTree, "run.bat"), "utf8"), "echo\r\nmore\r\n")
+        assert.deepStrictEqual(fs.readFileSync(join(target.workTree, "x.u16")).subarray(-2), Buffer.from("\n\0"))
+        assert.strictEqual((yield* git.snapshot(target)).tree, tree)
       }
+    }).pipe(Effect.provide(gitLayer))
+  )
+
+  it.scopedLive("line ends that the base has, attributes that lead elsewhere, and filters change nothing", () =>
+    Effect.gen(function* () {
+      const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+      const { base, git, gitDir, root, workTree } = yield* cloned({
+        "crlf.txt": "one\r\ntwo\r\n",
+        "dir/a.txt": "a\n",
+        "x.bin": pointer
+      })
+      put(workTree, "crlf.txt", "one\r\nthree\r\n")
+      put(workTree, ".gitattributes", "*.txt text=auto\n*.bin filter=lfs -text\n")
+      put(workTree, "dir/a.txt", "a\r\n")
+      put(workTree, "x.bin", "the content")
+      put(workTree, "y.bin", pointer)
+      put(root, "outside", "*.txt -text\n")
+      fs.symlinkSync(join(root, "outside"), join(workTree, "dir/.gitattributes"))
+      const { diagnostics, files, tree } = yield* git.snapshot({ gitDir, workTree, base })
+      assert.deepStrictEqual(paths(files), [".gitattributes", "crlf.txt", "dir/.gitattributes", "x.bin", "y.bin"])
+      assert.deepStrictEqual(diagnostics.length, 1)
+      assert.match(diagnostics.join(), /"x\.bin" belongs to the filter "lfs"/)
+      const blob = yield* git.readBlob({ gitDir, tree, path: "crlf.txt", maxBytes: 100 })
+      assert.strictEqual(Buffer.from(blob.bytes).toString(), "one\r\nthree\r\n")
     }).pipe(Effect.provide(gitLayer))
   )
 

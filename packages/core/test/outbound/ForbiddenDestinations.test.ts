@@ -225,7 +225,7 @@ describe("forbidden destinations", () => {
           )
           return [...before, ...named, ...led]
         }).pipe(Effect.provide(services(new URL(server.url).host)))
-        assert.deepStrictEqual([...new Set(outcomes)], ["remote_refused"])
+        assert.deepStrictEqual([...new Set(outcomes)], ["remote_refused", "redirected"])
         assert.strictEqual(reached(), 0)
       }),
     60_000

@@ -1,7 +1,8 @@
+import type { ServerResponse } from "node:http"
 import type { LookupFunction } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { allowedBy, isAllowedHost, isPublic } from "@reins/core/outbound/Address"
-import type { GuardOptions } from "@reins/core/outbound/GuardedAgents"
+import type { GuardOptions } from "@reins/core/outbound/Dial"
 import { Outbound, type OutboundLimits, type OutboundRequest } from "@reins/core/outbound/Outbound"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { Effect, Fiber, FastCheck as fc } from "effect"
@@ -232,6 +233,42 @@ describe("an outbound request", () => {
       assert.strictEqual(error.kind, "too_large")
       yield* Effect.promise(() => broken)
       assert.strictEqual((yield* Effect.flip(onLoopback(server.url, {}, { maxBytes: 10 }))).kind, "too_large")
+    })
+  )
+
+  it.scopedLive("where the status decides, an answer counts once its headers are there, whatever its body does", () =>
+    Effect.gen(function* () {
+      const bodies: Record<string, (response: ServerResponse) => unknown> = {
+        "/whole": (response) => response.end("taken"),
+        "/none": (response) => response.end(),
+        "/stalls": (response) => response.write("taken"),
+        "/breaks": (response) => response.write("taken", () => response.socket?.destroy()),
+        "/falls-silent": (response) => response.flushHeaders(),
+        "/long": (response) => response.end("taken".padEnd(2_000_000, "."))
+      }
+      const server = yield* localServer(({ path }, response) => {
+        const [, status = "", body = ""] = /^\/(\d+)(\/.+)$/.exec(path) ?? []
+        // A length that is not kept, so that a body which breaks off is seen as such.
+        response.writeHead(Number(status), body === "/breaks" ? { "content-length": "1000" } : {})
+        return bodies[body]?.(response)
+      })
+      const limits = { bodyWaitMs: 50, maxBytes: 10 }
+      for (const status of [200, 302, 410, 503])
+        for (const body of Object.keys(bodies)) {
+          const answer = yield* onLoopback(`${server.url}/${status}${body}`, { method: "POST", body: "x" }, limits)
+          assert.strictEqual(answer.status, status, body)
+          assert.include(["", "taken", "taken....."], answer.body, body)
+        }
+      assert.strictEqual((yield* Effect.flip(onLoopback(`${server.url}/200/breaks`))).kind, "unreachable")
+    })
+  )
+
+  it.scopedLive("where the status decides, a host that says nothing is left after the time limit", () =>
+    Effect.gen(function* () {
+      const server = yield* localServer(() => {})
+      const error = yield* Effect.flip(onLoopback(server.url, {}, { timeoutMs: 50, bodyWaitMs: 20_000 }))
+      assert.strictEqual(error.kind, "timeout")
+      assert.include(error.message, "0.05 seconds")
     })
   )
 

@@ -67,6 +67,24 @@ for (const { layer, name } of databases) {
         })
       )
 
+      it.effect("the repository gets no other URL while a turn waits or runs", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const sessions = yield* Sessions
+          const [old, url] = ["https://git.example/old.git", "https://git.example/new.git"]
+          const { id } = yield* sessions.create(principal, workspaceId, {
+            repository: { url: old },
+            harness: { provider_id: "alpha", model: "scripted" },
+            message: "Begin"
+          })
+          const moved = sessions.update(principal, id, { title: "New", repository: { url } })
+          assertRefusal(yield* refusalOf(moved), "turn_active", /turn waits or runs/, { queued_turns: 1 })
+          assert.deepInclude(yield* sessions.get(principal, id), { title: null })
+          const same = yield* sessions.update(principal, id, { title: "Same", repository: { url: old } })
+          assert.deepInclude(same, { title: "Same" })
+        })
+      )
+
       it.effect("a workspace that was never made says how it is made, and may be there later", () =>
         Effect.gen(function* () {
           const { changeset, principal, workspaceId } = yield* sealed

@@ -18,7 +18,7 @@ const requests = Effect.map(
   (journal) =>
     <A>(
       act: Effect.Effect<A, ReinsError> | Command<A, ReinsError>,
-      changes: Partial<Pick<MutationRequest<A>, "scope" | "key" | "fingerprint" | "sealed">> = {}
+      changes: Partial<Omit<MutationRequest<A>, "command" | "encode" | "encodeError">> = {}
     ): MutationRequest<A> => ({
       scope: "acct_1",
       key: newKey(),
@@ -98,6 +98,59 @@ for (const { name, layer } of databases) {
           requestOf(Effect.succeed("theirs"), { scope: "acct_2", key: request.key })
         )
         assert.deepStrictEqual([theirs.replayed, theirs.answer.body], [false, '"theirs"'])
+      })
+    )
+
+    it.effect("the credentials of an account share its answers, as far as each may see them", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const requestOf = yield* requests
+        const ask = (
+          reach: { readonly workspace?: string; readonly only?: string },
+          key: string,
+          fingerprint = "same"
+        ) =>
+          idempotency.run(requestOf(Effect.succeed(Math.random()), { ...reach, key, fingerprint })).pipe(
+            Effect.map(({ replayed }) => (replayed ? "replayed" : "done")),
+            Effect.catchTag("ReinsError", ({ code }) => Effect.succeed(code))
+          )
+        const everywhere = {}
+        const [one, two] = ["ws_1", "ws_2"].map((workspace) => ({ workspace, only: workspace }))
+        const named = { workspace: "ws_1" }
+        // What a second request meets after a first one: the same request, and another with the same key.
+        const table = [
+          [everywhere, everywhere, "replayed", "idempotency_conflict"],
+          [everywhere, one, "idempotency_conflict", "idempotency_conflict"],
+          [one, everywhere, "replayed", "idempotency_conflict"],
+          [one, one, "replayed", "idempotency_conflict"],
+          [one, two, "idempotency_conflict", "done"],
+          [named, one, "replayed", "idempotency_conflict"],
+          [one, named, "replayed", "idempotency_conflict"],
+          [named, two, "idempotency_conflict", "done"],
+          [two, named, "replayed", "done"]
+        ] as const
+        for (const [first = everywhere, second = everywhere, same, other] of table) {
+          const key = newKey()
+          const seen = [yield* ask(first, key), yield* ask(second, key), yield* ask(second, key, "other")]
+          assert.deepStrictEqual(seen, ["done", same, other], JSON.stringify([first, second]))
+          if (other === "done") assert.strictEqual(yield* ask(second, key, "other"), "replayed")
+          assert.strictEqual(yield* ask(first, key), "replayed")
+        }
+      })
+    )
+
+    it.effect("an answer that was stored when each API key had a scope of its own is given again", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const requestOf = yield* requests
+        const old = requestOf(Effect.succeed("old"), { scope: "key_1" })
+        yield* idempotency.run(old)
+        const now = { key: old.key, scope: "acct_1", before: "key_1" }
+        const again = requestOf(Effect.dieMessage("must not run"), now)
+        const answered = yield* idempotency.run(again)
+        assert.deepStrictEqual([answered.replayed, answered.answer.body], [true, '"old"'])
+        const other = requestOf(Effect.dieMessage("must not run"), { ...now, fingerprint: "POST /other" })
+        assert.strictEqual((yield* Effect.flip(idempotency.run(other))).code, "idempotency_conflict")
       })
     )
 

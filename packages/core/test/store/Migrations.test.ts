@@ -26,6 +26,7 @@ import { answerPlaces } from "@reins/core/store/migrations/0018_answer_places"
 import { atWork } from "@reins/core/store/PgAtWork"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
+import { driverFor } from "@reins/core/store/SqliteDriver"
 import { contract, expand, type Step, statements } from "@reins/core/store/Step"
 import { steps } from "@reins/core/store/Steps"
 import { aMoment } from "@reins/testing/process/Waiting"
@@ -82,7 +83,7 @@ const nobody = { others: { list: Effect.succeed([]), keepOut: Effect.void } }
 const holderOf = (file: string) =>
   Effect.acquireRelease(
     Effect.tryPromise(async () => {
-      const program = `const lock = new (require("better-sqlite3"))(process.argv[1], { timeout: 0 })
+      const program = `const lock = new (require("${driverFor(process.versions.node)}"))(process.argv[1], { timeout: 0 })
         lock.exec("begin exclusive"); console.log("held"); process.stdin.resume()`
       const child = spawn(process.execPath, ["-e", program, file], { stdio: ["pipe", "pipe", "pipe"] })
       const said = await Promise.race([once(child.stdout, "data"), once(child.stderr, "data")])

@@ -5,8 +5,8 @@ import { assert } from "@effect/vitest"
 import type { Database } from "@reins/core/store/Database"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import type { PreparedQuery } from "@reins/core/store/Query"
+import { openSqlite, type SqliteDatabase } from "@reins/core/store/SqliteDriver"
 import * as SqliteEngine from "@reins/core/store/SqliteEngine"
-import SqliteDatabase from "better-sqlite3"
 import { Cause, Effect, Exit, Option, type Scope } from "effect"
 
 /** The next turn of the event loop. */
@@ -23,7 +23,7 @@ interface Things {
   readonly db: Database["Type"]
   readonly file: string
   /** A connection to the same file as another process would have one. It waits for nobody. */
-  readonly other: SqliteDatabase.Database
+  readonly other: SqliteDatabase
   readonly insert: (name: string, size?: number) => Effect.Effect<void>
   readonly byName: (name: string) => PreparedQuery<Thing>
   /** The names of what is committed, as another process sees it. */
@@ -46,7 +46,7 @@ export const openThings = ({
     const file = join(directory, "things.db")
     const db = yield* SqliteEngine.open({ file, synchronous, busyMs }, Effect.void)
     const other = yield* Effect.acquireRelease(
-      Effect.sync(() => new SqliteDatabase(file, { timeout: 0 })),
+      Effect.sync(() => openSqlite(file, { timeout: 0 })),
       (connection) => Effect.sync(() => connection.close())
     )
     other.exec("create table things (name text primary key, size integer not null)")

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http"
 import { assert, describe, layer as layerOf } from "@effect/vitest"
 import { WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
@@ -200,6 +201,43 @@ for (const { layer, name } of databases) {
           if (second === undefined) return assert.fail("nothing came")
           verified(last.secret, second)
           for (const secret of [endpoint.secret, next.secret]) assert.throws(() => verified(secret, second))
+        }).pipe(Effect.provide(Couriers.layer))
+      )
+
+      it.scoped("a receiver that has said 200 is sent nothing again, whatever its body does", () =>
+        Effect.gen(function* () {
+          const { endpoint, principal, receiver, sessionId, webhooks } = yield* newEndpoint()
+          const answers: ReadonlyArray<(response: ServerResponse) => unknown> = [
+            (response) =>
+              response.writeHead(200, { "content-length": "10" }).write("ok", () => response.socket?.destroy()),
+            (response) => response.writeHead(200).write("ok"),
+            (response) => response.writeHead(202).end("x".repeat(2_000_000))
+          ]
+          receiver.answer = (response) => answers[receiver.received.length - 1]?.(response)
+          for (const [index] of answers.entries()) yield* appendUsage(sessionId, [index])
+          const isOver = Effect.map(webhooks.get(principal, endpoint.id), ({ pending }) =>
+            receiver.received.length >= answers.length && pending === 0 ? true : undefined
+          )
+          yield* eventually(isOver, (done) => done === true)
+          assert.lengthOf(receiver.received, answers.length)
+          const { items } = yield* webhooks.deliveries(principal, endpoint.id, {})
+          assert.deepStrictEqual(
+            items.map(({ state }) => state),
+            answers.map(() => "succeeded")
+          )
+        }).pipe(Effect.provide(Couriers.layer))
+      )
+
+      it.scoped("a receiver that answers 410 and then breaks off is gone", () =>
+        Effect.gen(function* () {
+          const { endpoint, principal, receiver, sessionId, webhooks } = yield* newEndpoint()
+          receiver.answer = (response) =>
+            receiver.received.length === 1
+              ? response.writeHead(410, { "content-length": "10" }).write("no", () => response.socket?.destroy())
+              : response.writeHead(204).end()
+          yield* appendUsage(sessionId, [1])
+          const reason = Effect.map(webhooks.get(principal, endpoint.id), ({ disabled_reason }) => disabled_reason)
+          assert.strictEqual(yield* eventually(reason, (value) => value !== null), "gone")
         }).pipe(Effect.provide(Couriers.layer))
       )
 

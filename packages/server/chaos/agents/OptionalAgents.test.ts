@@ -134,7 +134,10 @@ it("an agent that claims what it cannot do is found out, and what is found is ke
   writeFileSync(join(folder, "mine.json"), JSON.stringify(mine))
   const own = ["--manifests", folder]
   assert.strictEqual(reins(dataDir, ["harnesses", "install", "mine", ...own]).status, 0)
-  assert.match(reins(dataDir, ["harnesses", "list", ...own]).stdout, /\nmine .* 0\/\d+ +mine\.json\n/)
+  assert.match(
+    reins(dataDir, ["harnesses", "list", ...own]).stdout,
+    /\nmine .* 0\/\d+ +mine\.json +Linux on x64 with glibc\n/
+  )
 
   const { proofs } = await verified(dataDir, ["mine", "--quick", ...own])
   const unproven = proofs.filter(({ shown }) => shown === "unproven").map(({ capability }) => capability)

@@ -77,7 +77,7 @@ it("every setting is one, PostgreSQL and the runners are reached by nodes alone,
   }
 })
 
-it("its services, run as they are written, have a session go on on the other node", { timeout: 180_000 }, async () => {
+it("its services, run as they are written, have a session go on on the other node", { timeout: 300_000 }, async () => {
   const network = new Network(place.directory)
   const volumesOf = (name: string, { tmpfs = [], volumes = [] }: Service): Container["volumes"] =>
     Object.fromEntries([

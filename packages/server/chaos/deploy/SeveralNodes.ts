@@ -4,6 +4,7 @@ import { newCaller } from "@reins/testing/process/Caller"
 import type { Place } from "@reins/testing/process/Place"
 import { reins } from "@reins/testing/process/ServerProcess"
 import { assertAnswers } from "@reins/testing/process/Turns"
+import { eventually } from "@reins/testing/process/Waiting"
 import { Effect } from "effect"
 import { assert } from "vitest"
 import type { Container, Network, Running } from "./Containers.js"
@@ -61,7 +62,8 @@ export const assertWorkAcrossNodes = async (place: Place, installation: Installa
     await Promise.all(Object.entries(servers).map(async ([name, { url }]) => [name, await url] as const))
   )
   for (const [name, url] of Object.entries(urls)) {
-    for (const probe of ["healthz", "readyz"]) assert.strictEqual((await fetch(`${url}/${probe}`)).status, 200, name)
+    for (const probe of ["healthz", "readyz"])
+      await eventually(`${name} says ${probe}`, async () => (await fetch(`${url}/${probe}`)).status === 200)
   }
 
   const operator = join(place.directory, "operator")

@@ -7,6 +7,7 @@ import { type ServerOptions, type ServerProcess, startServer } from "@reins/test
 import { upTo } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { afterEach, assert, beforeEach, it } from "vitest"
+import { assertHidden } from "../deploy/Hidden.js"
 import { byClient, bySse, readStream, type Source } from "./EventReaders.js"
 import { type Nginx, startNginx } from "./Nginx.js"
 
@@ -19,7 +20,7 @@ let reins: Reins
 
 beforeEach(async () => {
   const port = await steadyPort()
-  const env = { REINS_LOG_LEVEL: "info", REINS_TRUSTED_PROXIES: "127.0.0.1" }
+  const env = { REINS_METRICS: "on", REINS_LOG_LEVEL: "info", REINS_TRUSTED_PROXIES: "127.0.0.1" }
   options = { dataDir: place.dataDir, args: ["--port", String(port)], env }
   server = await startServer(options)
   nginx = await startNginx(server.url)
@@ -88,7 +89,8 @@ it.each(["as Debian ships it", "with the file of deploy/"])("an event is through
 })
 
 it("the file of deploy/ keeps figures inside, passes the client's address on and takes the largest upload", async () => {
-  assert.strictEqual((await fetch(`${nginx.deployedUrl}/metrics`)).status, 404)
+  assert.strictEqual((await fetch(`${server.url}/metrics`)).status, 200)
+  await assertHidden(Number(new URL(nginx.deployedUrl).port))
   const headers = { "x-request-id": "by-nginx", "x-forwarded-for": "203.0.113.9" }
   await fetch(`${nginx.deployedUrl}/api/nowhere`, { headers })
   const line = await eventually("the line of the request", () =>

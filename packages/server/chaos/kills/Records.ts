@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import SqliteDatabase from "better-sqlite3"
+import { openSqlite } from "@reins/core/store/SqliteDriver"
 import { Schema } from "effect"
 import pg from "pg"
 
@@ -11,7 +11,7 @@ export interface Records {
 
 export const sqliteRecords = (dataDir: string): Records => ({
   all: async (row, query) => {
-    const connection = new SqliteDatabase(join(dataDir, "reins.db"), { readonly: true, timeout: 10_000 })
+    const connection = openSqlite(join(dataDir, "reins.db"), { readonly: true, timeout: 10_000 })
     try {
       return Schema.decodeUnknownSync(Schema.Array(row))(connection.prepare(query).all())
     } finally {

@@ -30,7 +30,7 @@ const shell = (line: string, databaseUrl: string | undefined) =>
   spawnSync("/bin/bash", ["-c", `reins() { ${process.execPath} ${published} "$@"; }\n${line}`], {
     cwd: root,
     encoding: "utf8",
-    timeout: 240_000,
+    timeout: 300_000,
     env: {
       ...process.env,
       PATH: `${cluster?.bin}:${process.env["PATH"]}`,

@@ -1,12 +1,13 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { openSqlite } from "@reins/core/store/SqliteDriver"
 import { agentsIn } from "@reins/testing/executor/Processes"
 import { newCaller, password } from "@reins/testing/process/Caller"
 import { tokenFor } from "@reins/testing/process/Outbox"
 import { placeForEachTest } from "@reins/testing/process/Place"
+import { steadyPort } from "@reins/testing/process/Ports"
 import { killServers, type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 import { allPages, assertAnswers, assertWorkerLost, beginTurn, wholeLog } from "@reins/testing/process/Turns"
-import SqliteDatabase from "better-sqlite3"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterEach, assert, it } from "vitest"
 import { agent } from "../Volume.js"
@@ -25,9 +26,12 @@ afterEach(async () => {
     for (const name of ["faketime_shm", "sem.faketime_sem"]) rmSync(`/dev/shm/${name}_${pid}`, { force: true })
 })
 
+/** The names of login cookies hold the address, so that a login outlives a server only at the same one. */
+const port = steadyPort()
+
 const serverWith = async (clock: Readonly<Record<string, string>>) => {
   const env = { LD_PRELOAD: library ?? "no libfaketime", DONT_FAKE_MONOTONIC: "1", ...clock }
-  const server = await startServer({ dataDir: place.dataDir, agent, env })
+  const server = await startServer({ dataDir: place.dataDir, agent, env, args: ["--port", String(await port)] })
   pids.push(server.pid)
   return server
 }
@@ -167,7 +171,7 @@ for (const [died, lives] of [
     const session_id = await caller.newSession(before)
     const begun = await beginTurn(before, session_id)
     await stop(first)
-    const db = new SqliteDatabase(join(place.dataDir, "reins.db"), { readonly: true })
+    const db = openSqlite(join(place.dataDir, "reins.db"), { readonly: true })
     const left = db.prepare("select 1 from jobs where state = 'running' and lease_expires_at > ?")
     assert.lengthOf(left.all(new Date(Date.now() + 24 * hour).toISOString()), died === "+25h" ? 1 : 0)
     db.close()

@@ -36,6 +36,18 @@ const daemons = () => {
   return { cmd, living, allLive: () => eventually("the daemons are there", () => living().length === 4) }
 }
 
+/** A command that leaves two daemons behind with their marks: in a session of its own, and forked twice. */
+const marked = () => {
+  const seconds = 100_000_000 + Math.floor(Math.random() * 800_000_000)
+  const cmd = [
+    `setsid nohup sleep ${seconds}.1 >/dev/null 2>&1 &`,
+    `sh -c '(setsid sleep ${seconds}.2 </dev/null >/dev/null 2>&1 &)'`,
+    `until [ "$(pgrep -fc '^sleep ${seconds}[.]')" = 2 ]; do sleep 0.1; done`,
+    "echo begun"
+  ].join("\n")
+  return { cmd, living: () => processes(`sleep\0${seconds}.`) }
+}
+
 const newSession = async (server: ServerProcess, provider_id: "alpha" | "beta", dataDir = place.dataDir) => {
   const caller = await newCaller(server, dataDir, place.gateway)
   const client = caller.at(server)
@@ -92,6 +104,32 @@ for (const { provider_id } of agents) {
     assert.deepStrictEqual([more.living(), agentsIn(dataDir)], [[], []])
   })
 }
+
+it("without /proc, what bears a mark is ended by the next server, and with an agent that is cancelled", async () => {
+  const { dataDir } = place
+  const env = { REINS_WITHOUT_PROC: "1" }
+  const first = await startServer({ dataDir, env })
+  const { caller, client, session_id } = await newSession(first, "alpha")
+  const [isolation] = (await client.catalog.listExecutorBackends()).items.filter((each) => each.default)
+  assert.match(isolation?.note ?? "", /as ps tells them.*No promise holds/)
+  const ours = marked()
+  const begun = await beginTurn(client, session_id, endless(ours.cmd))
+  first.kill("SIGKILL")
+  await first.ended
+  assert.lengthOf(ours.living(), 2)
+
+  const second = await startServer({ dataDir, env })
+  const again = caller.at(second)
+  assert.strictEqual((await again.turns.wait({ turn_id: begun.turn_id })).reason, "service_restart")
+  assert.deepStrictEqual([ours.living(), agentsIn(dataDir)], [[], []])
+
+  const more = marked()
+  const next = await newSession(second, "alpha")
+  const turn = await beginTurn(next.client, next.session_id, endless(more.cmd))
+  await next.client.turns.cancel({ turn_id: turn.turn_id })
+  assert.strictEqual((await next.client.turns.wait({ turn_id: turn.turn_id })).state, "cancelled")
+  assert.deepStrictEqual([more.living(), agentsIn(dataDir)], [[], []])
+})
 
 it("a clone that was running when the server was killed is ended before the next server clones again", async () => {
   const { dataDir } = place

@@ -1,12 +1,12 @@
 import { join } from "node:path"
 import type { Reins } from "@reins/client"
+import { openSqlite } from "@reins/core/store/SqliteDriver"
 import { agentsIn } from "@reins/testing/executor/Processes"
 import { agents, newCaller } from "@reins/testing/process/Caller"
 import { inHome, placeForEachTest } from "@reins/testing/process/Place"
 import { startServer } from "@reins/testing/process/ServerProcess"
 import { assertWorkerLost, beginTurn, wholeLog } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
-import SqliteDatabase from "better-sqlite3"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 
@@ -23,7 +23,7 @@ const historyOf = async (client: Reins, session_id: string, turn_id: string): Pr
 
 /** The agent's own session that a session goes on with, as JSON. */
 const nativeSession = (sessionId: string): string => {
-  const db = new SqliteDatabase(join(place.dataDir, "reins.db"), { readonly: true })
+  const db = openSqlite(join(place.dataDir, "reins.db"), { readonly: true })
   try {
     return JSON.stringify(
       db

@@ -1,9 +1,9 @@
 import { copyFileSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
+import { openSqlite } from "@reins/core/store/SqliteDriver"
 import { newCaller, newKey, password } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { reins, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
-import SqliteDatabase from "better-sqlite3"
 import { assert, it } from "vitest"
 
 const place = placeForEachTest()
@@ -14,7 +14,7 @@ it("data that needs a newer release is refused by the server and every command, 
   const file = join(place.directory, "before.tar")
   assert.strictEqual(reins(dataDir, ["backup", "--with-keyring", file]).status, 0)
   const database = join(dataDir, "reins.db")
-  const future = new SqliteDatabase(database)
+  const future = openSqlite(database)
   future.exec("update agreements set value = '9.8.7' where name = 'min_release'")
   future.pragma("wal_checkpoint(truncate)")
   future.close()

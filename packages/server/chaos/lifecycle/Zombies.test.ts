@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process"
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Reins } from "@reins/client"
+import { openSqlite } from "@reins/core/store/SqliteDriver"
 import { agentsIn } from "@reins/testing/executor/Processes"
 import { pauseReaders } from "@reins/testing/git/PausingRemote"
 import { newCaller } from "@reins/testing/process/Caller"
@@ -9,7 +10,6 @@ import { inHome, placeForEachTest } from "@reins/testing/process/Place"
 import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 import { assertAnswers, beginTurn, wholeLog } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
-import SqliteDatabase from "better-sqlite3"
 import pg from "pg"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
@@ -204,7 +204,7 @@ it("the only server, stopped beyond its claims and continued, gives its attempts
   server.kill("SIGSTOP")
   given.remote.letThrough()
   given.letAgentEnd()
-  const db = new SqliteDatabase(join(dataDir, "reins.db"), { readonly: true })
+  const db = openSqlite(join(dataDir, "reins.db"), { readonly: true })
   const held = db.prepare("select id from jobs where state = 'running' and lease_expires_at > ?")
   await eventually("the claims run out", () => held.all(new Date().toISOString()).length === 0)
   db.close()

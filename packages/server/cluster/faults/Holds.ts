@@ -97,11 +97,14 @@ const foreign = ({ nodes }: Rig, written: ReadonlyArray<Written>) => {
   return written.filter((row, at) => isOfOwner(row) && nameOf.get(row.address) !== row.node_id && !isKept(written, at))
 }
 
-/** The finder of a lost turn keeps the words that its agent had said, and tells its end in the same commit. */
+/** The finder of a lost turn seals and keeps the words that its agent had said, and tells its end in the same commit. */
 const isKept = (written: ReadonlyArray<Written>, at: number): boolean => {
   const row = written[at]
-  const next = written.slice(at + 1).find(({ kind, session_id }) => kind === "event" && session_id === row?.session_id)
-  return row?.type === "message.completed" && next?.type === "turn.interrupted" && next.address === row.address
+  const events = written.slice(at).filter(({ kind, session_id }) => kind === "event" && session_id === row?.session_id)
+  const end = events.findIndex(({ type }) => type === "turn.interrupted")
+  const keeping = ({ address, type }: Written) =>
+    address === row?.address && (type === "message.part_updated" || type === "message.completed")
+  return end > 0 && events.slice(0, end).every(keeping) && events[end]?.address === row?.address
 }
 
 const twoWriters = (written: ReadonlyArray<Written>) => {

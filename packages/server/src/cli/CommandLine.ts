@@ -2,6 +2,7 @@ import { CliConfig, Command, ValidationError } from "@effect/cli"
 import { Cause, Effect } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
 import { flushLog } from "../LogLines.js"
+import { tell } from "./terminal/Output.js"
 import { withPlainConsole } from "./terminal/PlainConsole.js"
 
 /** Each command brings the code that it needs, so only the called one is loaded. The help shows them in this order. */
@@ -75,13 +76,22 @@ export const commandLine = (typed: ReadonlyArray<string>) => {
 
 /** Tells a failure that a person can mend in a sentence, and a defect with the place where it happened and what it comes from. */
 const report = (cause: Cause.Cause<unknown>) =>
-  Effect.sync(() => {
+  Effect.gen(function* () {
     const failure = Cause.squash(cause)
     // The library has told it.
     if (ValidationError.isValidationError(failure)) return
     flushLog()
     const isExpected = !Cause.isDie(cause) && failure instanceof Error && failure.message !== ""
-    process.stderr.write(
-      `reins: ${isExpected ? failure.message : Cause.pretty(cause, { renderErrorCause: true }).trimEnd()}\n`
-    )
+    const told = isExpected ? failure.message : yield* reasonOf(cause)
+    tell(`reins: ${told ?? Cause.pretty(cause, { renderErrorCause: true }).trimEnd()}`)
+  })
+
+/** The reason of a defect, where the operator of the database or of the disk can mend it. */
+const reasonOf = (cause: Cause.Cause<unknown>): Effect.Effect<string | undefined> =>
+  Effect.promise(async () => {
+    const { operatorReason } = await import("@reins/core/store/OperatorReasons")
+    const { describeFault, storageFaultOf } = await import("@reins/core/store/StorageFault")
+    const reason = operatorReason(Cause.squash(cause))
+    const fault = reason === undefined ? storageFaultOf(cause) : undefined
+    return fault === undefined ? reason : `${describeFault(fault)}.`
   })

@@ -12,26 +12,58 @@ export const isNetwork = (text: string): boolean => {
 /** An IPv4 address as such. A socket that listens on both families writes it in the form of IPv6. */
 const plain = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
 
+/** The forwarding headers of a request, as it came. */
+export interface Forwarding {
+  /** `X-Forwarded-For`: addresses, each with a port or in brackets as some proxies write them. */
+  readonly forwardedFor?: string | undefined
+  /** `Forwarded` of RFC 7239, which is read where there is no `X-Forwarded-For`. */
+  readonly forwarded?: string | undefined
+}
+
+/** The address of one hop: `203.0.113.7`, `203.0.113.7:50412`, `2001:db8::7`, `[2001:db8::7]` or `[2001:db8::7]:50412`. */
+const addressOf = (hop: string): string | undefined => {
+  const [, inBrackets, withPort] = /^(?:\[([^\]]+)\](?::[\w.-]*)?|([\d.]+)(?::\d*)?)$/.exec(hop) ?? []
+  const address = inBrackets ?? withPort ?? hop
+  // A zone is a name of the machine that wrote it.
+  const unzoned = address.split("%")[0] ?? ""
+  return isIP(unzoned) === 0 ? undefined : unzoned
+}
+
+/** The hops that a proxy has noted, oldest first; what is no `for=` of an element is an empty hop, so that the number of hops stays true. */
+const hopsOf = ({ forwarded, forwardedFor }: Forwarding): ReadonlyArray<string> => {
+  if (forwardedFor !== undefined) return forwardedFor.split(",").map((hop) => hop.trim())
+  const elements = forwarded?.match(/(?:"(?:\\.|[^"\\])*"|[^,"])+/g) ?? []
+  return elements.map((element) => {
+    const [, quoted, token] = /(?:^|;)\s*for\s*=\s*(?:"((?:\\.|[^"\\])*)"|([^\s;,"]*))\s*(?:;|$)/i.exec(element) ?? []
+    return quoted?.replaceAll(/\\(.)/g, "$1") ?? token ?? ""
+  })
+}
+
 /**
  * Finds the address of a client: the peer of its connection, or, when that is one of the proxies, the last address of its
- * `X-Forwarded-For` that is none of them. The client wrote the part before that address, so that part is not believed.
+ * `X-Forwarded-For` or `Forwarded` that is none of them. The client wrote the part before that address, so that part is not believed.
+ * `unreadable` hears of a hop of a trusted proxy that is no address; the client is then the proxy that named it.
  */
-export const clientAddressBehind = (proxies: ReadonlyArray<string>) => {
+export const clientAddressBehind = (proxies: ReadonlyArray<string>, unreadable: (hop: string) => void = () => {}) => {
   const trusted = new BlockList()
   for (const proxy of proxies) {
     const [address = "", prefix] = proxy.split("/")
     if (prefix === undefined) trusted.addAddress(address, familyOf(address))
     else trusted.addSubnet(address, Number(prefix), familyOf(address))
   }
-  const isProxy = (address: string) => isIP(address) !== 0 && trusted.check(address, familyOf(address))
-  return (peer: string, forwardedFor: string | undefined): string => {
-    if (forwardedFor === undefined || proxies.length === 0) return plain(peer)
-    const hops = [...forwardedFor.split(",").map((hop) => hop.trim()), peer]
+  const isProxy = (address: string) => trusted.check(address, familyOf(address))
+  return (peer: string, forwarding: Forwarding): string => {
+    if (proxies.length === 0) return plain(peer)
+    const hops = [...hopsOf(forwarding)]
     let client = peer
-    while (hops.length > 0 && isProxy(client)) {
+    while (hops.length > 0 && isIP(client) !== 0 && isProxy(client)) {
       const hop = hops.pop() ?? ""
-      if (isIP(hop) === 0) break
-      client = hop
+      const address = addressOf(hop)
+      if (address === undefined) {
+        unreadable(hop)
+        break
+      }
+      client = address
     }
     return plain(client)
   }

@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { consoleDirectory } from "../ConsoleDirectory.js"
 import { type CachedFile, cachedFile } from "./CachedFile.js"
 import type { Exchange } from "./Exchange.js"
+import { once } from "./Once.js"
 import { Reply } from "./Reply.js"
 import type { Route } from "./Route.js"
 
@@ -15,17 +16,17 @@ import type { Route } from "./Route.js"
  */
 export const consoleRoutes: Effect.Effect<ReadonlyArray<Route>> = Effect.gen(function* () {
   if (!existsSync(join(consoleDirectory(), "index.html"))) return []
-  const html = yield* Effect.cached(read("index.html"))
+  const html = yield* once(read("index.html"))
   // The page names its files relative to itself, so that it works below the path of a proxy. So it differs with its depth.
   const pages = yield* Effect.all(
     depths.map(({ base, pattern }) =>
       Effect.map(
-        Effect.cached(Effect.flatMap(html, (text) => cachedFile(text.replace("%BASE%", base), pageHeaders))),
+        once(Effect.flatMap(html, (text) => cachedFile(text.replace("%BASE%", base), pageHeaders))),
         (page) => ({ page, pattern })
       )
     )
   )
-  const assets = yield* Effect.cached(assetFiles)
+  const assets = yield* once(assetFiles)
   return [
     route("/", () => Effect.succeed(new Reply(307, null, { location: "ui" }))),
     ...pages.map(({ page, pattern }) =>

@@ -1,32 +1,36 @@
 import { Api } from "@reins/core/api/Api"
 import { Installed } from "@reins/core/catalog/Installed"
 import { notFound } from "@reins/core/domain/ReinsError"
+import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { Nodes } from "@reins/core/placement/Nodes"
 import { Readiness, type ReadinessReport } from "@reins/core/store/Readiness"
 import { Effect } from "effect"
 import { Shutdown } from "../Shutdown.js"
 import { cachedFile } from "./CachedFile.js"
+import { loginCookies } from "./middleware/LoginCookies.js"
+import { once } from "./Once.js"
 import { Reply } from "./Reply.js"
 import type { Route } from "./Route.js"
 
 /** The routes that describe the service to anybody: its contract for programs and for people, and its health. */
-export const documentRoutes = Effect.gen(function* () {
+export const documentRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
   const installed = yield* Installed
+  const logins = yield* LoginSessions
   const readiness = yield* Readiness
   const shutdown = yield* Shutdown
   const nodes = yield* Nodes
   // Nobody may ever ask for it, so it is made with the first request.
-  const document = yield* Effect.cached(
-    Effect.map(
-      Effect.promise(() => import("./openapi/OpenApiDocument.js")),
-      ({ documentOf }) => documentOf(Api, installed)
-    )
+  const document = yield* once(
+    Effect.gen(function* () {
+      const { documentOf } = yield* Effect.promise(() => import("./openapi/OpenApiDocument.js"))
+      return documentOf(Api, installed, pathOf(publicUrl), loginCookies(publicUrl, yield* logins.installation).name)
+    })
   )
-  const json = yield* Effect.cached(
+  const json = yield* once(
     Effect.flatMap(document, (value) => cachedFile(JSON.stringify(value), { "content-type": "application/json" }))
   )
   // The script is large and seldom asked for, so it is loaded with the first request.
-  const reference = yield* Effect.cached(
+  const reference = yield* once(
     Effect.gen(function* () {
       const { referencePage, referenceScript } = yield* Effect.promise(() => import("./ReferencePage.js"))
       const type = { "content-type": "text/javascript; charset=utf-8" }
@@ -60,6 +64,9 @@ export const documentRoutes = Effect.gen(function* () {
     routeOf("/readyz", ready)
   ]
 })
+
+/** The path of a proxy below which the service is reached. It names no host, so the document holds at every name of the service. */
+const pathOf = ({ pathname }: URL): string => pathname.replace(/(?<=.)\/+$/, "")
 
 const fileRoute = (path: `/${string}`, answer: Route["answer"]): Route => ({
   method: "GET",

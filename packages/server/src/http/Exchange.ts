@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Cookies from "@effect/platform/Cookies"
 import type { Principal } from "@reins/core/domain/Principal"
+import type { Forwarding } from "./ClientAddress.js"
 
 /** A request that is being answered: its facts, and the headers and cookies of every answer to it. */
 export class Exchange {
@@ -24,17 +25,22 @@ export class Exchange {
   constructor(
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
-    addressOf: (peer: string, forwardedFor: string | undefined) => string,
+    addressOf: (peer: string, forwarding: Forwarding) => string,
     commonHeaders: Readonly<Record<string, string>>
   ) {
-    const { method = "", url = "" } = request
+    const { method = "" } = request
+    // A client may name the whole address (RFC 9112, 3.2.2).
+    const url = (request.url ?? "").replace(/^https?:\/\/[^/?#]*/i, "")
     const queryAt = url.indexOf("?")
     this.method = method
     this.path = queryAt === -1 ? url : url.slice(0, queryAt)
     this.query = queryAt === -1 ? "" : url.slice(queryAt + 1)
     const given = this.header("x-request-id")
     this.requestId = given !== undefined && wellFormed.test(given) ? given : randomUUID()
-    this.clientAddress = addressOf(request.socket.remoteAddress ?? "unknown", this.header("x-forwarded-for"))
+    this.clientAddress = addressOf(request.socket.remoteAddress ?? "unknown", {
+      forwardedFor: this.header("x-forwarded-for"),
+      forwarded: this.header("forwarded")
+    })
     this.headers = { ...commonHeaders, "x-request-id": this.requestId }
   }
 

@@ -1,12 +1,16 @@
 import type { ValidationError } from "@reins/server/http/validation/Validation"
 import { Either } from "effect"
+import { endOfString, findLoss } from "./JsonLoss.js"
 
 /** The deepest nesting that is read. Beyond it programs that walk a value, our own too, run out of stack. */
 const maxDepth = 200
 /** The most values that are read. The smallest values take some twenty times as much memory as text. */
 const maxValues = 50_000
 
-/** The value of a JSON text, or its first fault, in the words and at the character that Python's json gives. */
+/**
+ * The value of a JSON text, or its first fault, in the words and at the character that Python's json gives. A text whose value would not be
+ * all that was sent is at fault too.
+ */
 export const parseJson = (bytes: Buffer): Either.Either<unknown, ValidationError> => {
   let text: string
   try {
@@ -14,10 +18,12 @@ export const parseJson = (bytes: Buffer): Either.Either<unknown, ValidationError
   } catch {
     return Either.left(invalid(0, "Invalid UTF-8"))
   }
-  const excess = findExcess(text)
-  if (excess !== undefined) return Either.left(invalid(characters(text, excess.at), excess.error))
+  const measured = measure(text)
+  if (typeof measured !== "number") return Either.left(invalid(characters(text, measured.at), measured.error))
   try {
-    return Either.right(JSON.parse(text))
+    const value: unknown = JSON.parse(text)
+    const loss = findLoss(text, value, measured)
+    return loss === undefined ? Either.right(value) : Either.left(loss)
   } catch {
     const fault = new Scanner(text).findFault() ?? { at: 0, error: "Expecting value" }
     return Either.left(invalid(characters(text, fault.at), fault.error))
@@ -39,8 +45,8 @@ const characters = (text: string, index: number): number => {
   return count
 }
 
-/** The place where a text goes beyond the limits, with the limit. */
-const findExcess = (text: string): Fault | undefined => {
+/** Counts the values of a JSON text, or tells the place where it goes beyond the limits, with the limit. */
+const measure = (text: string): number | Fault => {
   let depth = 0
   // A list or object that is not empty has one member more than commas.
   let values = 1
@@ -59,18 +65,7 @@ const findExcess = (text: string): Fault | undefined => {
     if (values > maxValues) return { at, error: `More than ${maxValues} values` }
     hasJustBegun = isBeginning
   }
-  return undefined
-}
-
-/** The end of the string that begins at an index, or the end of the text when the string does not end. */
-const endOfString = (text: string, start: number): number => {
-  for (let at = start; ; ) {
-    at = text.indexOf('"', at + 1)
-    if (at === -1) return text.length
-    let escapes = 0
-    while (text.charCodeAt(at - 1 - escapes) === 0x5c) escapes++
-    if (escapes % 2 === 0) return at
-  }
+  return values
 }
 
 interface Fault {

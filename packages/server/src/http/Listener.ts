@@ -17,7 +17,7 @@ import { RouteTable } from "./RouteTable.js"
 export interface ListenerOptions {
   /** The URL at which people reach the service. */
   readonly publicUrl: URL
-  /** The proxies, by address or network. Their `X-Forwarded-For` is believed. */
+  /** The proxies, by address or network. Their `X-Forwarded-For`, or else their `Forwarded`, is believed. */
   readonly trustedProxies: ReadonlyArray<string>
   /** Origins whose pages may call the API with a key; none unless given. */
   readonly corsOrigins?: ReadonlyArray<string>
@@ -26,6 +26,21 @@ export interface ListenerOptions {
 
 /** The status that is counted for a client that went away before its answer, as nginx does. */
 const clientGone = 499
+
+/** Says once that limits count a proxy in the place of its clients, because each further request would say the same. */
+const onceUnreadable = (run: (effect: Effect.Effect<void>) => unknown) => {
+  let isTold = false
+  return (hop: string): void => {
+    if (isTold) return
+    isTold = true
+    run(
+      Effect.logWarning(
+        "A trusted proxy names a client by no address, so limits count the proxy. Let it send X-Forwarded-For or Forwarded with addresses.",
+        { forwarded: hop.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 100) }
+      )
+    )
+  }
+}
 
 /** Answers the requests of a node server: each is one fiber, whose exit becomes its answer. */
 export const listener = (
@@ -42,7 +57,7 @@ export const listener = (
     const forkToItsEnd = Runtime.runFork(Runtime.disableRuntimeFlag(runtime, RuntimeFlags.Interruption))
     const table = new RouteTable(routes)
     const log = accessLog(runtime)
-    const addressOf = clientAddressBehind(trustedProxies)
+    const addressOf = clientAddressBehind(trustedProxies, onceUnreadable(fork))
     const commonHeaders = securityHeaders(publicUrl)
     const cors = corsOf(corsOrigins)
 

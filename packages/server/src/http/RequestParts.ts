@@ -4,15 +4,17 @@ import type { InstalledNames } from "@reins/core/catalog/Installed"
 import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
 import { canonicalJson } from "@reins/core/store/CanonicalJson"
 import { Effect, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
+import { announcesBody, refusalOfType } from "./BodyType.js"
 import type { Exchange } from "./Exchange.js"
 import { parseJson } from "./JsonBody.js"
 import { readBody, type TooLarge } from "./middleware/BodyLimit.js"
 import { ValidationFailed } from "./middleware/ErrorEnvelope.js"
+import { queryReader } from "./QueryParts.js"
 import type { PathParams } from "./Route.js"
-import { namesOf, tellUnknown, unknownFieldsOf, unknownParameters } from "./UnknownFields.js"
+import { tellUnknown, unknownFieldsOf } from "./UnknownFields.js"
 import { withBoundedIssues } from "./validation/BoundedIssues.js"
 import { withInstalledNames } from "./validation/InstalledNames.js"
-import { maxErrors, missing, toDetails, type ValidationError } from "./validation/Validation.js"
+import { maxErrors, missing, toDetails, type ValidationError, valueError } from "./validation/Validation.js"
 
 /** The decoded parts of a request. A part that the endpoint does not have is undefined. */
 export interface Parts {
@@ -29,7 +31,9 @@ export type Endpoint = HttpApiEndpoint.HttpApiEndpoint<string, HttpMethod.HttpMe
 export type DecodeParts = (
   exchange: Exchange,
   pathParams: PathParams
-) => Effect.Effect<Parts, ValidationFailed | TooLarge | ReinsError<"not_found">>
+) => Effect.Effect<Parts, ValidationFailed | BodyRefusal | ReinsError<"not_found">>
+
+type BodyRefusal = TooLarge | ReinsError<"unsupported_media_type">
 
 type Decoded = Either.Either<unknown, ReadonlyArray<ValidationError>>
 
@@ -38,18 +42,15 @@ export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, installed: I
   const { lists } = installed
   const payloadSchema = Option.map(endpoint.payloadSchema, (schema) => withInstalledNames(schema, lists))
   const decodePath = partDecoder("path", endpoint.pathSchema)
-  const decodeQuery = partDecoder("query", endpoint.urlParamsSchema)
+  const decodeQuery = queryDecoder(endpoint.urlParamsSchema)
   const decodeHeaders = headerDecoder(endpoint.headersSchema)
   const decodeBody = bodyDecoder(payloadSchema, maxBodyBytes, installed)
-  const knownParameters = Option.match(endpoint.urlParamsSchema, { onNone: () => new Set<string>(), onSome: namesOf })
   const isConditional = Option.exists(payloadSchema, takesVersion)
   return Effect.fnUntraced(function* (exchange, pathParams) {
     // No id holds this character, and no text of PostgreSQL can.
     if (Object.values(pathParams).some((value) => value?.includes("\0"))) return yield* notFound()
     const path = decodePath(pathParams)
-    const given = lastValues(exchange.query)
-    const query = decodeQuery(given)
-    if (exchange.query !== "") tellUnknown(exchange, unknownParameters(knownParameters, given))
+    const query = decodeQuery(exchange)
     const headers = decodeHeaders(exchange.request.headers)
     const condition = isConditional ? nothing : unconditional(exchange)
     const body = yield* decodeBody(exchange)
@@ -60,9 +61,6 @@ export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, installed: I
     return { path: valueOf(path), query: valueOf(query), body: valueOf(body.decoded), canonicalBody: body.canonical }
   })
 }
-
-/** The parameters of a query. The last one counts when one is given more than once. */
-const lastValues = (query: string): Readonly<Record<string, string>> => Object.fromEntries(new URLSearchParams(query))
 
 /**
  * Fails for a text that one of the databases would not keep unchanged. Every installation then accepts the same requests and gives back each
@@ -108,6 +106,21 @@ const partDecoder = (loc: string, schema: Option.Option<Schema.Schema<never, unk
   return (input: unknown): Decoded => Either.mapLeft(storable(decode(input)), (issue) => toDetails([loc], issue, input))
 }
 
+const queryDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => {
+  const decode = partDecoder("query", schema)
+  const read = queryReader(Option.getOrUndefined(schema))
+  return (exchange: Exchange): Decoded => {
+    const { faults, given, unknown } = read(exchange.query)
+    tellUnknown(exchange, unknown)
+    const decoded = decode(given)
+    if (faults.length === 0) return decoded
+    const found = Either.isLeft(decoded) ? decoded.left : []
+    // A value that is wrong by itself has its fault already.
+    const others = faults.filter((fault) => found.every(({ loc }) => loc[1] !== fault.loc[1]))
+    return Either.left([...found, ...others].slice(0, maxErrors))
+  }
+}
+
 /** The spelling of a header in errors, which is the one that people use. */
 const headerDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => {
   const decode = partDecoder("header", schema)
@@ -127,23 +140,24 @@ interface Body {
   readonly canonical: string
 }
 
+const noBody: Body = { decoded: nothing, canonical: "null" }
+
 const bodyDecoder = (
   schema: Option.Option<Schema.Schema<never, unknown>>,
   maxBytes: number,
   installed: InstalledNames
 ) => {
-  if (Option.isNone(schema)) return (): Effect.Effect<Body> => Effect.succeed({ decoded: nothing, canonical: "null" })
+  if (Option.isNone(schema))
+    return (exchange: Exchange): Effect.Effect<Body> => {
+      if (announcesBody(exchange)) tellUnknown(exchange, ["body"])
+      return Effect.succeed(noBody)
+    }
   const decode = decodeWith(schema.value)
   const mayBeAbsent = Either.isRight(decode({}))
   const isConditional = takesVersion(schema.value)
   const unknownIn = unknownFieldsOf(schema.value, installed)
   const read = (exchange: Exchange, bytes: Buffer) => {
-    const parsed =
-      bytes.length === 0
-        ? Either.right(null)
-        : isJson(exchange)
-          ? parseJson(bytes)
-          : Either.right(bytes.toString("utf8"))
+    const parsed = bytes.length === 0 ? Either.right(null) : parseJson(bytes)
     if (Either.isLeft(parsed)) return { decoded: Either.left([parsed.left]), sent: undefined }
     const given = parsed.right ?? (mayBeAbsent ? {} : null)
     const conditional = isConditional ? withExpectedVersion(exchange, given) : Either.right(given)
@@ -157,9 +171,13 @@ const bodyDecoder = (
     return { decoded, sent: Either.isRight(decoded) ? sent : undefined }
   }
   // Each step drops the value before it, so that the bytes are not kept beside the values that are made of them.
-  return (exchange: Exchange): Effect.Effect<Body, TooLarge> =>
+  return (exchange: Exchange): Effect.Effect<Body, BodyRefusal> =>
     Effect.interruptible(readBody(exchange, maxBytes)).pipe(
-      Effect.flatMap((bytes) => inItsTurn(bytes.length, () => ({ size: bytes.length, ...read(exchange, bytes) }))),
+      Effect.flatMap(
+        (bytes) =>
+          (bytes.length === 0 ? undefined : refusalOfType(exchange)) ??
+          inItsTurn(bytes.length, () => ({ size: bytes.length, ...read(exchange, bytes) }))
+      ),
       Effect.flatMap(({ decoded, sent, size }) =>
         inItsTurn(size, () => ({ decoded, canonical: canonicalJson(sent ?? null, longText) }))
       )
@@ -168,9 +186,6 @@ const bodyDecoder = (
 
 /** Longer texts, such as the file of an upload, are in the canonical body by their digest, so that no second copy of them is held. */
 const longText = 64 * 1024
-
-const isJson = (exchange: Exchange): boolean =>
-  /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.header("content-type") ?? "")
 
 /** `If-Match: "3"` says the same as `expected_version: 3` in the body, which wins; `*` is any version. */
 const withExpectedVersion = (exchange: Exchange, body: unknown): Either.Either<unknown, ValidationError> => {
@@ -196,13 +211,8 @@ const unconditional = (exchange: Exchange): Decoded => {
 const notAVersion = (given: string): ValidationError =>
   conditionError(given, 'this has to be one version in double quotes, as in "3", or *')
 
-const conditionError = (given: string, reason: string): ValidationError => ({
-  type: "value_error",
-  loc: ["header", "If-Match"],
-  msg: `Value error, ${reason}`,
-  input: given,
-  ctx: { error: {} }
-})
+const conditionError = (given: string, reason: string): ValidationError =>
+  valueError(["header", "If-Match"], reason, given)
 
 const takesVersion = (schema: Schema.Schema<never, unknown>): boolean =>
   SchemaAST.getPropertySignatures(SchemaAST.encodedAST(schema.ast)).some(({ name }) => name === "expected_version")

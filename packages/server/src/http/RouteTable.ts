@@ -19,17 +19,21 @@ export class RouteTable {
     ignoreTrailingSlash: true,
     maxParamLength: 200
   })
-  /** The routes as expressions, made for the first request without a route. */
-  private patterns: ReadonlyArray<{ readonly method: HttpMethod; readonly path: RegExp }> | undefined
+  private readonly patterns: ReadonlyMap<Route, Pattern>
 
-  constructor(private readonly routes: ReadonlyArray<Route>) {
+  constructor(routes: ReadonlyArray<Route>) {
     for (const route of routes) this.tree.on(route.method, route.path, route)
+    this.patterns = new Map(routes.map((route) => [route, { method: route.method, path: matcherOf(route.path) }]))
   }
 
-  /** Undefined when no route matches. An id that is malformed or too long matches none. */
+  /**
+   * Undefined when no route matches. An id that is malformed or too long matches none. Each path has one spelling, and its parameters alone
+   * may be encoded: the tree decodes, cuts at `;` and passes over a slash at the end, and the exact rule of a proxy does none of that.
+   */
   find({ method, path }: Exchange): Match | undefined {
     const found = this.tree.find(method === "HEAD" ? "GET" : method, path)
-    return found === undefined ? undefined : { route: found.handler, params: found.params }
+    if (found === undefined || this.patterns.get(found.handler)?.path.test(path) !== true) return undefined
+    return { route: found.handler, params: found.params }
   }
 
   /** Answers a request that has no route. When its path has other methods, the answer names them. */
@@ -38,10 +42,15 @@ export class RouteTable {
     method,
     path
   }: Exchange): Effect.Effect<Reply, ReinsError<"not_found" | "method_not_allowed">> => {
-    this.patterns ??= this.routes.map((route) => ({ method: route.method, path: matcherOf(route.path) }))
-    const methods = new Set<string>(this.patterns.filter((each) => each.path.test(path)).map((each) => each.method))
+    const methodsOf = (path: string) =>
+      [...this.patterns.values()].filter((each) => each.path.test(path)).map((each) => each.method)
+    const methods = new Set<string>(methodsOf(path))
     if (methods.has("GET")) methods.add("HEAD")
     // A path that is malformed matches no route, and its method is not at fault.
+    if (methods.size === 0 && path.length > 1 && path.endsWith("/") && methodsOf(path.slice(0, -1)).length > 0)
+      return Effect.fail(
+        new ReinsError({ code: "not_found", message: "There is no such path. Leave out the slash at its end." })
+      )
     if (methods.size === 0 || methods.has(method)) return Effect.fail(notFound())
     const allow = [...methods, "OPTIONS"]
     headers["allow"] = allow.join(", ")
@@ -56,4 +65,13 @@ export class RouteTable {
   }
 }
 
-const matcherOf = (path: string): RegExp => new RegExp(`^${path.replace(/:[A-Za-z_]+/g, "[^/]+")}/?$`)
+interface Pattern {
+  readonly method: HttpMethod
+  readonly path: RegExp
+}
+
+/** Pages of the console lead on from a slash at the end, as they always have. */
+const matcherOf = (path: string): RegExp =>
+  new RegExp(
+    `^${path.replace(/[.]/g, "\\.").replace(/:[A-Za-z_]+/g, "[^/;#?]+")}${path.startsWith("/ui") ? "/?" : ""}$`
+  )

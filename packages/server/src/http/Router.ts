@@ -97,6 +97,7 @@ const routeOf = (endpoint: Endpoint, handler: Handler, context: Context.Context<
         exchange,
         principal,
         route: `${method} ${pattern}`,
+        workspaceId: params["workspace_id"],
         canonicalBody,
         sealed,
         status,

@@ -14,8 +14,8 @@ import { routesOf } from "./Router.js"
 import { sessions } from "./SessionsHandlers.js"
 import { webhooks } from "./WebhooksHandlers.js"
 
-/** All routes of the service. */
-export const routes = Effect.gen(function* () {
+/** All routes of the service, which people reach at `publicUrl`. */
+export const routesAt = Effect.fnUntraced(function* (publicUrl: URL) {
   const handlers = yield* Effect.all({
     accounts,
     apiKeys,
@@ -36,5 +36,10 @@ export const routes = Effect.gen(function* () {
     jobs
   })
   const { routesOfNodes } = yield* EventStreams
-  return [...(yield* routesOf(Api, handlers)), ...(yield* documentRoutes), ...(yield* pageRoutes), ...routesOfNodes]
+  return [
+    ...(yield* routesOf(Api, handlers)),
+    ...(yield* documentRoutes(publicUrl)),
+    ...(yield* pageRoutes),
+    ...routesOfNodes
+  ]
 })

@@ -1,3 +1,4 @@
+import { cutText } from "@reins/core/base/CutText"
 import type { InstalledNames } from "@reins/core/catalog/Installed"
 import { InstalledFrom, installedCredentials } from "@reins/core/domain/Installed"
 import { SchemaAST as AST, type Schema } from "effect"
@@ -53,7 +54,7 @@ const header = "reins-unknown-fields"
 const most = 10
 
 /** Names come from anywhere, and a header takes few characters. */
-const written = (name: string): string => encodeURIComponent(Buffer.from(name.slice(0, 200)).toString())
+const written = (name: string): string => encodeURIComponent(Buffer.from(cutText(name, 200)).toString())
 
 /** The same for the parameters of a query. */
 export const unknownParameters = (

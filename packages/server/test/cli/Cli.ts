@@ -41,9 +41,10 @@ export interface Running {
   readonly finished: Promise<Finished>
 }
 
-/** Starts `reins` with pipes, as a script does. */
-export const begin = (at: At, args: ReadonlyArray<string>, stdin = ""): Running => {
+/** Starts `reins` with pipes, as a script does. The reader of one of them may have gone. */
+export const begin = (at: At, args: ReadonlyArray<string>, stdin = "", unread?: "stdout" | "stderr"): Running => {
   const child = spawn(process.execPath, [published, ...args], { cwd: at.cwd, env: environment(at) })
+  if (unread !== undefined) child[unread].destroy()
   let stdout = ""
   let stderr = ""
   child.stdout.on("data", (chunk) => {

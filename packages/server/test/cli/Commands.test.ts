@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { openSqlite } from "@reins/core/store/SqliteDriver"
 import { newCaller } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { type Finished, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
-import Sqlite from "better-sqlite3"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { reinsAt } from "./Cli.js"
 
@@ -163,7 +163,7 @@ it("doctor asks the store of blobs, and says which sessions it waits for", async
   assert.strictEqual(broken.state, "fail")
   assert.match(broken.detail, /directory of blobs cannot be used/)
   rmSync(path)
-  const db = new Sqlite(join(place.dataDir, "reins.db"))
+  const db = openSqlite(join(place.dataDir, "reins.db"))
   db.pragma("foreign_keys = off")
   db.prepare(
     "insert into unsealed_sessions values ('sess_x', 1, null, '2026-01-01T00:00:00.000Z', 'It was full.')"

@@ -93,6 +93,23 @@ describe("reins run", () => {
     assert.strictEqual(lines.at(-1).type, "turn.succeeded")
   })
 
+  it("ends as SIGPIPE ends others when nobody reads its words, and leaves the turn to the server", async () => {
+    const { at, client } = world()
+    const { status, stderr } = await begin(at, ["run", greeting, ...model], "", "stdout").finished
+    assert.strictEqual(status, 141, stderr)
+    const id = /^Session (sess_\w+)$/m.exec(stderr)?.[1] ?? ""
+    const state = async () => (await client.turns.list({ session_id: id })).items[0]?.state
+    await eventually("the turn has succeeded", async () => (await state()) === "succeeded")
+    const shown = await begin(at, ["sessions", "diff", id], "", "stdout").finished
+    assert.deepStrictEqual([shown.status, shown.stderr], [141, ""])
+  })
+
+  it("does its work when nobody reads what it tells besides", async () => {
+    const { status, stdout } = await begin(world().at, ["run", greeting, ...model], "", "stderr").finished
+    assert.strictEqual(status, 0)
+    assert.include(stdout, "There it is.")
+  })
+
   it("ends with 2 when the turn failed, and says why", async () => {
     const { at } = world()
     const failing = script("Fail.", { error: 401, message: "no such key" })

@@ -6,7 +6,7 @@ import { fuzzRequests, fuzzSeed } from "@reins/testing/Volume"
 import { Effect, Layer, Redacted, Runtime } from "effect"
 import fc from "fast-check"
 import { servicesByDatabase } from "../Databases.js"
-import { password } from "../Service.js"
+import { change, password } from "../Service.js"
 import { type Answer, problemOf, problemOfUnmet } from "./Answers.js"
 import { type Operation, operations } from "./Document.js"
 import { bounded, type Generated, generated, inWorld } from "./GeneratedRequest.js"
@@ -72,10 +72,17 @@ const verdict = (given: Generated, answer: Answer): string | undefined => {
 /** A login of its own address: wrong passwords are among the requests, and after some of them theirs may not log in. */
 const logIn = ({ person }: Tenant) =>
   Effect.map(
-    Effect.flatMap(LoginSessions, (logins) =>
-      logins.login({ email: person.email, password }, { clientAddress: "198.51.100.7" })
-    ),
-    ({ csrfToken, token }) => ({ cookie: `reins_session=${Redacted.value(token)}`, csrf: csrfToken })
+    Effect.all([
+      Effect.flatMap(LoginSessions, (logins) =>
+        logins.login({ email: person.email, password }, { clientAddress: "198.51.100.7" })
+      ),
+      // It takes the cookies of a login away, and so tells their names.
+      change("POST", "/api/auth/logout", { headers: person.bearer })
+    ]),
+    ([{ csrfToken, token }, { headers }]) => {
+      const [name] = headers.getSetCookie()[0]?.split("=") ?? []
+      return { cookie: `${name}=${Redacted.value(token)}`, csrf: csrfToken }
+    }
   ).pipe(Effect.orDie)
 
 const inhabited = Effect.flatMap(newTenant, (tenant) => Effect.map(logIn(tenant), (login) => ({ tenant, login })))

@@ -14,6 +14,23 @@ describe("the OpenAPI document", () => {
   })
 })
 
+for (const [publicUrl, path, cookie] of [
+  ["https://reins.example.com", "/", /^__Host-reins_session_[0-9a-f]{8}$/],
+  ["https://example.com/reins", "/reins", /^__Secure-reins_session_[0-9a-f]{8}$/],
+  ["https://example.com/reins/", "/reins", /^__Secure-reins_session_[0-9a-f]{8}$/],
+  ["http://127.0.0.1:8080/tools/reins//", "/tools/reins", /^reins_session_[0-9a-f]{8}$/]
+] as const)
+  layer(service({ publicUrl: new URL(publicUrl) }), { excludeTestServices: true })(`at ${publicUrl}`, (it) => {
+    it.effect("the document names the path and the login cookie of the service, and no host", () =>
+      Effect.gen(function* () {
+        const { json } = yield* send("GET", "/openapi.json")
+        assert.nestedPropertyVal(json, "servers[0].url", path)
+        const { components } = json as { components: { securitySchemes: { cookie: { name: string } } } }
+        assert.match(components.securitySchemes.cookie.name, cookie)
+      })
+    )
+  })
+
 layer(service(), { excludeTestServices: true })("the page of the document", (it) => {
   it.effect("loads nothing from anywhere else", () =>
     Effect.gen(function* () {

@@ -1,4 +1,5 @@
 import type { Check, Evidence } from "@reins/core/harness/Evidence"
+import { systemsInWords, systemsOf } from "@reins/core/harness/HostPlatform"
 import { Manifests, optionalProviders } from "@reins/core/harness/Manifests"
 import { type ProvenProvider, proofTable } from "@reins/server/cli/harnesses/ProofTable"
 import { Effect } from "effect"
@@ -6,6 +7,8 @@ import { made, table } from "./Markdown.js"
 
 interface Agent extends ProvenProvider {
   readonly display_name: string
+  readonly systems: string
+  readonly runsBy: string
   readonly evidence: Evidence | null
 }
 
@@ -14,8 +17,14 @@ const agents: Effect.Effect<ReadonlyArray<Agent>> = Effect.gen(function* () {
   const { list, provenOf } = yield* Manifests
   return yield* Effect.forEach(
     list.filter(({ tier }) => tier !== "disabled"),
-    ({ display_name, provider_id }) =>
-      Effect.map(provenOf(provider_id), (proven) => ({ display_name, provider_id, ...proven }))
+    ({ display_name, provider_id, runtime }) =>
+      Effect.map(provenOf(provider_id), (proven) => ({
+        display_name,
+        provider_id,
+        runsBy: runtime?.launch.command === "{{node}}" ? "the server's Node" : "itself",
+        systems: systemsInWords(systemsOf(runtime?.install.platforms ?? [])),
+        ...proven
+      }))
   )
 }).pipe(Effect.provide(Manifests.layerIn({ enabled: optionalProviders })), Effect.orDie)
 
@@ -23,6 +32,27 @@ const agents: Effect.Effect<ReadonlyArray<Agent>> = Effect.gen(function* () {
 export const differences: Effect.Effect<string> = Effect.map(agents, (all) =>
   proofTable(all, ["native_resume", "steer", "interrupt", "interactive_approval"])
 )
+
+const measuredOf = ({ evidence }: Agent) => evidence?.checks.find(({ measured }) => measured !== undefined)?.measured
+
+/** The figures measured in a large repository; none where no agent was. */
+const largeTrees = (all: ReadonlyArray<Agent>): string => {
+  const rows = all.flatMap((agent) => {
+    const measured = measuredOf(agent)
+    if (measured === undefined) return []
+    const { first_tool_ms, home_bytes } = measured
+    return [
+      [`\`${agent.provider_id}\``, `${(first_tool_ms / 1_000).toFixed(1)} s`, `${(home_bytes / 1e6).toFixed(1)} MB`]
+    ]
+  })
+  if (rows.length === 0) return ""
+  return `## Large trees
+
+A turn in a repository of 50,000 files, on the machine of the trial: the time from the prompt to the first tool, and the bytes below HOME and TMPDIR then.
+
+${table(["Provider", "First tool after", "Below HOME"], rows)}
+`
+}
 
 const result = ({ passed }: Check): string => (passed ? "passed" : "failed")
 
@@ -46,6 +76,16 @@ ${proofTable(all)}
 \`yes\` was seen, \`no\` is ruled out, \`?\` is not claimed, \`unproven\` is claimed and was not seen. \`reins harnesses verify --table\` prints the same for an
 installation.
 
+## Systems
+
+Each agent is pinned for the systems that its packages were found for. \`GET /api/harnesses\` and \`reins harnesses list\` tell them, and an installation
+elsewhere says so. All were tried on Linux on x64 with glibc, and nowhere else. Some are programs by themselves; the others run on the Node of the server. Of
+those, the packages of \`claude\` and \`qwen\` ask for Node 22 or newer.
+
+${table(
+  ["Provider", "Can be installed on", "Runs by"],
+  all.map(({ provider_id, runsBy, systems }) => [`\`${provider_id}\``, systems, runsBy])
+)}
 ## Checks
 
 ${table(
@@ -59,7 +99,7 @@ ${table(
     })
   ])
 )}
-## Evidence
+${largeTrees(all)}## Evidence
 
 ${all
   .map(

@@ -67,6 +67,14 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     does: "A directory whose `*.json` are manifests, read at the start: each adds a provider or replaces one.",
     fallback: "none"
   },
+  egress_proxy: {
+    does: "The proxy through which the server and its agents connect, with its credentials in the URL, for a machine that has no other way out.",
+    fallback: "none"
+  },
+  egress_direct: { does: "Hosts that are connected without that proxy. Loopback always is.", fallback: "none" },
+  egress_lookup: {
+    does: "`server` looks names up, refuses private addresses and asks the proxy for the address. `proxy` sends names, for a machine that cannot look them up: the proxy has to refuse private addresses then."
+  },
   smtp_url: {
     does: "A mail server, with its credentials in the URL. Without one, mails are files in `outbox/` of the data directory.",
     fallback: "none"
@@ -119,11 +127,11 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "none"
   },
   trusted_proxies: {
-    does: "Reverse proxies, as in `127.0.0.1,10.0.0.0/8`. Their `X-Forwarded-For` tells where a request comes from.",
+    does: "Reverse proxies, as in `127.0.0.1,10.0.0.0/8`. Their `X-Forwarded-For`, or else their `Forwarded`, tells where a request comes from. Let them remove the one that they do not write.",
     fallback: "none"
   },
   cors_origins: {
-    does: "Origins whose pages may call the API with a key, as in `https://app.example.com`; never with a login.",
+    does: "Origins whose pages may call the API with a key, as in `https://app.example.com` or `tauri://localhost`; never with a login.",
     fallback: "none"
   },
   max_running_turns: { does: "The turns that run at once on a server. The others wait.", unit: "turns" },
@@ -225,6 +233,8 @@ export const otherVariables: Readonly<Record<string, string>> = {
   NODE_EXTRA_CA_CERTS:
     "A PEM file of your own certificate authorities, for gateways and forges. Node reads it; agents are given it.",
   PATH: "Where git is found. Agents are given it.",
+  REINS_WITHOUT_PROC:
+    "`1` makes a server on Linux work as on a system without `/proc`, to try that. Its agents have no sandbox then. See [platforms](self-hosting.md#platforms).",
   "LANG, LC_ALL, TZ": "Language and time zone, which agents are given.",
   "SSL_CERT_FILE, SSL_CERT_DIR, GIT_SSL_CAINFO": "Certificate authorities for git; agents are given the first two."
 }

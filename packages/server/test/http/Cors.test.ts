@@ -29,6 +29,26 @@ layer(service({ corsOrigins: [origin, "http://localhost:5173"] }), { excludeTest
       })
     )
 
+    it.effect("may send every header that it asks for, as readers of streams and tracers do", () =>
+      Effect.gen(function* () {
+        const ask = (names: string, more = {}) =>
+          send("OPTIONS", "/api/me", {
+            headers: { origin, ...preflight, "access-control-request-headers": names, ...more }
+          })
+        for (const name of ["cache-control", "x-requested-with", "baggage", "authorization,x-datadog-trace-id"]) {
+          const { headers } = yield* ask(name)
+          assert.include(headers.get("access-control-allow-headers"), name)
+          assert.include(headers.get("vary"), "Access-Control-Request-Headers")
+          assert.isNull(headers.get("access-control-allow-private-network"))
+        }
+        const odd = yield* ask("a b; <script>")
+        assert.include(odd.headers.get("access-control-allow-headers"), "Authorization")
+        assert.notInclude(odd.headers.get("access-control-allow-headers"), "script")
+        const inner = yield* ask("authorization", { "access-control-request-private-network": "true" })
+        assert.strictEqual(inner.headers.get("access-control-allow-private-network"), "true")
+      })
+    )
+
     it.effect("reads answers and errors to calls with a key, with their headers", () =>
       Effect.gen(function* () {
         const { bearer } = yield* Caller
@@ -71,7 +91,7 @@ layer(service({ corsOrigins: [origin, "http://localhost:5173"] }), { excludeTest
           .getSetCookie()
           .map((each) => each.split(";")[0])
           .join("; ")
-        const csrf = decodeURIComponent(/reins_csrf=([^;]+)/.exec(cookie)?.[1] ?? "")
+        const csrf = decodeURIComponent(/reins_csrf_\w+=([^;]+)/.exec(cookie)?.[1] ?? "")
         const headers = { origin, cookie, "x-csrf-token": csrf }
         const changed = yield* change("POST", "/api/api-keys", { headers, body: { name: "x", scopes: ["read"] } })
         assert.strictEqual(codeOf(changed), "csrf_failed")

@@ -1,6 +1,6 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Server } from "@reins/server/Server"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { change, codeOf, newCaller, password, type Reply, send, service } from "../Service.js"
 
 const cookiesOf = (reply: Reply): ReadonlyArray<string> => reply.headers.getSetCookie()
@@ -12,7 +12,7 @@ const logIn = Effect.gen(function* () {
   const cookie = cookiesOf(reply)
     .map((text) => text.split(";")[0])
     .join("; ")
-  const csrf = /reins_csrf=([^;]+)/.exec(cookie)?.[1] ?? ""
+  const csrf = /reins_csrf_\w+=([^;]+)/.exec(cookie)?.[1] ?? ""
   return { ...caller, reply, cookie, csrf }
 })
 
@@ -68,10 +68,10 @@ describe("over plain http", () => {
         const { csrf, reply } = yield* logIn
         assert.strictEqual(reply.status, 200)
         const [session = "", token = ""] = cookiesOf(reply)
-        assert.match(session, /^reins_session=[\w%-]+; /)
+        assert.match(session, /^reins_session_[0-9a-f]{8}=[\w%-]+; /)
         for (const part of ["HttpOnly", "SameSite=Lax", "Path=/", "Expires="]) assert.include(session, part)
         assert.notInclude(session, "Secure")
-        assert.match(token, /^reins_csrf=/)
+        assert.match(token, /^reins_csrf_[0-9a-f]{8}=/)
         assert.notInclude(token, "HttpOnly")
         assert.nestedPropertyVal(reply.json, "csrf_token", decodeURIComponent(csrf))
       })
@@ -183,7 +183,7 @@ describe("reached over https", () => {
       Effect.gen(function* () {
         const { cookie, reply } = yield* logIn
         const [session = ""] = cookiesOf(reply)
-        assert.match(session, /^__Host-reins_session=/)
+        assert.match(session, /^__Host-reins_session_[0-9a-f]{8}=/)
         assert.include(session, "Secure")
         assert.include(reply.headers.get("strict-transport-security"), "max-age=31536000")
         assert.strictEqual((yield* send("GET", "/api/me", { headers: { cookie } })).status, 200)
@@ -202,6 +202,51 @@ describe("reached over https", () => {
       })
     )
   })
+})
+
+describe("two installations of one host", () => {
+  /** The cookies that a browser has after it has logged in at each of them, in one jar, because ports do not separate cookies. */
+  const jarOf = (urls: ReadonlyArray<URL | undefined>) =>
+    Effect.forEach(urls, (publicUrl) =>
+      Effect.scoped(Effect.provide(logIn, Layer.fresh(service(publicUrl && { publicUrl }))))
+    )
+
+  const pairs: ReadonlyArray<readonly [string, ReadonlyArray<URL | undefined>]> = [
+    ["at two ports", [new URL("http://nas:7117"), new URL("http://nas:8117")]],
+    ["at one public URL, as of containers without one", [undefined, undefined]],
+    ["below two paths", [new URL("https://example.com/one"), new URL("https://example.com/two/")]],
+    ["at the root and below it", [new URL("https://example.com"), new URL("https://example.com/two")]]
+  ]
+  for (const [where, urls] of pairs)
+    it.scopedLive(`${where} have other names for their cookies, which go to their paths alone`, () =>
+      Effect.gen(function* () {
+        const logins = yield* jarOf(urls)
+        const set = logins.flatMap(({ reply }) => cookiesOf(reply))
+        assert.strictEqual(new Set(set.map((text) => text.split("=")[0])).size, 4)
+        for (const [index, url] of urls.entries()) {
+          const path = url?.pathname.replace(/(.)\/$/, "$1") ?? "/"
+          const [session = "", csrf = ""] = set.slice(2 * index)
+          for (const text of [session, csrf]) assert.include(`${text};`, `; Path=${path};`)
+          if (url?.protocol === "https:") assert.match(session, path === "/" ? /^__Host-/ : /^__Secure-/)
+        }
+      })
+    )
+
+  it.scopedLive("keep a login each in one browser", () =>
+    Effect.gen(function* () {
+      const publicUrl = new URL("https://example.com/one")
+      const [other] = yield* jarOf([new URL("https://example.com/two")])
+      yield* Effect.gen(function* () {
+        const own = yield* logIn
+        const cookie = `${other?.cookie}; ${own.cookie}`
+        const headers = { cookie, "x-csrf-token": decodeURIComponent(own.csrf) }
+        assert.strictEqual((yield* send("GET", "/api/me", { headers })).status, 200)
+        assert.strictEqual((yield* change("POST", "/api/auth/logout", { headers })).status, 204)
+        const foreign = { cookie: other?.cookie ?? "" }
+        assert.strictEqual((yield* send("GET", "/api/me", { headers: foreign })).status, 401)
+      }).pipe(Effect.provide(Layer.fresh(service({ publicUrl }))))
+    })
+  )
 })
 
 describe("with a rate limit", () => {

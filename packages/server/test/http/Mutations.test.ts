@@ -70,6 +70,63 @@ layer(service(), { excludeTestServices: true })("a change", (it) => {
     })
   )
 
+  const keyFor = (caller: Pick<Caller["Type"], "bearer">, body: object = {}) =>
+    Effect.map(create(caller, newKey(), { name: "next", scopes: ["admin"], ...body }), ({ text }) => {
+      const { id, secret } = JSON.parse(text)
+      return { id: String(id), bearer: { authorization: `Bearer ${secret}` } }
+    })
+
+  const project = (caller: Pick<Caller["Type"], "bearer">, path: string, key: string, name = "once") =>
+    send("POST", path, { headers: { ...caller.bearer, "idempotency-key": key }, body: { name, slug: key } })
+
+  const workspacesOf = (caller: Pick<Caller["Type"], "bearer">) =>
+    Effect.map(
+      send("GET", "/api/me", { headers: caller.bearer }),
+      ({ text }): ReadonlyArray<string> => JSON.parse(text).workspaces.map(({ id }: { readonly id: string }) => id)
+    )
+
+  it.effect("happens once when its API key was replaced meanwhile, by one of all workspaces or of its own", () =>
+    Effect.gen(function* () {
+      const caller = yield* newCaller()
+      const [workspace_id = ""] = yield* workspacesOf(caller)
+      const path = `/api/workspaces/${workspace_id}/projects`
+      const everywhere = yield* keyFor(caller)
+      const inside = yield* keyFor(caller, { workspace_id })
+      for (const [before, after] of [
+        [caller, everywhere],
+        [caller, inside],
+        [inside, everywhere],
+        [everywhere, inside]
+      ] as const) {
+        const old = yield* keyFor(before)
+        const key = newKey()
+        const first = yield* project(old, path, key)
+        yield* change("DELETE", `/api/api-keys/${old.id}`, { headers: caller.bearer })
+        const again = yield* project(after, path, key)
+        assert.deepStrictEqual([again.status, again.text], [201, first.text])
+        assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+        assert.deepStrictEqual(errorOf(yield* project(after, path, key, "other")), [409, "idempotency_conflict"])
+      }
+      const { items } = JSON.parse((yield* send("GET", path, { headers: caller.bearer })).text)
+      assert.lengthOf(items, 4)
+    })
+  )
+
+  it.effect("that answers with a secret neither happens again nor shows it when its API key was replaced", () =>
+    Effect.gen(function* () {
+      const caller = yield* newCaller()
+      const other = yield* keyFor(caller)
+      const key = newKey()
+      const first = yield* create(caller, key, { name: "secret" })
+      const again = yield* create(other, key, { name: "secret" })
+      assert.deepStrictEqual(errorOf(again), [409, "idempotency_conflict"])
+      assert.notInclude(again.text, JSON.parse(first.text).secret)
+      assert.strictEqual((yield* create(caller, key, { name: "secret" })).text, first.text)
+      const list = yield* send("GET", "/api/api-keys", { headers: caller.bearer })
+      assert.strictEqual(list.text.match(/"secret"/g)?.length, 1)
+    })
+  )
+
   it.effect("does not meet the keys of anybody else", () =>
     Effect.gen(function* () {
       const key = newKey()

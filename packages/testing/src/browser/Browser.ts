@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type BrowserContext, chromium, type Page } from "playwright-core"
@@ -17,6 +17,10 @@ const quiet = [
 export interface BrowserOptions {
   readonly javaScript?: boolean
   readonly dark?: boolean
+  /** True for a browser that refuses all cookies, and with them everything that a page would keep. */
+  readonly refusesCookies?: boolean
+  /** A name that leads to this machine. A page that comes from there over plain http is no secure context. */
+  readonly name?: string
 }
 
 export interface Browser {
@@ -25,16 +29,26 @@ export interface Browser {
 }
 
 /** A Chromium of the system with a profile of its own. */
-export const startBrowser = async ({ dark = false, javaScript = true }: BrowserOptions = {}): Promise<Browser> => {
+export const startBrowser = async ({
+  dark = false,
+  javaScript = true,
+  name,
+  refusesCookies = false
+}: BrowserOptions = {}): Promise<Browser> => {
   const profile = mkdtempSync(join(tmpdir(), "reins-browser-"))
+  if (refusesCookies) {
+    mkdirSync(join(profile, "Default"))
+    const refused = { profile: { default_content_setting_values: { cookies: 2 } } }
+    writeFileSync(join(profile, "Default/Preferences"), JSON.stringify(refused))
+  }
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: "/usr/bin/chromium",
-    args: quiet,
+    args: name === undefined ? quiet : [...quiet, `--host-resolver-rules=MAP ${name} 127.0.0.1`],
     javaScriptEnabled: javaScript,
     colorScheme: dark ? "dark" : "light",
     timeout: 120_000
   })
-  context.setDefaultTimeout(60_000)
+  context.setDefaultTimeout(180_000)
   return {
     context,
     close: async () => {

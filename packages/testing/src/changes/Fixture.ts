@@ -87,7 +87,7 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
       headOf,
       merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? "")
     })
-    const gate = { closed: false, silent: false, cut: false, asked: (_method: string, _url: string) => {} }
+    const gate = { closed: false, silent: false, cut: false, status: 0, asked: (_method: string, _url: string) => {} }
     const answer = (request: IncomingMessage, response: ServerResponse) => {
       if (forge.handle(request, response)) return true
       gate.asked(request.method ?? "", request.url ?? "")
@@ -96,8 +96,9 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
         request.socket.destroy()
         return true
       }
-      if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
-      return gate.closed
+      if (gate.status !== 0) response.writeHead(gate.status).end()
+      else if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
+      return gate.status !== 0 || gate.closed
     }
     const server = yield* gitHttpServer(root, null, answer, host)
     /** A commit of somebody else on a branch. An absent branch is made from `main`. */
@@ -116,6 +117,8 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
       git,
       headOf,
       commitOn,
+      /** Gives the repository a hook that runs before each push is taken. */
+      hook: (commands: string) => put(bare, "hooks/pre-receive", `#!/bin/sh\n${commands}\n`, 0o755),
       repository,
       gate,
       base: server.url,

@@ -52,6 +52,8 @@ export class ForgeServer {
   readonly pulls: Array<Pull> = []
   readonly seen: Array<Seen> = []
   readonly canned: Array<Canned> = []
+  /** True after the repository has got another name: its old paths redirect, or tell that they do not. */
+  moved = false
   constructor(
     private readonly dialect: Dialect,
     private readonly token: string,
@@ -78,6 +80,16 @@ export class ForgeServer {
     const url = new URL(request.url ?? "/", "http://localhost")
     if (!url.pathname.startsWith("/api/")) return false
     this.seen.push({ method: request.method ?? "", path: `${url.pathname}${url.search}`, headers: request.headers })
+    if (this.moved && url.pathname.startsWith(this.dialect.root)) {
+      const { body, status } = this.dialect.movedAway(request.method ?? "")
+      const location = `${this.dialect.movedRoot}${url.pathname.slice(this.dialect.root.length)}${url.search}`
+      request.resume()
+      response.writeHead(status, status < 400 ? { location } : {}).end(JSON.stringify(body))
+      return true
+    }
+    if (url.pathname.startsWith(this.dialect.movedRoot)) {
+      url.pathname = `${this.dialect.root}${url.pathname.slice(this.dialect.movedRoot.length)}`
+    }
     const chunks: Array<Buffer> = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => {
@@ -142,6 +154,10 @@ export class ForgeServer {
 
 /** The language of one product about one repository. */
 export interface Dialect {
+  /** The path of the repository in the API, and that which leads to it after it was renamed. */
+  readonly root: string
+  readonly movedRoot: string
+  readonly movedAway: (method: string) => Answer
   readonly authorized: (headers: IncomingHttpHeaders, token: string) => boolean
   readonly unauthorized: Answer
   /** Where it says who a token is for. */
@@ -181,6 +197,12 @@ const github = (repository: string): Dialect => {
     body: { message: "Validation Failed", errors: [{ resource: "PullRequest", ...error }], ...docs, status: "422" }
   })
   return {
+    root: `/api/v3/repos/${repository}`,
+    movedRoot: "/api/v3/repositories/77",
+    movedAway: (method) => ({
+      status: method === "GET" ? 301 : 307,
+      body: { message: method === "GET" ? "Moved Permanently" : "Temporary Redirect", ...docs }
+    }),
     authorized: (headers, token) => headers.authorization === `Bearer ${token}` && headers["user-agent"] !== undefined,
     unauthorized: { status: 401, body: { message: "Bad credentials", ...docs, status: "401" } },
     userPath: "/api/v3/user",
@@ -228,6 +250,13 @@ const github = (repository: string): Dialect => {
 }
 
 const gitlab = (repository: string): Dialect => ({
+  root: `/api/v4/projects/${encodeURIComponent(repository)}`,
+  movedRoot: "/api/v4/projects/3",
+  // GitLab redirects reads alone.
+  movedAway: (method) =>
+    method === "GET"
+      ? { status: 301, body: { message: "Moved Permanently" } }
+      : { status: 405, body: { message: "Non GET methods are not allowed for moved projects" } },
   authorized: (headers, token) => headers.authorization === `Bearer ${token}`,
   unauthorized: { status: 401, body: { message: "401 Unauthorized" } },
   userPath: "/api/v4/user",
@@ -277,6 +306,9 @@ const gitlab = (repository: string): Dialect => ({
 const gitea = (repository: string): Dialect => {
   const swagger = { url: "https://gitea.example/api/swagger" }
   return {
+    root: `/api/v1/repos/${repository}`,
+    movedRoot: "/api/v1/repos/acme/renamed",
+    movedAway: () => ({ status: 307, body: "" }),
     authorized: (headers, token) => headers.authorization === `token ${token}`,
     unauthorized: { status: 401, body: { message: "invalid username, password or token", ...swagger } },
     userPath: "/api/v1/user",

@@ -173,6 +173,97 @@ export const forgeSuite = (subject: ForgeSubject): void => {
         }).pipe(Effect.provide(allowed))
     )
 
+    it.scopedLive("a repository that was renamed is followed on the same forge, and never to another host", () =>
+      Effect.gen(function* () {
+        const { forge, heads, server } = yield* forgeOf(subject)
+        server.moved = true
+        assert.isUndefined(yield* forge.find(branches))
+        const { headSha, number } = yield* forge.create(request)
+        assert.deepStrictEqual((yield* forge.find(branches))?.number, number)
+        yield* forge.merge(number, { expectedHead: headSha, method: "merge" })
+        assert.strictEqual((yield* forge.get(number)).state, "merged")
+        assert.strictEqual(heads.get("main"), headSha)
+        const asked = server.seen.length
+        for (const location of ["http://127.0.0.1:1/api/stolen", "//127.0.0.1:1/x", "/login", "ftp://x/", "http://["]) {
+          for (const status of [301, 302, 307, 308]) {
+            server.moved = false
+            server.canned.push({ status, headers: { location } })
+            const error = yield* Effect.flip(forge.find(branches))
+            assert.strictEqual(error.kind, "rejected", location)
+            assert.include(error.message, String(status))
+          }
+        }
+        assert.strictEqual(server.seen.length, asked + 20)
+        for (let round = 0; round < 9; round++) {
+          server.canned.push({ status: 302, headers: { location: server.seen.at(-1)?.path ?? "" } })
+        }
+        assert.strictEqual(yield* kindOf(forge.find(branches)), "rejected")
+        assert.strictEqual(server.seen.length, asked + 26)
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("one that exists under the new owner of a repository is found there", () =>
+      Effect.gen(function* () {
+        const { forge, server } = yield* forgeOf(subject)
+        if (subject.forge.kind !== "github") return
+        const message = "A pull request already exists for new-owner:work."
+        const errors = [{ resource: "PullRequest", code: "custom", message }]
+        server.canned.push({ status: 422, body: JSON.stringify({ message: "Validation Failed", errors }) })
+        assert.strictEqual(yield* kindOf(forge.create(request)), "exists")
+        yield* forge.find(branches)
+        assert.include(server.seen.at(-1)?.path ?? "", "head=new-owner%3Awork")
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("a refusal tells its status, its fields and their codes, bounded and without the token", () =>
+      Effect.gen(function* () {
+        const { forge, server } = yield* forgeOf(subject)
+        const json = (status: number, body: unknown): Canned => ({ status, body: JSON.stringify(body) })
+        const cases: ReadonlyArray<readonly [Canned, string]> = [
+          [
+            json(422, {
+              message: "Validation Failed",
+              errors: [
+                { resource: "PullRequest", field: "base", code: "invalid" },
+                { resource: "PullRequest", code: "custom", message: "No commits between main and work" }
+              ]
+            }),
+            "HTTP 422: Validation Failed; PullRequest.base: invalid; PullRequest: No commits between main and work"
+          ],
+          [
+            json(422, { errors: [{ field: "title", code: "too_long", message: "is too long" }] }),
+            "title: too_long: is too long"
+          ],
+          [json(422, { message: { base: ["does not exist", "is locked"] } }), "base does not exist; base is locked"],
+          [json(422, { message: { rules: { title: ["is reserved"] } } }), "rules title is reserved"],
+          [json(400, { error: "target_branch is missing, title is empty" }), "HTTP 400: target_branch is missing"],
+          [json(409, { message: ["Conflict of everything"] }), "Conflict of everything"],
+          [json(422, { errors: null, message: "[]: Title is required" }), "[]: Title is required"],
+          [{ status: 413, headers: { "content-type": "text/plain" }, body: "too much\n" }, "HTTP 413: too much"],
+          [{ status: 451, body: "<html>" }, "HTTP 451, without a word"]
+        ]
+        for (const [canned, told] of cases) {
+          server.canned.push(canned)
+          const error = yield* Effect.flip(forge.get(1))
+          assert.strictEqual(error.kind, "rejected")
+          assert.include(error.message, told)
+        }
+        server.canned.push(json(422, { message: `you sent ${token} and ghp_${"a".repeat(36)} ${"x".repeat(5_000)}` }))
+        const { message } = yield* Effect.flip(forge.get(1))
+        assert.include(message, "you sent *** and *** x")
+        assert.isBelow(message.length, 1_200)
+        server.canned.push(
+          json(403, { error: "insufficient_scope", error_description: "Higher privileges are needed", scope: "api" })
+        )
+        const { message: scope } = yield* Effect.flip(forge.get(1))
+        assert.include(scope, "insufficient_scope; Higher privileges are needed; scope api")
+        for (const status of [408, 425, 429, 500, 503]) {
+          server.canned.push({ status })
+          assert.include(["unavailable", "rate_limited"], yield* kindOf(forge.get(1)))
+        }
+      }).pipe(Effect.provide(allowed))
+    )
+
     it.scopedLive("a private address is asked only where the operator allows it", () =>
       Effect.gen(function* () {
         const { forge, server } = yield* forgeOf(subject)

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process"
 import { availableParallelism } from "node:os"
 import { Data, Effect, ParseResult, Schema } from "effect"
+import { cutText } from "../../base/CutText.js"
 import type { SweepCommand } from "../Executor.js"
 
 /** A container engine does not work here. The message says why, and what can be done. */
@@ -108,7 +109,7 @@ const advice: ReadonlyArray<readonly [RegExp, string]> = [
 /** The first line of the words of an engine that says something, without the marks of its log. */
 const quoted = (said: string): string => {
   const lines = said.split("\n").filter((line) => line.trim() !== "" && !/level=(?:warning|info)/.test(line))
-  return (lines[0] ?? said.split("\n")[0] ?? "").trim().slice(0, 300)
+  return cutText((lines[0] ?? said.split("\n")[0] ?? "").trim(), 300)
 }
 
 /** The failure for the words of an engine. */

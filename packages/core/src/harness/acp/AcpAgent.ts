@@ -1,4 +1,4 @@
-import { Deferred, Effect, Ref, Schema } from "effect"
+import { Deferred, Effect, Option, Ref, Schedule, Schema } from "effect"
 import type { Emit } from "../HarnessDriver.js"
 import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import type { Runtime } from "../Manifest.js"
@@ -22,6 +22,8 @@ export interface AcpAgent {
   readonly broken: Deferred.Deferred<never, HarnessFailure>
   /** The agent's words about a failed model call, from outside the protocol. */
   readonly report: Ref.Ref<string>
+  /** The last lines that the agent wrote to stderr, without secrets. */
+  readonly lastLines: Ref.Ref<ReadonlyArray<string>>
   /** Counts what the process uses. */
   readonly meter: UsageMeter
   /** The turn that the agent works on; undefined between turns. */
@@ -56,6 +58,7 @@ export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime
     ),
     broken: yield* Deferred.make<never, HarnessFailure>(),
     report: yield* Ref.make(""),
+    lastLines: yield* Ref.make<ReadonlyArray<string>>([]),
     meter: new UsageMeter(),
     turn: yield* Ref.make<Turn | undefined>(undefined),
     opening: yield* Ref.make<ReadonlyArray<HarnessEvent>>([]),
@@ -113,11 +116,32 @@ export const failed = (agent: Failures.Reporting & Pick<AcpAgent, "report">) => 
     Effect.fail(Failures.reported(report === "" ? Failures.rpcText(error) : report, agent))
   )
 
+/** The last words of an agent on stderr; empty for none. */
+export const lastWords = ({ lastLines }: AcpAgent): Effect.Effect<string> =>
+  Effect.map(Ref.get(lastLines), (lines) => lines.join("\n").trim())
+
+/** The failure for an error answer to a step of the start. What the agent wrote to stderr may come a little after its answer. */
+export const notStarted = (agent: AcpAgent) => (error: JsonRpc.RpcError) =>
+  Effect.gen(function* () {
+    const report = yield* Ref.get(agent.report)
+    const text = report === "" ? Failures.rpcText(error) : report
+    const schedule = Schedule.intersect(Schedule.spaced("20 millis"), Schedule.recurs(25))
+    if (Failures.isBare(text)) yield* Effect.repeat(lastWords(agent), { until: (words) => words !== "", schedule })
+    return yield* Failures.notStarted(text, yield* lastWords(agent), agent)
+  })
+
 /** Limits the time of a step of the start. */
 export const inTime =
-  ({ runtime, settings }: AcpAgent) =>
+  (agent: AcpAgent) =>
   <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>
-    Effect.timeoutFail(effect, {
-      duration: settings.start_timeout_ms,
-      onTimeout: () => Failures.timedOut(runtime, "did not start in time")
-    })
+    Effect.timeoutOption(effect, agent.settings.start_timeout_ms).pipe(
+      Effect.flatMap(
+        Option.match({
+          onSome: Effect.succeed,
+          onNone: () =>
+            Effect.flatMap(lastWords(agent), (words) =>
+              Effect.fail(Failures.timedOut(agent.runtime, "did not start in time", words))
+            )
+        })
+      )
+    )

@@ -3,6 +3,7 @@ import type * as acp from "@agentclientprotocol/sdk"
 import { Effect, Encoding, Option, Ref } from "effect"
 import type { PromptBlock } from "../TurnInput.js"
 import type { Turn } from "./AcpTurn.js"
+import { asWords } from "./CommandWords.js"
 
 /** The largest image whose content is sent, and the largest text. An agent reads a larger file by itself. */
 const maxImageBytes = 5 * 1024 * 1024
@@ -68,7 +69,8 @@ export const promptBlocks = Effect.fnUntraced(function* (turn: Turn, prompt: Rea
   }
   const isTold = turn.settings.attachments === "words"
   const blocks = yield* Effect.forEach(prompt, (block) => {
-    if (block.type === "text") return Effect.succeed<Array<acp.ContentBlock>>([block])
+    if (block.type === "text")
+      return Effect.map(asWords(turn.agent.facts, block.text), (text): Array<acp.ContentBlock> => [{ ...block, text }])
     return isTold ? Effect.succeed([wordsOn(block)]) : fileBlocks(offered, block)
   })
   return blocks.flat()

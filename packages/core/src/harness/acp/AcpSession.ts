@@ -1,7 +1,7 @@
 import type * as acp from "@agentclientprotocol/sdk"
 import { Effect, Redacted, Ref, Schema } from "effect"
 import type { OptionChoices } from "../../domain/AgentReport.js"
-import { type AcpAgent, ask, failed, tell } from "./AcpAgent.js"
+import { type AcpAgent, ask, failed, notStarted, tell } from "./AcpAgent.js"
 import { ConfigOptions, InitializeResult, SessionResult } from "./AcpSchema.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
@@ -23,7 +23,7 @@ export const initialize = Effect.fnUntraced(function* (agent: AcpAgent, peer: Js
   const clientInfo = { name: "reins", version: "1" }
   const params = { protocolVersion: 1, clientCapabilities: capabilities(agent), clientInfo }
   const result = yield* ask(agent, peer, "initialize", params, InitializeResult).pipe(
-    Effect.catchTag("RpcError", failed(agent))
+    Effect.catchTag("RpcError", notStarted(agent))
   )
   yield* Ref.set(agent.offered, result.agentCapabilities ?? {})
   const known = agent.runtime.agent
@@ -77,7 +77,7 @@ export const openSession = Effect.fnUntraced(function* (agent: AcpAgent, peer: J
   const session =
     nativeSessionId === null
       ? yield* ask(agent, peer, "session/new", yield* placeOf(agent), SessionResult).pipe(
-          Effect.catchTag("RpcError", failed(agent))
+          Effect.catchTag("RpcError", notStarted(agent))
         )
       : yield* resume(agent, peer, nativeSessionId)
   const id = session.sessionId

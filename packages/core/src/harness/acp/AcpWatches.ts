@@ -1,6 +1,8 @@
+import { stripVTControlCharacters } from "node:util"
 import { Clock, Deferred, Duration, Effect, Fiber, Option, Ref, Stream } from "effect"
+import { cutText } from "../../base/CutText.js"
 import type { AgentProcess } from "../../executor/Executor.js"
-import type { AcpAgent } from "./AcpAgent.js"
+import { type AcpAgent, lastWords } from "./AcpAgent.js"
 import type { Turn } from "./AcpTurn.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
@@ -8,8 +10,17 @@ import type * as JsonRpc from "./JsonRpc.js"
 /** The time limit for reading the last lines of an agent, which are still in the pipe after its exit. */
 const drainTimeout = "2 seconds"
 
-/** Reads the agent's output until the agent is gone. No pending request is answered after that. */
-export const watchOutput = (agent: AcpAgent, process: AgentProcess, peer: JsonRpc.Peer) =>
+/** The lines of stderr that are kept for the failure of a start, and the length of each. */
+const keptLines = 20
+const maxLine = 1_000
+
+/** Reads the agent's output until the agent is gone. No pending request is answered after that. `stderr` reads its other output. */
+export const watchOutput = (
+  agent: AcpAgent,
+  process: AgentProcess,
+  peer: JsonRpc.Peer,
+  stderr: Fiber.Fiber<unknown, unknown>
+) =>
   Effect.gen(function* () {
     const reading = yield* Effect.forkScoped(Effect.exit(peer.run))
     yield* Effect.raceFirst(Fiber.join(reading), Effect.zipRight(process.exit, Effect.sleep(drainTimeout)))
@@ -18,8 +29,17 @@ export const watchOutput = (agent: AcpAgent, process: AgentProcess, peer: JsonRp
       onNone: () => "it closed its output",
       onSome: ({ code, signal }) => (signal === null ? `exit code ${code}` : signal)
     })
-    const reason = Option.getOrUndefined(exit)?.reason
-    yield* Deferred.fail(agent.broken, Failures.crashed(agent.runtime, how, reason))
+    const ended = {
+      how,
+      byItself: Option.getOrUndefined(exit)?.signal === null,
+      reason: Option.getOrUndefined(exit)?.reason
+    }
+    if (!(yield* Ref.get(agent.isStarting))) {
+      yield* Deferred.fail(agent.broken, Failures.crashed(agent.runtime, how, ended.reason))
+      return
+    }
+    yield* Effect.timeoutOption(Fiber.await(stderr), drainTimeout)
+    yield* Deferred.fail(agent.broken, Failures.endedAtStart(agent.runtime, ended, yield* lastWords(agent)))
   })
 
 /** Reads stderr for reports of a failed model call, and ends an agent that would continue in vain. */
@@ -29,10 +49,13 @@ export const watchStderr = (agent: AcpAgent, process: AgentProcess) => {
     pattern === null ? undefined : new RegExp(pattern, "i").exec(line)?.[1]
   return Stream.runForEach(process.stderrLines, (raw) => {
     const line = agent.scrubber.scrub(raw)
+    const keep = Ref.update(agent.lastLines, (lines) =>
+      [...lines, cutText(stripVTControlCharacters(line), maxLine)].slice(-keptLines)
+    )
     const fatalText = text(fatal, line)
     if (fatalText !== undefined) return Deferred.fail(agent.broken, Failures.reported(fatalText, agent))
     const report = text(error, line)
-    return report === undefined ? Effect.void : Ref.set(agent.report, report)
+    return report === undefined ? keep : Effect.zipRight(keep, Ref.set(agent.report, report))
   })
 }
 

@@ -1,4 +1,5 @@
-import { Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
+import { cutText } from "../../base/CutText.js"
 import type { AgentOption } from "../../domain/AgentReport.js"
 import type { Reported } from "../HarnessEvent.js"
 import {
@@ -28,6 +29,9 @@ type Events = ReadonlyArray<Reported>
  */
 export class AgentFacts {
   private commands: Reported | undefined
+  private commandNames: ReadonlySet<string> = new Set()
+  /** Open once the agent has listed its commands. */
+  readonly commandsListed = Effect.unsafeMakeLatch(false)
   private title: Reported | undefined
   private configured: ReadonlyArray<AgentOption> = []
   private modes: AgentOption | undefined
@@ -49,6 +53,8 @@ export class AgentFacts {
     switch (kind) {
       case "available_commands_update":
         return Option.map(decodeCommands(update), ({ availableCommands }) => {
+          this.commandNames = new Set(availableCommands.map(({ name }) => name))
+          this.commandsListed.unsafeOpen()
           this.commands = {
             _tag: "commands",
             commands: availableCommands.slice(0, maxCommands).map(({ description, input, name }) => ({
@@ -80,6 +86,11 @@ export class AgentFacts {
     }
   }
 
+  /** True for a command of the agent's last list. */
+  hasCommand(name: string): boolean {
+    return this.commandNames.has(name)
+  }
+
   /** The options of the session. An agent that has options for its modes or models lists those, and may list the older form beside them. */
   get options(): ReadonlyArray<AgentOption> {
     const older = [this.modes, this.models].flatMap((option) =>
@@ -107,7 +118,7 @@ export class AgentFacts {
   }
 }
 
-const cut = (text: string): string => text.slice(0, maxWords)
+const cut = (text: string): string => cutText(text, maxWords)
 
 const chosen = (
   id: string,

@@ -1,3 +1,4 @@
+import { cutText } from "../../base/CutText.js"
 import type { Media } from "../../domain/AgentReport.js"
 import type { ContentBlock } from "./AcpSchema.js"
 
@@ -31,7 +32,7 @@ const media = (kind: Media["kind"], given: Partial<Media>): Media => {
     name: given.name ?? null,
     uri: given.uri ?? null,
     data: isLong ? null : data,
-    text: text === null ? null : text.slice(0, maxText),
+    text: text === null ? null : cutText(text, maxText),
     truncated: isLong || (text?.length ?? 0) > maxText
   }
 }

@@ -1,5 +1,6 @@
 import type * as acp from "@agentclientprotocol/sdk"
 import { Option, Schema } from "effect"
+import { cutText } from "../../base/CutText.js"
 import type { FormField } from "../../domain/Interaction.js"
 import type { Asked } from "../HarnessEvent.js"
 import type { Answer } from "../TurnInput.js"
@@ -75,8 +76,11 @@ const fieldOf = (name: string, required: boolean, property: Property): FormField
   const choices = choicesOf(property)
   return {
     name,
-    title: (property.title ?? name).slice(0, titleLength),
-    description: property.description?.slice(0, descriptionLength) ?? null,
+    title: cutText(property.title ?? name, titleLength),
+    description:
+      property.description === undefined || property.description === null
+        ? null
+        : cutText(property.description, descriptionLength),
     type: typeOf(property, choices),
     required,
     choices,
@@ -98,8 +102,8 @@ export const asked = (requestId: string, request: ElicitationRequest): Option.Op
   const about: Omit<Asked, "kind" | "options" | "form" | "url"> = {
     _tag: "asked",
     request_id: requestId,
-    title: (message.trim().split("\n")[0] ?? "").slice(0, titleLength) || "The agent asks",
-    description: message.includes("\n") || message.length > titleLength ? message.slice(0, descriptionLength) : null,
+    title: cutText(message.trim().split("\n")[0] ?? "", titleLength) || "The agent asks",
+    description: message.includes("\n") || message.length > titleLength ? cutText(message, descriptionLength) : null,
     tool_id: typeof toolCallId === "string" ? toolCallId : null,
     default: "decline"
   }

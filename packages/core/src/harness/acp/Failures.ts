@@ -1,3 +1,4 @@
+import { cutEnd, cutText } from "../../base/CutText.js"
 import { HarnessFailure } from "../HarnessEvent.js"
 import type { FailureReason, Runtime } from "../Manifest.js"
 import type { AgentInput } from "../TurnInput.js"
@@ -42,8 +43,11 @@ const judge = (text: string, rules: ReadonlyArray<ErrorRule>): Verdict => {
   if (declared !== undefined) return declared
   const status = statusOf(text)
   if (status !== undefined) return byStatus(status)
-  return common.find(matching) ?? { reason: "upstream_error", retryable: true }
+  return common.find(matching) ?? unknown
 }
+
+/** The verdict on words that no rule knows. */
+const unknown: Verdict = { reason: "upstream_error", retryable: true }
 
 const advice = (verdict: Verdict, input: AgentInput, runtime: Runtime): string => {
   const kind = input.manifest.credential?.connection_kind ?? "provider"
@@ -62,8 +66,8 @@ const advice = (verdict: Verdict, input: AgentInput, runtime: Runtime): string =
 }
 
 /** Foreign words, as one sentence. */
-const quote = (text: string): string =>
-  text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : `${text.replace(/[.\s]+$/, "")}.`
+const quote = (text: string, most = quotedLength): string =>
+  text.length > most ? `${cutText(text, most)}…` : `${text.replace(/[.\s]+$/, "")}.`
 
 /** The agent that a report is about. */
 export interface Reporting {
@@ -100,10 +104,61 @@ export const crashed = (runtime: Runtime, how: string, reason?: string): Harness
     retryable: true
   })
 
-export const timedOut = (runtime: Runtime, what: string): HarnessFailure =>
+const startLength = 300
+const endLength = 700
+
+/** Foreign words of any length, as their beginning and their end: what is wrong often stands last. */
+const quoteEnds = (text: string): string =>
+  text.length > startLength + endLength + 3
+    ? quote(`${cutText(text, startLength)} … ${cutEnd(text, endLength)}`, Number.POSITIVE_INFINITY)
+    : quote(text, Number.POSITIVE_INFINITY)
+
+const lastWordsOf = (words: string): string => (words === "" ? "" : ` Its last words: ${quoteEnds(words)}`)
+
+/** Words about something that passes by itself. */
+const passing =
+  /timed? ?out|\bE(?:CONN|AI_AGAIN|NOTFOUND|PIPE|BUSY|MFILE|NOSPC)|unavailable|temporar|network|socket|overloaded|\block(?:ed)?\b/i
+
+/** The failure of an agent that ended before it had opened its session. The same start ends in the same way, unless something stopped it. */
+export const endedAtStart = (
+  runtime: Runtime,
+  { byItself, how, reason }: { readonly how: string; readonly byItself: boolean; readonly reason: string | undefined },
+  words: string
+): HarnessFailure => {
+  const retryable = !byItself || reason !== undefined || words === "" || passing.test(words)
+  const advice = retryable ? "Retry the turn." : "Mend what it names, then send the message again."
+  return new HarnessFailure({
+    reason: "harness_crashed",
+    message: `${runtime.agent.name} ended while it started (${how}).${reason === undefined ? "" : ` ${reason}`}${lastWordsOf(words)} ${advice}`,
+    retryable
+  })
+}
+
+/** The failure for an error answer of an agent that could not open its session. */
+export const notStarted = (text: string, words: string, agent: Reporting): HarnessFailure => {
+  const isDeclared = agent.settings.errors.some(({ pattern }) => new RegExp(pattern, "i").test(text))
+  const isKnown = judge(text, agent.settings.errors) !== unknown || passing.test(text)
+  // No model was asked yet, so what no rule knows is about the agent itself. A file of settings may hold any word that a rule looks for.
+  if (isDeclared || (isKnown && !aboutSettings.test(text))) return reported(text, agent)
+  const told = isBare(text) ? lastWordsOf(words) : ""
+  return new HarnessFailure({
+    reason: "executor_unavailable",
+    message: `${agent.runtime.agent.name} could not start: ${quoteEnds(text)}${told} Mend what it names, then send the message again.`,
+    retryable: false
+  })
+}
+
+const aboutSettings = /\b(?:config\w*|settings?|toml|jsonc?|ya?ml|pars(?:e|er|ing)|line \d+)\b/i
+
+/** True for an error answer that says little more than that there was an error. */
+export const isBare = (text: string): boolean => text.length <= bareLength
+
+const bareLength = 24
+
+export const timedOut = (runtime: Runtime, what: string, words = ""): HarnessFailure =>
   new HarnessFailure({
     reason: "timeout",
-    message: `${runtime.agent.name} ${what}. It was stopped; retry the turn.`,
+    message: `${runtime.agent.name} ${what}.${lastWordsOf(words)} It was stopped; retry the turn.`,
     retryable: true
   })
 

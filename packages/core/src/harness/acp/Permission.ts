@@ -1,4 +1,5 @@
 import type * as acp from "@agentclientprotocol/sdk"
+import { cutText } from "../../base/CutText.js"
 import type { InteractionOption } from "../../domain/Interaction.js"
 import { type Permission, type PermissionPolicy, permissionFor } from "../../domain/Permissions.js"
 import type { Asked, HarnessEvent } from "../HarnessEvent.js"
@@ -53,8 +54,8 @@ export const asked = (requestId: string, request: PermissionRequest, about: Read
     _tag: "asked",
     request_id: requestId,
     kind: isApproval(request) ? "approval" : "question",
-    title: (call?.title ?? "The agent asks").slice(0, titleLength),
-    description: input?.slice(0, descriptionLength) ?? null,
+    title: cutText(call?.title ?? "The agent asks", titleLength),
+    description: input === undefined || input === null ? null : cutText(input, descriptionLength),
     tool_id: call?.tool_id ?? null,
     options: request.options.map(
       ({ kind, name, optionId }): InteractionOption => ({ id: optionId, name: name ?? optionId, kind })

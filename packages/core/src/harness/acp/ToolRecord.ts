@@ -1,10 +1,12 @@
 import { Either, Schema } from "effect"
+import { cutText } from "../../base/CutText.js"
 import type { Media } from "../../domain/AgentReport.js"
 import type { HarnessDiff, Tool } from "../HarnessEvent.js"
 import { type ToolCall, ToolContent } from "./AcpSchema.js"
 import * as Content from "./Content.js"
 import { valueAt } from "./ValueAt.js"
 
+/** The start of an output is kept, because what is told of it must not change as it grows. */
 const outputLength = 256 * 1024
 /** The most images, files and places of one call that are kept. */
 const maxShown = 20
@@ -59,7 +61,7 @@ export const merge = (before: Tool | undefined, call: ToolCall): Tool => {
     title: call.title ?? before?.title ?? call.kind ?? "tool",
     input: call.rawInput ?? before?.input ?? null,
     state: toolStates[call.status ?? ""] ?? before?.state ?? "pending",
-    ...(output === undefined ? {} : { output_text: output.slice(-outputLength) }),
+    ...(output === undefined ? {} : { output_text: cutText(output, outputLength) }),
     diffs: content.diffs.length > 0 ? content.diffs : (before?.diffs ?? []),
     locations:
       call.locations

@@ -1,4 +1,5 @@
 import { Option, Schema } from "effect"
+import { cutText } from "../../base/CutText.js"
 import type { Compaction, Plan as ShownPlan } from "../../domain/AgentReport.js"
 import type { HarnessEvent, Tool, Usage } from "../HarnessEvent.js"
 import type { Scrubber } from "../Secrets.js"
@@ -42,7 +43,7 @@ const decodeCompactionChunk = Schema.decodeUnknownOption(CompactionChunk)
 export const diagnostic = (kind: "unparsed" | "unknown_update" | "unknown_message", line: string): HarnessEvent => ({
   _tag: "diagnostic",
   kind,
-  line: line.slice(0, diagnosticLength)
+  line: cutText(line, diagnosticLength)
 })
 
 interface Words {
@@ -182,7 +183,7 @@ class TurnTranscript implements Transcript {
           planOf({
             plan_id: planId,
             entries: (entries ?? []).map(toEntry),
-            text: content?.slice(0, summaryLength) ?? null,
+            text: content === undefined || content === null ? null : cutText(content, summaryLength),
             uri: uri ?? null
           })
         ])
@@ -193,8 +194,8 @@ class TurnTranscript implements Transcript {
           {
             _tag: "notice",
             severity,
-            title: title.slice(0, maxWords),
-            description: description?.slice(0, maxWords) ?? null
+            title: cutText(title, maxWords),
+            description: description === undefined || description === null ? null : cutText(description, maxWords)
           }
         ])
       case "compaction_update":
@@ -202,7 +203,7 @@ class TurnTranscript implements Transcript {
           this.compact(compactionId, {
             state: compactionStates[status] ?? "running",
             ...(summary !== null && summary !== undefined && { summary: Content.wordsOf(summary) }),
-            ...(error !== null && error !== undefined && { error: error.slice(0, maxWords) })
+            ...(error !== null && error !== undefined && { error: cutText(error, maxWords) })
           })
         ])
       case "compaction_summary_chunk":
@@ -224,7 +225,10 @@ class TurnTranscript implements Transcript {
       error: null
     }
     const after: Compaction = { ...before, ...change }
-    const kept = { ...after, summary: after.summary?.slice(0, summaryLength) ?? null }
+    const kept = {
+      ...after,
+      summary: after.summary === undefined || after.summary === null ? null : cutText(after.summary, summaryLength)
+    }
     this.compactions.set(compaction_id, kept)
     return { _tag: "compaction", ...kept }
   }
@@ -241,13 +245,14 @@ class TurnTranscript implements Transcript {
       this.error += said
       return []
     }
-    if (tag === "text") this.lastWords = (this.lastWords + said).slice(0, errorLength)
+    if (tag === "text") this.lastWords = cutText(this.lastWords + said, errorLength)
     const { words } = this
     const goesOn = words !== undefined && words.tag === tag && (messageId ?? words.key) === words.key
     const before = goesOn ? [] : this.flush()
     const key = messageId ?? this.words?.key ?? `${tag}-${this.part}`
     const text = this.scrubber.scrub((this.words?.held ?? "") + said)
-    const held = this.scrubber.partialLength(text)
+    // An agent may send the two halves of a character one after the other.
+    const held = Math.max(this.scrubber.partialLength(text), /[\ud800-\udbff]$/.test(text) ? 1 : 0)
     this.words = { tag, key, held: text.slice(text.length - held) }
     if (tag === "text" && said.trim() !== "") this.output = true
     return [...before, ...wordsOf(tag, key, text.slice(0, text.length - held))]
@@ -280,7 +285,7 @@ const toEntry = (entry: {
   priority?: string | null | undefined
   status?: string | null | undefined
 }) => ({
-  content: entry.content.slice(0, maxWords),
+  content: cutText(entry.content, maxWords),
   priority: entry.priority ?? "medium",
   status: entry.status ?? "pending"
 })

@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { fn } from "../../base/Traced.js"
 import type { Actor, NewEvent } from "../../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../../domain/Ids.js"
-import { type Message, type MessageState, messageStates, textOf } from "../../domain/Message.js"
+import { type Message, type MessageState, messageStates, textOf, withoutResult } from "../../domain/Message.js"
 import type { Page, PageRequest } from "../../domain/Page.js"
 import type { ReinsError } from "../../domain/ReinsError.js"
 import { now } from "../../domain/Timestamp.js"
@@ -148,7 +148,11 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
                 state: "delivered"
               },
               actor,
-              (message) => ({ type: "message.completed", payload: { message }, subjects: { turn_id: turnId } })
+              (message) => ({
+                type: "message.completed",
+                payload: { message: { ...message, parts: message.parts.map(withoutResult) } },
+                subjects: { turn_id: turnId }
+              })
             )
           )
       })

@@ -3,8 +3,10 @@ import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
+import { diskFault } from "../../base/DiskFault.js"
 import type { SessionId } from "../../domain/Ids.js"
 import { attempt, type BeneathError, inDirectory } from "../../files/Beneath.js"
+import { beneath, pathNames } from "../../files/NameText.js"
 import { GitError } from "../../git/GitError.js"
 import { Projects } from "../../projects/Projects.js"
 import { existingOf } from "../../store/Existing.js"
@@ -45,17 +47,17 @@ export const setupAgain = Effect.gen(function* () {
   }, Effect.scoped)
 })
 
-const notBrought = ({ reason }: BeneathError) =>
+const notBrought = (error: BeneathError) =>
   new GitError({
     kind: "internal",
-    message: `What the setup has left could not be brought into the session (${reason}): check the space and permissions of the data directory.`
+    message: diskFault("The files of the setup could not be brought into the session", error)
   })
 
 const bringOver = (from: Trees, to: SessionPaths) =>
   Effect.gen(function* () {
     const leftOut = yield* attempt(to.setupOwed, () => owedPaths(to))
     yield* attempt(to.home, () => addMissing(from.home, to.home))
-    for (const path of leftOut) yield* bringPath(from.workTree, to.workTree, path.split("/"))
+    for (const path of leftOut) yield* bringPath(from.workTree, to.workTree, pathNames(path))
     yield* attempt(to.setupOwed, () => fs.rm(to.setupOwed))
   })
 
@@ -69,21 +71,21 @@ const isAbsent = (path: string | Buffer): Promise<boolean> =>
   )
 
 /** Moves what another directory lacks into it. No link is followed. */
-const addMissing = async (from: string, into: string): Promise<void> => {
+const addMissing = async (from: string | Buffer, into: string | Buffer): Promise<void> => {
   if (await isAbsent(into)) return fs.rename(from, into)
   const isDirectory = (await fs.lstat(into)).isDirectory()
   if (!isDirectory) return
-  for (const entry of await fs.readdir(from, { withFileTypes: true })) {
-    const [source, target] = [join(from, entry.name), join(into, entry.name)]
+  for (const entry of await fs.readdir(from, { withFileTypes: true, encoding: "buffer" })) {
+    const [source, target] = [beneath(from, entry.name), beneath(into, entry.name)]
     if (entry.isDirectory()) await addMissing(source, target)
     else if (await isAbsent(target)) await fs.rename(source, target)
   }
 }
 
 /** Moves a path of one folder into another one that lacks it. One that the setup has not made, or that would lead through a link, is none. */
-const bringPath = (from: string, into: string, names: ReadonlyArray<string>) => {
+const bringPath = (from: string, into: string, names: ReadonlyArray<Buffer>) => {
   const above = names.slice(0, -1)
-  const name = names.at(-1) ?? ""
+  const name = names.at(-1) ?? Buffer.alloc(0)
   return inDirectory(from, above, { create: false }, (source) =>
     inDirectory(into, above, { create: true }, (target) =>
       attempt(name, async () => {

@@ -1,3 +1,4 @@
+import { cutEnd, cutText, piecesOf } from "../../base/CutText.js"
 import type { Scrubber } from "../../harness/Secrets.js"
 
 /** The characters of output that the events of one setup hold. */
@@ -15,7 +16,7 @@ export interface Piece {
   readonly truncated: boolean
 }
 
-const cut = (line: string): string => (line.length <= maxLine ? line : `${line.slice(0, maxLine)}…`)
+const cut = (line: string): string => (line.length <= maxLine ? line : `${cutText(line, maxLine)}…`)
 
 /** The output of the commands of one setup, bounded, with secrets blanked. */
 export class SetupOutput {
@@ -35,19 +36,14 @@ export class SetupOutput {
     this.tail = [...this.tail, ...clean].slice(-tailLines)
     if (this.left <= 0) return []
     const text = clean.map((line) => `${line}\n`).join("")
-    const told = text.slice(0, this.left)
+    const told = cutText(text, this.left)
     this.left -= text.length
-    const pieces: Array<Piece> = []
-    for (let at = 0; at < told.length; at += maxPiece)
-      pieces.push({
-        output: told.slice(at, at + maxPiece),
-        truncated: this.left <= 0 && at + maxPiece >= told.length
-      })
-    return pieces
+    const pieces = piecesOf(told, maxPiece)
+    return pieces.map((output, at) => ({ output, truncated: this.left <= 0 && at === pieces.length - 1 }))
   }
 
   /** The last lines of the command. */
   get end(): string {
-    return this.tail.join("\n").slice(-tailCharacters)
+    return cutEnd(this.tail.join("\n"), tailCharacters)
   }
 }

@@ -85,8 +85,10 @@ const failure = (step: SetupStep, ended: Ended, output: string): SetupStepFailed
 export const setupRun = Effect.gen(function* () {
   const wayOut = yield* WayOut
 
-  const passage = (network: NetworkAccess | undefined) => {
-    const destinations = network === undefined ? undefined : destinationsOf(network, "setup_network")
+  const passage = ({ executor, network }: SetupCommands) => {
+    const isShared = executor.isolation.network === "shared"
+    const access = network ?? (wayOut.isOnlyWay && isShared ? "open" : undefined)
+    const destinations = access === undefined ? undefined : destinationsOf(access, "setup_network")
     return destinations === undefined ? Effect.succeed(undefined) : wayOut.open(destinations)
   }
 
@@ -125,7 +127,7 @@ export const setupRun = Effect.gen(function* () {
     setup: SetupCommands,
     tell: (events: ReadonlyArray<NewEvent>) => Effect.Effect<void>
   ): Effect.fn.Return<void, SetupStepFailed | ExecutorError, Scope.Scope> {
-    const opened = yield* passage(setup.network)
+    const opened = yield* passage(setup)
     const proxy = opened === undefined ? {} : proxyVariables(opened)
     const output = new SetupOutput(scrubber({ ...redactedOf(setup.variables), ...redactedOf(proxy) }))
     for (const [index, step] of setup.steps.entries()) {

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { Effect } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
+import { cutText } from "../../base/CutText.js"
 import { failpoint } from "../../base/Failpoint.js"
 import { type CopyOptions, copyTree } from "../../files/CopyTree.js"
 import { bytesBelow } from "../../files/DiskUse.js"
@@ -29,7 +30,7 @@ export const orWarn =
   <A>(otherwise: A, run: (signal: AbortSignal) => Promise<A>): Effect.Effect<A> =>
     Effect.catchAll(Effect.tryPromise(run), ({ error }) =>
       Effect.as(
-        Effect.logWarning(what, { cause: error instanceof Error ? error.message.slice(0, 2000) : "" }),
+        Effect.logWarning(what, { cause: error instanceof Error ? cutText(error.message, 2000) : "" }),
         otherwise
       )
     )

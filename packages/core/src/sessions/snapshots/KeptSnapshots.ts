@@ -2,6 +2,7 @@ import { createReadStream, existsSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Layer, Stream } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
+import { diskFault } from "../../base/DiskFault.js"
 import { failpoint } from "../../base/Failpoint.js"
 import { fn } from "../../base/Traced.js"
 import type { ChangesetId, SessionId } from "../../domain/Ids.js"
@@ -85,7 +86,7 @@ const beingDeleted = new SnapshotError({
 const failureOf = (error: PartsFailure | BlobError): SnapshotError =>
   error._tag === "BeneathError"
     ? new SnapshotError({
-        message: `The files cannot be read or written (${error.reason}): check the space and permissions of the data directory.`,
+        message: diskFault("The files cannot be read or written", error),
         retryable: true
       })
     : new SnapshotError({ message: error.message, retryable: true })
@@ -108,11 +109,8 @@ const storing = Effect.gen(function* () {
 const fileStream = ({ file }: WrittenBlob) =>
   Stream.fromAsyncIterable<Uint8Array, SnapshotError>(
     createReadStream(file, { highWaterMark: 1024 * 1024 }),
-    () =>
-      new SnapshotError({
-        message: "A part of the snapshot cannot be read: check the data directory.",
-        retryable: true
-      })
+    (cause) =>
+      new SnapshotError({ message: diskFault("A part of the snapshot cannot be read", cause), retryable: true })
   )
 
 const nameOf = ({ digest, size }: BlobName): BlobName => ({ digest, size })

@@ -5,6 +5,7 @@ import { Data, Effect, Option } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
 import { attempt, type BeneathError } from "../../files/Beneath.js"
 import { type Leftover, type LeftoverBounds, leftoversOf } from "../../files/Leftovers.js"
+import { pathText } from "../../files/NameText.js"
 import { describeFile, pack, packJson, type WrittenBlob } from "../../files/PackedFiles.js"
 import { readOne, readTree, type TreeOptions } from "../../files/TreeReader.js"
 import { Git } from "../../git/Git.js"
@@ -49,7 +50,7 @@ export const archived = {
 } as const
 
 /** The files that the service keeps beside the objects of git, and cannot make again. */
-const keptBeside = ["reins-baseline"]
+const keptBeside = ["reins-baseline", "reins-own-files"]
 
 /** Chooses what is taken, the smallest first, so that one that is too large keeps no other out. */
 const chosenOf = (items: ReadonlyArray<Leftover>) => {
@@ -112,7 +113,7 @@ export const snapshotParts = Effect.gen(function* () {
   const filesOf = Effect.fnUntraced(function* (session: SessionRow, tree: string, at: (name: string) => string) {
     const { gitDir, workTree } = sessionPaths(dataDir, session.id)
     const inTree = yield* git.treeModes({ gitDir, tree })
-    const held = [...inTree.keys()].map((path) => Buffer.from(path, "latin1").toString("utf8"))
+    const held = [...inTree.keys()].map((path) => pathText(Buffer.from(path, "latin1")))
     return yield* attempt(workTree, async () => {
       const { items, modes } = await leftoversOf(workTree, held, new Set([".git"]), bounds)
       const { leftOut, taken } = chosenOf(items)

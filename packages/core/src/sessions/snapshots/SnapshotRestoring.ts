@@ -5,10 +5,12 @@ import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { Chunk, Effect, Stream } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
+import { diskFault } from "../../base/DiskFault.js"
 import { failpoint } from "../../base/Failpoint.js"
 import type { SessionId } from "../../domain/Ids.js"
 import { attempt, type BeneathError, inDirectory, replaceFile } from "../../files/Beneath.js"
 import { usualMode } from "../../files/Leftovers.js"
+import { pathNames, pathText } from "../../files/NameText.js"
 import { setModes, unpack, unpackJson } from "../../files/PackedFiles.js"
 import { removeTree } from "../../files/RemoveTree.js"
 import type { BaseSource } from "../../git/Bundles.js"
@@ -44,7 +46,7 @@ const failureOf = (error: GitError | BlobError | BeneathError | SnapshotError): 
       return new SnapshotError({ message: error.message, retryable: error.reason === "unavailable" })
     case "BeneathError":
       return new SnapshotError({
-        message: `The files cannot be written (${error.reason}): check the space and permissions of the data directory.`,
+        message: diskFault("The files cannot be written", error),
         retryable: true
       })
   }
@@ -249,7 +251,7 @@ const fileParts = Effect.gen(function* () {
     if (process.umask() === usualMask || manifest.commit === null) return new Map(listed)
     const usual = new Map<string, number>()
     for (const [name, mode] of yield* git.treeModes({ gitDir, tree: manifest.commit })) {
-      const path = Buffer.from(name, "latin1").toString("utf8")
+      const path = pathText(Buffer.from(name, "latin1"))
       if (mode === "120000" || mode === "160000") continue
       for (let folder = dirname(path); folder !== "." && !usual.has(folder); folder = dirname(folder))
         usual.set(folder, usualMode("directory", 0))
@@ -303,9 +305,9 @@ const uploadsPart = Effect.gen(function* () {
     const { workTree } = sessionPaths(dataDir, id)
     for (const { digest, mode, path } of uploads) {
       const bytes = Buffer.concat(Chunk.toReadonlyArray(yield* Stream.runCollect(blobs.get(digest))))
-      const names = path.split("/")
+      const names = pathNames(path)
       yield* inDirectory(workTree, names.slice(0, -1), { create: true }, (directory) =>
-        replaceFile(directory, names.at(-1) ?? "", bytes, { mode: mode ?? 0o644, exclusive: false })
+        replaceFile(directory, names.at(-1) ?? Buffer.alloc(0), bytes, { mode: mode ?? 0o644, exclusive: false })
       )
     }
     return uploads.length

@@ -1,13 +1,13 @@
 import { mkdir, readdir, rename, rmdir } from "node:fs/promises"
-import { join } from "node:path"
 import { Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
 import { CoreConfig } from "../../base/CoreConfig.js"
 import { failpoint } from "../../base/Failpoint.js"
 import type { SessionId } from "../../domain/Ids.js"
+import { beneath } from "../../files/NameText.js"
 import { removeTree } from "../../files/RemoveTree.js"
 import { Git } from "../../git/Git.js"
-import { GitError } from "../../git/GitError.js"
+import { GitError, onDisk } from "../../git/GitError.js"
 import { Placements } from "../../placement/Placements.js"
 import { Projects } from "../../projects/Projects.js"
 import { Database } from "../../store/Database.js"
@@ -125,20 +125,13 @@ const placing = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (row: SessionRow) {
     const { making, workTree } = sessionPaths(dataDir, row.id)
-    const move = (clear: (path: string) => Promise<void>) =>
-      Effect.tryPromise({
-        try: async () => {
-          for (const name of await readdir(making)) {
-            await clear(join(workTree, name))
-            await rename(join(making, name), join(workTree, name))
-          }
-          await rmdir(making)
-        },
-        catch: () =>
-          new GitError({
-            kind: "internal",
-            message: "The workspace folder could not be made: check the permissions of the data directory."
-          })
+    const move = (clear: (path: Buffer) => Promise<void>) =>
+      onDisk("The workspace folder could not be made", async () => {
+        for (const name of await readdir(making, { encoding: "buffer" })) {
+          await clear(beneath(workTree, name))
+          await rename(beneath(making, name), beneath(workTree, name))
+        }
+        await rmdir(making)
       })
     yield* move(async () => {}).pipe(
       // An agent that has started meanwhile has put something in the way. Nobody removes it before that agent is gone.

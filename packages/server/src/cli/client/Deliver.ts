@@ -29,9 +29,22 @@ export const changesetOf = async (
 
 /** Writes a diff: with colours for a person, else exactly as it is, so that `git apply` takes it. */
 export const writeDiff = async (reins: Reins, changeset: Changeset): Promise<void> => {
-  const { diff, truncated } = await reins.changesets.getDiff({ changeset_id: changeset.id })
+  const { diff, omitted } = await reins.changesets.getDiff({ changeset_id: changeset.id })
   process.stdout.write(process.stdout.isTTY ? shown(diff) : diff)
-  if (truncated) tell("The diff is longer than the server shows: it was cut. `reins sessions deliver` gives all of it.")
+  if (omitted.length === 0) return
+  tell("The diff is longer than the server shows, so it was cut. `reins sessions deliver` gives all of it. Not shown:")
+  for (const { additions, deletions, path } of omitted.slice(0, namedAtMost))
+    tell(harmless(`  ${path}: ${additions} added and ${deletions} deleted lines`))
+  if (omitted.length > namedAtMost) tell(`  and ${omitted.length - namedAtMost} more files`)
+}
+
+/** More files than this are counted and not named. */
+const namedAtMost = 20
+
+/** Says on the standard error what a changeset does not hold. */
+export const tellDiagnostics = ({ diagnostics }: Changeset): void => {
+  const paint = painter(process.stderr)
+  for (const sentence of diagnostics) tell(paint("yellow", harmless(sentence)))
 }
 
 const shown = (diff: string): string => {

@@ -1,3 +1,4 @@
+import { once } from "node:events"
 import type { Interaction, MessageDelta, Reins, TurnSnapshot, TypedEvent } from "@reins/client"
 import { takeInterrupts } from "../terminal/Interrupts.js"
 import { tell } from "../terminal/Output.js"
@@ -56,6 +57,7 @@ export const follow = async (following: Following): Promise<TurnSnapshot | undef
     const events = reins.sessions.stream({ session_id, after, ...onDelta }, { signal: left.signal })
     for await (const event of events) {
       display.event(event)
+      if (process.stdout.writableNeedDrain) await once(process.stdout, "drain")
       if (event.turn_id !== turn_id) continue
       const question = questionOf(event)
       if (question?.state === "pending") asking.asked(question)

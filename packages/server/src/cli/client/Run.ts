@@ -1,13 +1,14 @@
 import { text as readAll } from "node:stream/consumers"
 import { Args, Command, Options } from "@effect/cli"
 import type { BudgetInput, Changeset, Delivery, TurnSnapshot } from "@reins/client"
+import { cutText } from "@reins/core/base/CutText"
 import { Option } from "effect"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import type { Answering } from "./Approvals.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
-import { changesetOf, deliver, tellDelivery, writeDiff } from "./Deliver.js"
+import { changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd } from "./Follow.js"
 import { chosenProvider } from "./Providers.js"
 import { attempt, connect, exitCodes, type Remote } from "./Remote.js"
@@ -104,7 +105,7 @@ const begin = async (
   if (!given.json) for (const note of notes) tell(`Note: ${note}`)
   const { id } = await reins.sessions.create({
     workspace_id: workspaceId,
-    title: (content.split("\n")[0] ?? content).slice(0, 80),
+    title: cutText(content.split("\n")[0] ?? content, 80),
     repository: { url: repository.url, ...(repository.base_ref !== undefined && { base_ref: repository.base_ref }) },
     ...(budget !== undefined && { budget }),
     ...(await harnessOf(reins, given))
@@ -150,6 +151,7 @@ const finish = async (
 }
 
 const showChanges = async (reins: Remote["reins"], view: Display, changeset: Changeset): Promise<void> => {
+  tellDiagnostics(changeset)
   if (changeset.empty) return tell("The agent changed nothing.")
   view.line("")
   await writeDiff(reins, changeset)

@@ -6,7 +6,7 @@ import { printJsonNow, tell } from "../terminal/Output.js"
 import { isInteractive } from "../terminal/Prompts.js"
 import { harmless, table } from "../terminal/Style.js"
 import { withBudgets } from "./Budgets.js"
-import { deliver, newestChangeset, tellDelivery, writeDiff } from "./Deliver.js"
+import { deliver, newestChangeset, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { display, exitCodeOf, follow, tellEnd } from "./Follow.js"
 import { attempt, connect, exitCodes } from "./Remote.js"
 
@@ -83,6 +83,7 @@ const diff = Command.make("diff", { session }, ({ session }) =>
   attempt(async () => {
     const { reins } = await connect()
     const changeset = await newestChangeset(reins, session)
+    tellDiagnostics(changeset)
     if (changeset.empty) return tell("The session changed nothing.")
     await writeDiff(reins, changeset)
   })
@@ -121,7 +122,23 @@ const deliverSession = Command.make(
   )
 )
 
+const set = Command.make(
+  "set",
+  {
+    session,
+    repo: Options.text("repo").pipe(
+      Options.withDescription("The present URL of its repository, after that was renamed or moved")
+    )
+  },
+  ({ repo, session }) =>
+    attempt(async () => {
+      const { reins } = await connect()
+      await reins.sessions.update({ session_id: session, repository: { url: repo } })
+      tell(`The session clones and delivers at ${repo} from now on.`)
+    })
+).pipe(Command.withDescription("Change a session"))
+
 export const sessions = Command.make("sessions").pipe(
   Command.withDescription("What agents work and have worked on"),
-  Command.withSubcommands([ls, watch, diff, deliverSession])
+  Command.withSubcommands([ls, watch, diff, deliverSession, set])
 )

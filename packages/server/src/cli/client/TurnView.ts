@@ -1,4 +1,5 @@
-import type { EventPayload, MessageDelta, TypedEvent } from "@reins/client"
+import { type EventPayload, type MessageDelta, ToolCalls, type TypedEvent } from "@reins/client"
+import { shortened } from "@reins/core/base/CutText"
 import { type Progress, progress } from "../terminal/Progress.js"
 import { harmless, hasColors, painter } from "../terminal/Style.js"
 
@@ -10,6 +11,7 @@ export class TurnView {
   private readonly said = new Map<string, string>()
   private readonly told = new Map<string, number>()
   private readonly shown = new Map<string, number>()
+  private readonly tools = new ToolCalls()
   private part = ""
   private isAtLineStart = true
   private plan = ""
@@ -28,10 +30,13 @@ export class TurnView {
         this.partOf(event.payload)
         break
       case "tool.started":
-      case "tool.updated":
-        this.wait(titleOf(event.payload))
+      case "tool.updated": {
+        const tool = this.tools.take(event)
+        if (tool !== undefined) this.wait(titleOf(tool))
         break
+      }
       case "tool.completed":
+        this.tools.take(event)
         this.tool(event.payload)
         break
       case "plan.updated":
@@ -143,8 +148,7 @@ const detailOf = (input: unknown): string => {
 }
 
 const oneLine = (text: string): string => {
-  const line = harmless(text.replaceAll(/\s+/g, " ").trim())
-  return line.length > 100 ? `${line.slice(0, 99)}…` : line
+  return shortened(harmless(text.replaceAll(/\s+/g, " ").trim()), 100)
 }
 
 const marks: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]", cancelled: "[-]" }

@@ -4,6 +4,7 @@ import { dirname } from "node:path"
 import { promisify } from "node:util"
 import { type Inventory, inventory, lacking } from "@reins/core/backup/Inventory"
 import { Executors } from "@reins/core/executor/Executors"
+import { select, systemsInWords, systemsOf, thisMachine } from "@reins/core/harness/HostPlatform"
 import { HarnessInstall } from "@reins/core/harness/Install"
 import { Manifests } from "@reins/core/harness/Manifests"
 import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
@@ -19,6 +20,7 @@ import { blobFindings } from "./BlobFindings.js"
 import { type Finding, fail, ok, warn } from "./Finding.js"
 import { nodeFindings } from "./NodeFindings.js"
 import { securityFindings } from "./SecurityFindings.js"
+import { processes } from "./SystemFindings.js"
 
 /** Checks everything that a server needs. It changes nothing. */
 export const findings = (
@@ -29,6 +31,7 @@ export const findings = (
     Effect.all([
       Effect.sync(node),
       git,
+      Effect.sync(processes),
       Effect.sync(() => directory(config)),
       Effect.sync(() => space(config)),
       lock(config),
@@ -134,7 +137,7 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
   const problems = config.databaseUrl === undefined ? DatabaseFile.problems(file) : Effect.succeed([])
   return Effect.gen(function* () {
     const [problem, ...more] = yield* problems
-    const state = yield* Effect.either(Effect.provide(inventory, Installation.databaseAsIs(config)))
+    const state = yield* Effect.either(Effect.provide(inventory, Installation.databaseAsIs(config, { writes: true })))
     if (problem !== undefined) {
       const detail = `damaged: ${problem}${more.length > 0 ? ` and ${more.length} more` : ""}`
       return [fail("database", detail, "Stop the server and restore the newest backup.")]
@@ -232,6 +235,13 @@ const harnesses = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
         ([found, { digest, source }, { proofs }]) => {
           const agent = `${runtime?.agent.name ?? ""} ${runtime?.agent.version ?? ""} (${source}, ${shortly(digest)})`
           const unproven = proofs.filter(({ shown }) => shown === "unproven").map(({ capability }) => capability)
+          const platforms = runtime?.install.platforms ?? []
+          if (select(platforms) === undefined)
+            return warn(
+              provider_id,
+              `${agent} has no build for ${thisMachine()}`,
+              `Install it on ${systemsInWords(systemsOf(platforms))}, or choose another agent.`
+            )
           if (Either.isLeft(found) || found.right._tag === "None")
             return warn(
               provider_id,
@@ -251,7 +261,7 @@ const harnesses = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
   }).pipe(
     Effect.provide(
       Layer.provideMerge(
-        HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir),
+        HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir, config.egress),
         Installation.manifests(config)
       )
     ),

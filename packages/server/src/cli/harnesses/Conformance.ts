@@ -6,19 +6,23 @@ import * as Failures from "./conformance/Failures.js"
 import { finding, type Ground, newSession, type Place } from "./conformance/Ground.js"
 import * as Hands from "./conformance/Hands.js"
 import { keeping } from "./conformance/Keeping.js"
+import * as Repository from "./conformance/Repository.js"
 
 export { plan } from "./conformance/Failures.js"
 
-/** The findings of a trial. One that breaks off is a check that has failed, and the others go on. */
+/** The findings of a trial. One that breaks off is a check that has failed, and the others go on. None where only another trial is wanted. */
 const tried = <E extends { readonly message: string }, R>(
+  { only }: Ground,
   check: string,
   capability: CapabilityName | null,
   trial: Effect.Effect<Check | ReadonlyArray<Check>, E, R>
 ): Effect.Effect<ReadonlyArray<Check>, never, R> =>
-  trial.pipe(
-    Effect.map((found) => [found].flat()),
-    Effect.catchAll(({ message }) => Effect.succeed([finding(check, capability, false, message)]))
-  )
+  only !== undefined && only !== check
+    ? Effect.succeed([])
+    : trial.pipe(
+        Effect.map((found) => [found].flat()),
+        Effect.catchAll(({ message }) => Effect.succeed([finding(check, capability, false, message)]))
+      )
 
 /** The work that every agent has to do, and what capabilities declare: those that the manifest of the ground calls `supported` are tried. */
 export const abilities = (ground: Ground, place: Place) =>
@@ -28,16 +32,18 @@ export const abilities = (ground: Ground, place: Place) =>
       capability: CapabilityName,
       trial: Effect.Effect<Check | ReadonlyArray<Check>, { readonly message: string }, R>
     ) =>
-      ground.manifest.capabilities[capability] === "supported" ? tried(check, capability, trial) : Effect.succeed([])
+      ground.manifest.capabilities[capability] === "supported"
+        ? tried(ground, check, capability, trial)
+        : Effect.succeed([])
     return [
-      ...(yield* tried("work", null, Abilities.firstTurn(ground, place))),
+      ...(yield* tried(ground, "work", null, Abilities.firstTurn(ground, place))),
       ...(yield* ifHoped("models", "model_discovery", Abilities.listing(ground, place))),
       ...(yield* ifHoped("resume", "native_resume", Abilities.resuming(ground, place))),
       ...(yield* ifHoped("export", "native_state_export", Abilities.exporting(ground, place))),
       ...(yield* ifHoped("steer", "steer", Hands.steering(ground))),
       ...(yield* ifHoped("interrupt", "interrupt", Hands.interrupting(ground))),
       ...(yield* ifHoped("approval", "interactive_approval", Hands.approving(ground))),
-      ...(yield* tried("cancel", null, Hands.cancelling(ground)))
+      ...(yield* tried(ground, "cancel", null, Hands.cancelling(ground)))
     ]
   })
 
@@ -45,14 +51,16 @@ export const abilities = (ground: Ground, place: Place) =>
 export const manners = (ground: Ground, place: Place) =>
   Effect.gen(function* () {
     return [
-      ...(yield* tried("edit", null, Abilities.editing(ground, place))),
-      ...(yield* tried("other model", null, Abilities.choosing(ground))),
-      ...(yield* tried("image", null, Hands.seeing(ground, place))),
-      ...(yield* tried("tools over http", null, Abilities.connecting(ground))),
-      ...(yield* tried("kept", null, keeping(ground))),
-      ...(yield* tried("wrong key", null, Failures.wrongKey(ground))),
-      ...(yield* tried("retry after", null, Failures.retrying(ground))),
-      ...(yield* tried("failures", null, Failures.failing(ground)))
+      ...(yield* tried(ground, "edit", null, Abilities.editing(ground, place))),
+      ...(yield* tried(ground, "other model", null, Abilities.choosing(ground))),
+      ...(yield* tried(ground, "image", null, Hands.seeing(ground, place))),
+      ...(yield* tried(ground, "tools over http", null, Abilities.connecting(ground))),
+      ...(yield* tried(ground, "words alone", null, Repository.speaking(ground))),
+      ...(yield* tried(ground, "large tree", null, Repository.beginning(ground))),
+      ...(yield* tried(ground, "kept", null, keeping(ground))),
+      ...(yield* tried(ground, "wrong key", null, Failures.wrongKey(ground))),
+      ...(yield* tried(ground, "retry after", null, Failures.retrying(ground))),
+      ...(yield* tried(ground, "failures", null, Failures.failing(ground)))
     ]
   })
 
@@ -60,4 +68,27 @@ export const manners = (ground: Ground, place: Place) =>
 export const newPlace = (ground: Ground) => newSession(ground)
 
 /** The check of a gateway that never answers. The core of its ground has a short deadline. */
-export const hanging = (ground: Ground) => tried("no answer", null, Failures.hanging(ground))
+export const hanging = (ground: Ground) => tried(ground, "no answer", null, Failures.hanging(ground))
+
+/** The names of all trials. Some have several checks. */
+export const trials = [
+  "work",
+  "models",
+  "resume",
+  "export",
+  "steer",
+  "interrupt",
+  "approval",
+  "cancel",
+  "edit",
+  "other model",
+  "image",
+  "tools over http",
+  "words alone",
+  "large tree",
+  "kept",
+  "wrong key",
+  "retry after",
+  "failures",
+  "no answer"
+]

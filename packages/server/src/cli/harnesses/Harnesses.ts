@@ -1,6 +1,7 @@
 import { Args, Command } from "@effect/cli"
 import { Providers } from "@reins/core/catalog/Providers"
 import type { CapabilityProof } from "@reins/core/domain/Capability"
+import { systemsInWords, systemsOf } from "@reins/core/harness/HostPlatform"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
 import { Manifests, optionalProviders } from "@reins/core/harness/Manifests"
 import { Effect } from "effect"
@@ -36,10 +37,17 @@ const list = Command.make("list", installationOptions, (options) =>
       entry.provider_id,
       entry.display_name,
       entry.tier,
-      entry.tier === "disabled" ? "-" : entry.installed ? "installed" : "not installed",
+      entry.tier === "disabled"
+        ? "-"
+        : entry.installed
+          ? "installed"
+          : entry.installable
+            ? "not installed"
+            : "not for here",
       entry.version ?? "-",
       provenShare(entry.proofs),
-      entry.source
+      entry.source,
+      systemsInWords(entry.platforms) || "-"
     ])
     const offRows = off.map((each) => [
       each.provider_id,
@@ -48,9 +56,10 @@ const list = Command.make("list", installationOptions, (options) =>
       "not enabled",
       each.runtime?.agent.version ?? "-",
       provenShare(each.proofs),
-      "optional"
+      "optional",
+      systemsInWords(systemsOf(each.runtime?.install.platforms ?? [])) || "-"
     ])
-    const heading = ["PROVIDER", "NAME", "TIER", "STATE", "VERSION", "PROVEN", "SOURCE"]
+    const heading = ["PROVIDER", "NAME", "TIER", "STATE", "VERSION", "PROVEN", "SOURCE", "RUNS ON"]
     yield* Effect.sync(() => process.stdout.write(table([heading, ...rows, ...offRows])))
   })
 ).pipe(Command.withDescription("List the agents and whether they are enabled and installed"))

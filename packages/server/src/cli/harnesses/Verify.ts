@@ -33,6 +33,10 @@ export const verify = Command.make(
     quick: Options.boolean("quick").pipe(
       Options.withDescription("Try only the work and what the capabilities declare")
     ),
+    only: Options.text("only").pipe(
+      Options.withDescription("The name of the one trial to make; what was seen of the others is kept"),
+      Options.optional
+    ),
     table: Options.boolean("table").pipe(
       Options.withDescription(
         "Print what is proven of every agent, as a table in Markdown; afterwards when one is named"
@@ -40,21 +44,24 @@ export const verify = Command.make(
     ),
     json: Options.boolean("json").pipe(Options.withDescription("Print one line of JSON instead of text"))
   },
-  ({ into, json, provider: named, quick, table: isTable, ...options }) =>
+  ({ into, json, only: chosen, provider: named, quick, table: isTable, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
       const provider = Option.getOrUndefined(named)
       if (provider === undefined && !isTable)
         return yield* new CommandFailed({ message: "Name the provider to verify. See: reins harnesses list" })
       if (provider === undefined) return yield* printTable(config)
-      const { digest, manifest } = yield* declared(config, provider)
+      const only = Option.getOrUndefined(chosen)
+      const { digest, manifest, seen } = yield* declared(config, provider)
+      if (only !== undefined) yield* requireTrial(only, provider, seen)
       const { agent, install } = manifest.runtime
       if (!(yield* isInstalled(config, provider)))
         return yield* new CommandFailed({
           message: `The agent of ${provider} is not installed. Run first: reins harnesses install ${provider}`
         })
       const write = Option.isSome(into) ? yield* writing(into.value, manifest) : storing(config)
-      const checks = yield* trial(config, manifest, quick)
+      const found = yield* trial(config, manifest, { isQuick: quick, ...(only !== undefined && { only }) })
+      const checks = only === undefined ? found : merged(seen ?? [], found)
       const evidence: Evidence = {
         of: subjectOf(manifest),
         agent: `${agent.name} ${agent.version}`,
@@ -76,7 +83,7 @@ export const verify = Command.make(
         })
       if (isTable) yield* printTable(config)
       // A capability that nobody claims is no fault when it is not there.
-      const failed = checks
+      const failed = found
         .filter(({ capability, passed }) => !passed && (capability === null || claims(manifest, capability)))
         .map(({ check }) => check)
       if (failed.length > 0)
@@ -115,11 +122,35 @@ const declared = Effect.fnUntraced(function* (config: Config, provider: string) 
     return yield* new CommandFailed({
       message: `${provider} is no provider that could run here. See: reins harnesses list`
     })
-  const [manifest, { digest }, { proofs }] = known
+  const [manifest, { digest }, { evidence, proofs }] = known
   const capabilities = { ...manifest.capabilities }
   for (const { capability, declared } of proofs) capabilities[capability] = declared
-  return { digest, manifest: { ...manifest, capabilities, runtime } }
+  return { digest, manifest: { ...manifest, capabilities, runtime }, seen: evidence?.checks }
 })
+
+/** Fails where one trial by itself makes no evidence. */
+const requireTrial = Effect.fnUntraced(function* (
+  only: string,
+  provider: string,
+  seen: ReadonlyArray<Check> | undefined
+) {
+  const { trials } = yield* Effect.promise(() => import("./Conformance.js"))
+  if (!trials.includes(only))
+    return yield* new CommandFailed({ message: `There is no trial "${only}". Name one of: ${trials.join(", ")}.` })
+  if (seen === undefined)
+    return yield* new CommandFailed({
+      message: `${provider} has no evidence that one trial could be added to. Leave out --only.`
+    })
+})
+
+/** The checks that were seen before, with those that were made anew in their place. */
+const merged = (seen: ReadonlyArray<Check>, found: ReadonlyArray<Check>): ReadonlyArray<Check> => {
+  const isAnew = ({ check }: Check) => found.find((each) => each.check === check)
+  return [
+    ...seen.map((each) => isAnew(each) ?? each),
+    ...found.filter(({ check }) => !seen.some((each) => each.check === check))
+  ]
+}
 
 const isInstalled = (config: Config, provider: string) =>
   Effect.gen(function* () {
@@ -127,7 +158,10 @@ const isInstalled = (config: Config, provider: string) =>
     return Option.isSome(yield* Effect.orDie(install.find(provider)))
   }).pipe(
     Effect.provide(
-      Layer.provide(HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir), Installation.manifests(config))
+      Layer.provide(
+        HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir, config.egress),
+        Installation.manifests(config)
+      )
     )
   )
 
@@ -142,7 +176,7 @@ const shortDeadlineMs = 20_000
 const trial = (
   config: Config,
   manifest: Manifest,
-  isQuick: boolean
+  { isQuick, only }: { readonly isQuick: boolean; readonly only?: string }
 ): Effect.Effect<ReadonlyArray<Check>, CommandFailed> =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -161,8 +195,17 @@ const trial = (
       const manifests = Manifests.layerOf([vouched(hopeful)])
       const { cacheDir } = Installation.coreConfigOf(config)
       const core = (dataDir: string, turnDeadlineMs: number) =>
-        Embedded.layer({ dataDir, cacheDir, allowPrivateHosts: ["127.0.0.1"], turnDeadlineMs }, { manifests })
-      const ground = (name: string) => ({ manifest: hopeful, dataDir: join(directory, name), gateway, key })
+        Embedded.layer(
+          { dataDir, cacheDir, allowPrivateHosts: ["127.0.0.1"], allowLocalRepositories: true, turnDeadlineMs },
+          { manifests }
+        )
+      const ground = (name: string) => ({
+        manifest: hopeful,
+        dataDir: join(directory, name),
+        gateway,
+        key,
+        ...(only !== undefined && { only })
+      })
       const patient = ground("patient")
       const found = yield* Effect.gen(function* () {
         const place = yield* newPlace(patient)

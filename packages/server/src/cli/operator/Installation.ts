@@ -68,11 +68,14 @@ const postgres = Effect.promise(() => import("@reins/core/store/Postgres"))
 export const others = ({ databaseUrl, dataDir }: Config): Effect.Effect<Others> =>
   databaseUrl === undefined ? Effect.succeed(Sqlite.atWork(dataDir)) : Effect.map(postgres, ({ atWork }) => atWork)
 
-/** The database as it is. Its schema is not brought up to date. */
-export const databaseAsIs = ({ databaseUrl, dataDir }: Config): Layer.Layer<Database, { readonly message: string }> =>
+/** The database as it is. Its schema is not brought up to date. `writes` refuses one that a server could not work on. */
+export const databaseAsIs = (
+  { databaseUrl, dataDir }: Config,
+  { writes = false }: { readonly writes?: boolean } = {}
+): Layer.Layer<Database, { readonly message: string }> =>
   databaseUrl === undefined
     ? Sqlite.layerAsIs(dataDir)
-    : Layer.unwrapEffect(Effect.map(postgres, ({ layerAsIs }) => layerAsIs(databaseUrl)))
+    : Layer.unwrapEffect(Effect.map(postgres, ({ layerAsIs }) => layerAsIs(databaseUrl, { writes })))
 
 /** The database with its schema brought up to date, and its bell. */
 export const database = (
@@ -100,6 +103,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     allowLocalRepositories: config.allowLocalRepositories,
     allowSshRepositories: config.allowSshRepositories,
     allowPrivateHosts: config.allowPrivateHosts,
+    egress: config.egress,
     sharedDirectories: config.sharedDirectories,
     executors: config.executors,
     agentLimits: config.agentLimits,

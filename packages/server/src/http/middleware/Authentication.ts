@@ -1,4 +1,3 @@
-import * as Cookies from "@effect/platform/Cookies"
 import { Access } from "@reins/core/access/Access"
 import type { Login } from "@reins/core/api/AccountsApi"
 import type { Scope } from "@reins/core/domain/ApiKey"
@@ -8,6 +7,7 @@ import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { type LoggedIn, LoginSessions } from "@reins/core/identity/LoginSessions"
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { Exchange } from "../Exchange.js"
+import { loginCookies } from "./LoginCookies.js"
 import { RateLimit } from "./RateLimit.js"
 
 /** The refusals of a caller, in the order of the checks. */
@@ -42,8 +42,7 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
         const apiKeys = yield* ApiKeys
         const logins = yield* LoginSessions
         const rateLimit = yield* RateLimit
-        const secure = publicUrl.protocol === "https:"
-        const sessionCookie = secure ? "__Host-reins_session" : "reins_session"
+        const cookies = loginCookies(publicUrl, yield* logins.installation)
 
         const isForeignOrigin = (origin: string | undefined, host: string | undefined) =>
           origin !== undefined && origin !== publicUrl.origin && hostOf(origin) !== host
@@ -51,7 +50,7 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
         const refuseForeign = (exchange: Exchange) => {
           const { host, origin } = exchange.request.headers
           const isForeign = exchange.header("sec-fetch-site") === "cross-site" || isForeignOrigin(origin, host)
-          return isForeign ? Effect.fail(foreign) : Effect.void
+          return isForeign ? Effect.fail(foreignTo(publicUrl)) : Effect.void
         }
 
         // The pages send no referrer, so browsers say `Origin: null` for their own forms too, and Sec-Fetch-Site decides. Browsers do not send
@@ -67,7 +66,7 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
         const identify = (exchange: Exchange): Effect.Effect<Principal | undefined> => {
           const key = bearerOf(exchange)
           if (key !== undefined) return apiKeys.authenticate(Redacted.make(key))
-          const token = exchange.cookie(sessionCookie)
+          const token = cookies.token(exchange)
           return token === undefined ? Effect.succeed(undefined) : logins.authenticate(Redacted.make(token))
         }
 
@@ -93,23 +92,15 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
               mutates && bearerOf(exchange) === undefined ? refuseForeign(exchange) : Effect.void
             ),
           admitForm: (exchange) =>
-            Effect.zipRight(rateLimit.take(exchange), isForeignForm(exchange) ? Effect.fail(foreign) : Effect.void),
+            Effect.zipRight(
+              rateLimit.take(exchange),
+              isForeignForm(exchange) ? Effect.fail(foreignTo(publicUrl)) : Effect.void
+            ),
           remember: (exchange, login) => {
-            const expires = new Date(login.expiresAt)
-            const options = { path: "/", sameSite: "lax", secure, expires } as const
-            exchange.cookies.push(
-              Cookies.unsafeMakeCookie(sessionCookie, Redacted.value(login.token), { ...options, httpOnly: true }),
-              Cookies.unsafeMakeCookie("reins_csrf", login.csrfToken, options)
-            )
+            cookies.set(exchange, login)
             return login.login
           },
-          forget: (exchange) => {
-            const options = { path: "/", sameSite: "lax", secure, expires: new Date(0) } as const
-            exchange.cookies.push(
-              Cookies.unsafeMakeCookie(sessionCookie, "", { ...options, httpOnly: true }),
-              Cookies.unsafeMakeCookie("reins_csrf", "", options)
-            )
-          }
+          forget: cookies.remove
         })
       })
     )
@@ -131,7 +122,10 @@ const csrfFailed = new ReinsError({
     "A change with a login cookie needs the header X-CSRF-Token, with the csrf_token that the login and GET /api/me give."
 })
 
-const foreign = new ReinsError({
-  code: "csrf_failed",
-  message: "This request comes from a page of another site. Call from the site of this service, or with an API key."
-})
+const foreignTo = (publicUrl: URL) =>
+  new ReinsError({
+    code: "csrf_failed",
+    message:
+      `This request comes from a page of another site. Open the page at ${publicUrl.host}, or call with an API key. ` +
+      "Where a proxy stands in front, let it pass the Host header on, or set REINS_PUBLIC_URL to the address that people open."
+  })

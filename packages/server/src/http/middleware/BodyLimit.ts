@@ -1,5 +1,6 @@
 import { RequiredScope, TakesFile } from "@reins/core/api/Endpoint"
 import { type CoreLimits, uploadBodyBytes } from "@reins/core/base/CoreLimits"
+import { cutText } from "@reins/core/base/CutText"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Context, Effect, Option } from "effect"
 import type { Exchange } from "../Exchange.js"
@@ -89,5 +90,5 @@ const unsupported = (encoding: string) =>
   new ReinsError({
     code: "unsupported_media_type",
     message: "Bodies are read as they are. Send the body without a Content-Encoding.",
-    details: { content_encoding: encoding.slice(0, 100) }
+    details: { content_encoding: cutText(encoding, 100) }
   })

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http"
 import { Effect } from "effect"
 import type { Exchange } from "../Exchange.js"
 import { Reply } from "../Reply.js"
@@ -11,7 +12,7 @@ export interface Cors {
   readonly admit: (exchange: Exchange) => Effect.Effect<Reply> | undefined
 }
 
-/** Undefined for an empty list, so that a request costs nothing. An origin is as a browser sends it: `https://app.example.com`. */
+/** Undefined for an empty list, so that a request costs nothing. An origin is as a browser sends it: `https://app.example.com`, `tauri://localhost`. */
 export const corsOf = (origins: ReadonlyArray<string>): Cors | undefined => {
   if (origins.length === 0) return undefined
   const listed = new Set(origins)
@@ -25,16 +26,35 @@ export const corsOf = (origins: ReadonlyArray<string>): Cors | undefined => {
       headers["access-control-allow-origin"] = origin
       headers["access-control-expose-headers"] = "*"
       const isPreflight = method === "OPTIONS" && request.headers["access-control-request-method"] !== undefined
-      return isPreflight ? preflight : undefined
+      return isPreflight ? preflight(request.headers) : undefined
     }
   }
 }
 
-const preflight = Effect.succeed(
-  new Reply(204, null, {
-    "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-    "access-control-allow-headers":
-      "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, Last-Event-ID, X-Request-Id, Traceparent, Tracestate",
-    "access-control-max-age": "7200"
-  })
-)
+/**
+ * Grants a listed page the headers that it asks for. Libraries, tracers and browsers add headers of their own, and no list of ours would know them all.
+ * None of them gives a page more than its key does, because no answer allows credentials.
+ */
+const preflight = (asked: IncomingHttpHeaders): Effect.Effect<Reply> => {
+  const wanted = asked["access-control-request-headers"]
+  const names =
+    wanted !== undefined && wanted.length <= 4096 && listOfNames.test(wanted) ? `${usual}, ${wanted}` : usual
+  return Effect.succeed(
+    new Reply(204, null, {
+      "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+      "access-control-allow-headers": names,
+      "access-control-max-age": "7200",
+      // A page of a public address asks for it before it calls a server of a private network.
+      ...(asked["access-control-request-private-network"] === "true" && {
+        "access-control-allow-private-network": "true"
+      }),
+      vary: "Origin, Access-Control-Request-Headers"
+    })
+  )
+}
+
+const usual =
+  "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, Last-Event-ID, X-Request-Id, Traceparent, Tracestate"
+
+/** Names of headers with commas between them. */
+const listOfNames = /^\s*[\w!#$%&'*+.^`|~-]+(?:\s*,\s*[\w!#$%&'*+.^`|~-]+)*\s*$/

@@ -38,11 +38,33 @@ export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): 
   if (Option.isSome(unrestored)) return Effect.succeed(errorReply(notRestored(unrestored.value), requestId))
   const fault = storageFaultOf(cause)
   if (fault !== undefined) return Effect.as(tellOfFault(fault), errorReply(storageError(fault), requestId))
-  return Effect.logError("request failed unexpectedly").pipe(
-    Effect.annotateLogs({ request_id: requestId, cause: Cause.pretty(cause), ...databaseFields(cause) }),
-    Effect.as(errorReply(internalError, requestId))
+  return Effect.flatMap(isBusy(cause), (isPassing) =>
+    isPassing
+      ? Effect.logWarning("the database was busy").pipe(
+          Effect.annotateLogs({ request_id: requestId, ...databaseFields(cause) }),
+          Effect.as(errorReply(busy, requestId))
+        )
+      : Effect.logError("request failed unexpectedly").pipe(
+          Effect.annotateLogs({ request_id: requestId, cause: Cause.pretty(cause), ...databaseFields(cause) }),
+          Effect.as(errorReply(internalError, requestId))
+        )
   )
 }
+
+/** The reasons of databases are loaded with the first failure, because a start needs none of them. */
+const isBusy = (cause: Cause.Cause<unknown>): Effect.Effect<boolean> =>
+  Effect.map(
+    Effect.promise(() => import("@reins/core/store/OperatorReasons")),
+    (reasons) => reasons.isBusy(Cause.squash(cause))
+  )
+
+/** Another statement was in the way for too long, or the database has no connection left. */
+const busy = new ReinsError({
+  code: "waiting_capacity",
+  message: "The database is busy, and nothing was done. Try again in a moment.",
+  details: { reason: "database_busy" },
+  retryAfterSeconds: 1
+})
 
 /** The files are on another node since the request came here, or this node may not act any more. */
 const moved = new ReinsError({

@@ -1,6 +1,7 @@
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import type { AnswerScope } from "@reins/core/store/AnswerPlace"
 import type { Answer } from "@reins/core/store/AnswerStore"
 import { canonicalJson } from "@reins/core/store/CanonicalJson"
 import type { Command } from "@reins/core/store/Command"
@@ -15,6 +16,8 @@ export interface Mutation {
   readonly principal: Principal | undefined
   /** Method and path pattern. They and the address tell anonymous calls apart. */
   readonly route: string
+  /** The workspace that the path names, if any. */
+  readonly workspaceId: string | undefined
   readonly canonicalBody: string
   /** True when the answer holds a secret. */
   readonly sealed: boolean
@@ -25,14 +28,9 @@ export interface Mutation {
 
 /** Runs a mutation once for its Idempotency-Key and answers a repeated one as the first was answered. */
 export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Type"], mutation: Mutation) {
-  const { canonicalBody, command, exchange, principal, route, sealed, status } = mutation
+  const { canonicalBody, command, exchange, sealed, status } = mutation
   const { answer, replayed } = yield* idempotency.run({
-    scope:
-      principal === undefined
-        ? `anonymous:${route}:${exchange.clientAddress}`
-        : principal.via.kind === "api_key"
-          ? principal.via.keyId
-          : principal.accountId,
+    ...scopeOf(mutation),
     key: exchange.header("idempotency-key") ?? "",
     fingerprint: canonicalJson([exchange.method, exchange.path, exchange.query]) + canonicalBody,
     sealed,
@@ -43,6 +41,17 @@ export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Ty
   if (replayed) exchange.headers["idempotency-replayed"] = "true"
   return replyOf(answer)
 })
+
+/** An account has one scope for all its credentials, so that a retry is answered after its API key was replaced. */
+const scopeOf = ({ exchange, principal, route, workspaceId }: Mutation): AnswerScope =>
+  principal === undefined
+    ? { scope: `anonymous:${route}:${exchange.clientAddress}` }
+    : {
+        scope: principal.accountId,
+        workspace: workspaceId ?? principal.workspaceId,
+        only: principal.workspaceId,
+        ...(principal.via.kind === "api_key" && { before: principal.via.keyId })
+      }
 
 /** A result as it goes over the wire. Undefined is an answer without a body. */
 export const answerOf = (status: number, result: unknown): Answer => ({

@@ -27,7 +27,11 @@ import {
  */
 export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>,
-  installed: InstalledNames
+  installed: InstalledNames,
+  /** The path below which the service is reached, as `/reins`. */
+  path = "/",
+  /** The name of the login cookie of this installation. */
+  cookie = "__Host-reins_session_0a1b2c3d"
 ): Json => {
   const operations = new Map<string, Operation>()
   HttpApi.reflect(api, {
@@ -48,7 +52,7 @@ export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpAp
   return {
     ...spec,
     info: { ...fieldsOf(spec["info"]), ...Texts.info },
-    servers: Texts.servers,
+    servers: [{ url: path, description: "The service that gave this document" }],
     tags: tagsOf(spec["tags"]),
     paths: mapFields(fieldsOf(spec["paths"]), (path, methods) =>
       mapFields(fieldsOf(methods), (method, operation) => {
@@ -61,7 +65,7 @@ export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpAp
       responses: sharedResponses(answerings),
       examples: errorExamples(answerings),
       headers: responseHeaders,
-      securitySchemes
+      securitySchemes: securitySchemes(cookie)
     }
   }
 }
@@ -87,16 +91,16 @@ const componentsOf = (components: Json, schemas: ReadonlyArray<Schema.Schema.All
 /** Components for answers that the service never gives, and a component that is written out where it is used. */
 const ofThePlatform: ReadonlySet<string> = new Set(["HttpApiDecodeError", "Issue", "PropertyKey", "Int"])
 
-const securitySchemes = {
+const securitySchemes = (name: string) => ({
   bearer: { type: "http", scheme: "bearer", description: "An API key: `Authorization: Bearer rk_...`" },
   cookie: {
     type: "apiKey",
     in: "cookie",
-    name: "__Host-reins_session",
+    name,
     description:
-      "The login cookie; `reins_session` where the service is not reached over https. Changes need X-CSRF-Token too."
+      "The login cookie. Its last 8 characters tell the installations of a host apart. It begins with `__Secure-` below a path, and with `reins_session_` where the service is not reached over https. Changes need X-CSRF-Token too."
   }
-}
+})
 
 /** The tags in alphabetical order, each with its description. */
 const tagsOf = (tags: unknown): ReadonlyArray<Json> =>

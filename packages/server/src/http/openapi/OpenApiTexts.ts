@@ -12,8 +12,6 @@ export const info = {
   license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" }
 }
 
-export const servers = [{ url: "/", description: "The service that gave this document" }]
-
 /** The subject of each group of operations, by its tag. */
 export const tags: Readonly<Record<string, string>> = {
   accounts: "Registering, logging in and out, and changing or resetting a password.",

@@ -213,7 +213,7 @@ export const responseHeaders = {
     "true"
   ),
   "Set-Cookie": text(
-    "The cookies of the login, `__Host-reins_session` and `reins_csrf`; without `__Host-` where the service is not reached over https.",
-    "reins_csrf=6d0f; Path=/; SameSite=Lax"
+    "The cookies of the login, `__Host-reins_session_` and `reins_csrf_` with 8 characters of the installation. `__Host-` is `__Secure-` below a path, and is not there where the service is not reached over https.",
+    "reins_csrf_0a1b2c3d=6d0f; Path=/; SameSite=Lax"
   )
 }

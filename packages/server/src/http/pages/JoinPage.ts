@@ -9,7 +9,6 @@ import type { LinkPage } from "./LinkPage.js"
 export const joinPage = Effect.gen(function* () {
   const members = yield* Members
   const page: LinkPage = {
-    name: "join",
     show: (token) => (token === "" ? incomplete : confirm(token)),
     submit: (fields) =>
       members.join(Redacted.make(fields.get("token") ?? "")).pipe(

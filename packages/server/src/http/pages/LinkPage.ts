@@ -6,7 +6,6 @@ import type { Page } from "./Html.js"
 
 /** A page that a link in a mail leads to. Opening it changes nothing; sending its form does. */
 export interface LinkPage {
-  readonly name: "verify" | "reset" | "join"
   /** Shows the page of the link. It changes nothing, because mail scanners follow links. */
   readonly show: (token: string) => Page
   /** Carries out the form, and gives the page to show then. */

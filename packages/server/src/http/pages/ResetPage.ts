@@ -26,7 +26,6 @@ export const resetPage = Effect.gen(function* () {
   }
 
   const page: LinkPage = {
-    name: "reset",
     show: (token) => (token === "" ? askForLink(200, nothing) : choose(200, token, nothing)),
     submit: (fields, client) => {
       const token = fields.get("token") ?? ""

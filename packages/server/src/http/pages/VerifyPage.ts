@@ -17,7 +17,6 @@ export const verifyPage = Effect.gen(function* () {
     )
 
   const page: LinkPage = {
-    name: "verify",
     show: (token) => (token === "" ? askForLink(200, nothing) : confirm(token)),
     submit: (fields) => {
       const token = fields.get("token") ?? ""

@@ -1,3 +1,4 @@
+import { cutText } from "@reins/core/base/CutText"
 import { Predicate } from "effect"
 
 /** The size of a value in an error, in characters of its JSON. */
@@ -59,12 +60,12 @@ class Echo {
 
   private takeText(text: string): string {
     // A character takes up to six in JSON, as in \u001f, so the text is cut before it is measured.
-    const shown = cutText(text, Math.max(0, this.left))
+    const shown = echoedText(text, Math.max(0, this.left))
     this.left -= JSON.stringify(shown).length
     return shown
   }
 }
 
-/** The text, or its first characters and `…`. A character outside the basic plane is not cut in two. */
-export const cutText = (text: string, maxChars: number): string =>
-  text.length <= maxChars ? text : `${text.slice(0, maxChars).replace(/[\ud800-\udbff]$/, "")}…`
+/** The text, or its first characters and `…`. */
+export const echoedText = (text: string, maxChars: number): string =>
+  text.length <= maxChars ? text : `${cutText(text, maxChars)}…`

@@ -4,7 +4,7 @@
 import { QueryFailure } from "@reins/core/api/Query"
 import { field } from "@reins/core/domain/Field"
 import { SchemaAST as AST, type ParseResult, Predicate, Schema } from "effect"
-import { cutText, echoed } from "./EchoedInput.js"
+import { echoed, echoedText } from "./EchoedInput.js"
 import * as Reason from "./ValidationReason.js"
 
 /** One fault of a request, in FastAPI's form. `loc` begins with `path`, `query`, `header` or `body`. */
@@ -56,6 +56,13 @@ export const toDetails = (loc: Loc, issue: ParseResult.ParseIssue, input: unknow
 /** The fault of a required part or field that is absent. */
 export const missing = (loc: Loc, input: unknown): ValidationError =>
   detail(loc, { path: [], ...Reason.isMissing }, input)
+
+/** The fault of a value that no schema shows, by a sentence. `input` is shown as it is. */
+export const valueError = (loc: Loc, reason: string, input: unknown): ValidationError => ({
+  ...Reason.valueError(reason),
+  loc,
+  input
+})
 
 interface Failure extends Reason.Reason {
   readonly path: Loc
@@ -176,7 +183,7 @@ const detail = (loc: Loc, failure: Failure, root: unknown): ValidationError => {
 }
 
 const shortName = (key: string | number): string | number =>
-  typeof key === "string" ? cutText(key, maxNameChars) : key
+  typeof key === "string" ? echoedText(key, maxNameChars) : key
 
 const valueAt = (root: unknown, path: Loc): unknown => {
   let value = root

@@ -15,6 +15,12 @@ export const isMissing: Reason = { type: "missing", msg: "Field required" }
 export const dictType: Reason = { type: "dict_type", msg: "Input should be a valid dictionary" }
 export const intType: Reason = { type: "int_type", msg: "Input should be a valid integer" }
 
+/** A whole number that JSON programs cannot hold exactly. */
+export const wholeNumberTooLarge: Reason = {
+  type: "int_parsing_size",
+  msg: `Whole numbers beyond ${Number.MAX_SAFE_INTEGER} lose digits: send a smaller one, or a string where one fits`
+}
+
 export const typeReasons = (ast: AST.AST, isPart: boolean): ReadonlyArray<Reason> => {
   switch (ast._tag) {
     case "StringKeyword":
@@ -132,6 +138,7 @@ const brokenNumber = (rule: Rule, actual: number): Reason | undefined => {
     return compared("greater_than", "greater than", "gt", rule.exclusiveMinimum)
   if (rule.exclusiveMaximum !== undefined) return compared("less_than", "less than", "lt", rule.exclusiveMaximum)
   if (rule.multipleOf !== undefined) return compared("multiple_of", "a multiple of", "multiple_of", rule.multipleOf)
+  if (Number.isInteger(actual) && !Number.isSafeInteger(actual)) return wholeNumberTooLarge
   return rule.type === "integer"
     ? { type: "int_from_float", msg: "Input should be a valid integer, got a number with a fractional part" }
     : undefined

@@ -157,7 +157,7 @@ export const resuming = Effect.fnUntraced(function* (ground: Ground, place: Plac
 })
 
 /** A turn of the agent over its driver alone, with a process of its own that is told of more than sessions tell. Gives its end. */
-const turnAlone = Effect.fnUntraced(function* (
+export const turnAlone = Effect.fnUntraced(function* (
   ground: Ground,
   given: Pick<TurnInput, "homeDir" | "workspaceDir" | "nativeSessionId" | "prompt"> & Partial<TurnInput>
 ) {

@@ -1,3 +1,4 @@
+import { cutText } from "@reins/core/base/CutText"
 import { Connections } from "@reins/core/connections/Connections"
 import type { CapabilityName } from "@reins/core/domain/Capability"
 import type { GatewayProtocol } from "@reins/core/domain/Connection"
@@ -28,6 +29,8 @@ export interface Ground {
   readonly gateway: Gateway
   /** The only key that the gateway takes. */
   readonly key: string
+  /** The only trial that is wanted; all where it is absent. */
+  readonly only?: string
 }
 
 /** The model of every session that is about no other. */
@@ -74,7 +77,12 @@ export const credentialOf = (ground: Ground, api_key: string) => ({
 /** A new session of the provider, with a connection of its own. */
 export const newSession = Effect.fnUntraced(function* (
   ground: Ground,
-  given: { readonly key?: string; readonly model?: string; readonly permissions?: PermissionPolicy } = {}
+  given: {
+    readonly key?: string
+    readonly model?: string
+    readonly permissions?: PermissionPolicy
+    readonly repository?: { readonly url: string }
+  } = {}
 ) {
   const { principal, workspaceId } = yield* Embedded.owner
   const connection = yield* (yield* Connections).create(principal, workspaceId, {
@@ -85,7 +93,8 @@ export const newSession = Effect.fnUntraced(function* (
   const session = yield* (yield* Sessions).create(principal, workspaceId, {
     harness: { provider_id: ground.manifest.provider_id, model: given.model ?? model },
     connection_id: connection.id,
-    ...(given.permissions && { permissions: given.permissions })
+    ...(given.permissions && { permissions: given.permissions }),
+    ...(given.repository && { repository: given.repository })
   })
   return { principal, workspaceId, sessionId: session.id, connectionId: connection.id }
 })
@@ -150,9 +159,7 @@ export type Ran = Effect.Effect.Success<ReturnType<typeof run>>
 
 /** The end of a turn in words. Digits of addresses and ids differ each time, and are no evidence. */
 export const endOf = ({ turn }: Pick<Ran, "turn">): string =>
-  turn.reason === null
-    ? turn.state
-    : `${turn.state}: ${turn.reason}, ${(turn.reason_message ?? "").slice(0, mostWords)}`
+  turn.reason === null ? turn.state : `${turn.state}: ${turn.reason}, ${cutText(turn.reason_message ?? "", mostWords)}`
 
 const mostWords = 200
 

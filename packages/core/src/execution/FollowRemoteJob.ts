@@ -1,0 +1,51 @@
+import { Effect, Schema } from "effect"
+import { fn } from "../base/Traced.js"
+import { SessionId } from "../domain/Ids.js"
+import { Git } from "../git/Git.js"
+import { JobError, type JobKind } from "../jobs/JobKind.js"
+import { followRemoteJobKind } from "../sessions/RepositoryMove.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { Snapshots } from "../sessions/snapshots/Snapshots.js"
+import { ownedCommits } from "../sessions/workspace/OwnedCommits.js"
+import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
+
+const Payload = Schema.Struct({ from: Schema.String, to: Schema.String })
+
+/** Brings the URL that a session got into the agent's own repository. A remote that the agent has changed stays as it is. */
+export const followRemoteJob = Effect.gen(function* () {
+  const git = yield* Git
+  const sessions = yield* SessionStore
+  const trees = yield* WorkingTrees
+  const snapshots = yield* Snapshots
+  const commit = yield* ownedCommits
+
+  const follow = Effect.fnUntraced(function* (id: SessionId, payload: typeof Payload.Type) {
+    const { workTree } = yield* trees.owned(id)
+    const changed = yield* git
+      .followRemote({ workTree, ...payload })
+      .pipe(Effect.mapError(({ kind, message }) => new JobError({ code: kind, message, retryable: false })))
+    if (changed && snapshots.isKept) yield* commit(id, snapshots.changed(id))
+  })
+
+  return {
+    kind: followRemoteJobKind,
+    concurrency: 2,
+    deadlineMs: 10 * 60_000,
+    run: fn("followRemoteJob.run")(function* ({ claim }) {
+      const id = SessionId.make(claim.subject.id)
+      const payload = yield* Effect.orDie(Schema.decodeUnknown(Payload)(claim.payload))
+      const session = yield* sessions.find(id)
+      if (session?.workspace_state === "preparing") return yield* stillMaking
+      if (session?.workspace_state === "ready") yield* trees.exclusive(id, follow(id, payload))
+      return { state: "succeeded" as const, command: Effect.void }
+    }),
+    failed: () => Effect.void,
+    lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+  } satisfies JobKind
+})
+
+const stillMaking = new JobError({
+  code: "executor_unavailable",
+  message: "The workspace of the session is still being made.",
+  retryable: true
+})

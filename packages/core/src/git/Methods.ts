@@ -1,0 +1,12 @@
+// What the service `Git` does. It is one module, which the first use of git loads.
+export { applyTree } from "./ApplyTree.js"
+export { commitTree, keep } from "./Commit.js"
+export { diff, patch } from "./Diff.js"
+export { leftInGit } from "./LeftInGit.js"
+export { watchOwnFiles } from "./OwnFiles.js"
+export { push, remoteHead } from "./Push.js"
+export { clone, init, resolve } from "./Repository.js"
+export { adopt, refreshed, snapshot } from "./Snapshot.js"
+export { subjectOf } from "./Subject.js"
+export { listTree, readBlob } from "./Tree.js"
+export { writtenBefore } from "./Written.js"

@@ -1,0 +1,57 @@
+import { Effect } from "effect"
+import type { SessionPatch } from "../api/SessionsApi.js"
+import { requireAll } from "../domain/Condition.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import { Git } from "../git/Git.js"
+import { checkPosted } from "../git/PostedUrl.js"
+import { JobStore } from "../jobs/JobStore.js"
+import { SessionListeners } from "./SessionListeners.js"
+import { repositoryRules } from "./SessionRules.js"
+import type { SessionRow } from "./SessionStore.js"
+
+/** The kind of the job that brings the URL into the agent's own repository; its payload is `{from, to}`. */
+export const followRemoteJobKind = "session.follow_remote"
+
+/**
+ * Gives the function that changes the URL of the repository of a session, for the columns of the session. Clones and deliveries take it from the
+ * session. Where there is a workspace already, a job tells the agent's own repository.
+ */
+export const repositoryMove = Effect.gen(function* () {
+  const git = yield* Git
+  const jobs = yield* JobStore
+  const listeners = yield* SessionListeners
+
+  return Effect.fnUntraced(function* (row: SessionRow, given: SessionPatch["repository"]) {
+    if (given === undefined) return {}
+    yield* checkPosted(git, ["body", "repository"], given)
+    if (row.repository === null) return yield* noRepository
+    if (given.url === row.repository) return {}
+    yield* requireAll(repositoryRules, row)
+    if (yield* listeners.isDelivering(row)) return yield* delivering
+    if (row.workspace_state !== "none") {
+      yield* jobs.enqueue({
+        kind: followRemoteJobKind,
+        subject: { type: "session", id: row.id },
+        workspaceId: row.workspace_id,
+        payload: { from: row.repository, to: given.url },
+        filesOf: row.id,
+        maxAttempts: 20
+      })
+    }
+    return { repository: given.url }
+  })
+})
+
+const noRepository = new ReinsError({
+  code: "invalid_transition",
+  message:
+    "The session did not start from a repository, so it has no URL to change. Create a new one with the repository.",
+  details: { resource: "session" }
+})
+
+const delivering = new ReinsError({
+  code: "delivery_unresolved",
+  message:
+    "A delivery of the session is on its way to its present repository. Wait until it has ended, or cancel it, then change the URL.",
+  details: { state: "executing", reason: null }
+})

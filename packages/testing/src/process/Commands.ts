@@ -1,0 +1,70 @@
+import { type Caller, password } from "./Caller.js"
+import type { Place } from "./Place.js"
+import type { ServerProcess } from "./ServerProcess.js"
+import { beginTurn, endless } from "./Turns.js"
+
+/** Real arguments of each command, so that it does its work or gets as far as it can. */
+export const commands: Readonly<Record<string, string>> = {
+  "accounts create": "--email other@example.com",
+  "accounts first": "",
+  backup: "backup",
+  budget: "SESSION 100k",
+  config: "",
+  doctor: "--read-blobs",
+  "harnesses disable": "goose",
+  "harnesses enable": "goose",
+  "harnesses install": "alpha",
+  "harnesses list": "",
+  "harnesses lock": "nowhere.json",
+  "harnesses verify": "--table",
+  init: "--email person@example.com --gateway http://127.0.0.1:9/v1 --model scripted-1",
+  "keyring create": "",
+  "keyring forget": "key_none",
+  "keyring prune": "",
+  "keyring rotate": "",
+  "keys create": "--email owner@example.com --name more",
+  "keys list": "",
+  "keys revoke": "key_none",
+  migrate: "",
+  "node drain": "none",
+  "node forget": "none",
+  "node list": "",
+  restore: "none",
+  run: "Hello. --model scripted-1",
+  "sessions deliver": "SESSION",
+  "sessions diff": "SESSION",
+  "sessions ls": "",
+  "sessions set": "SESSION --repo http://127.0.0.1:9/moved.git",
+  "sessions watch": "SESSION",
+  "webhooks add": "http://127.0.0.1:9/hook",
+  "webhooks disable": "whe_none",
+  "webhooks enable": "whe_none",
+  "webhooks ls": "",
+  "webhooks rm": "whe_none",
+  "webhooks rotate": "whe_none",
+  "webhooks test": "whe_none"
+}
+
+/** The words of a command, for a session that is there. */
+export const wordsOf = (command: string, sessionId: string): ReadonlyArray<string> =>
+  `${command} ${commands[command]?.replace("SESSION", sessionId) ?? ""}`.trim().split(" ")
+
+/** A session whose turn has ended, because some commands wait for the end of one. */
+export const endedSession = async (server: ServerProcess, caller: Caller): Promise<string> => {
+  const client = caller.at(server)
+  const sessionId = await caller.newSession(client)
+  const turn = await beginTurn(client, sessionId, endless())
+  await client.turns.cancel({ turn_id: turn.turn_id })
+  await client.turns.wait({ turn_id: turn.turn_id })
+  return sessionId
+}
+
+/** The environment in which each command can do its work. */
+export const environmentOf = (server: ServerProcess, caller: Caller, place: Place): Record<string, string> => ({
+  REINS_URL: server.url,
+  REINS_API_KEY: caller.apiKey,
+  REINS_DATA_DIR: place.dataDir,
+  REINS_PASSWORD: password,
+  REINS_GATEWAY_KEY: "any",
+  XDG_CONFIG_HOME: `${place.directory}/config`
+})

@@ -1,6 +1,7 @@
 import { Effect, Either, Option, type Scope } from "effect"
 import type { CoreConfig } from "../base/CoreConfig.js"
 import { makeDirectory } from "../base/MakeDirectory.js"
+import { once } from "../base/Once.js"
 import type { SessionId } from "../domain/Ids.js"
 import { removeTree } from "../files/RemoveTree.js"
 import * as NodeRows from "../placement/NodeRows.js"
@@ -49,7 +50,7 @@ export const sessionSources = Effect.fnUntraced(function* (
     () => Effect.promise(() => removeTree(directory))
   )
   const context = yield* Effect.context<Database | Scope.Scope>()
-  const made = yield* Effect.cached(
+  const made = yield* once(
     blobs === null
       ? Effect.succeedNone
       : Effect.asSome(Effect.provide(fromSnapshots(config, blobs, directory), context))

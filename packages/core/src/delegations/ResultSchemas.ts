@@ -2,6 +2,7 @@ import { runInNewContext } from "node:vm"
 import { Context, Effect, Layer, ParseResult, Schema, SchemaAST } from "effect"
 import type { ResultInput } from "../api/DelegationsApi.js"
 import { cutText } from "../base/CutText.js"
+import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
 import type { ResultSchema } from "../domain/Delegation.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
@@ -26,8 +27,8 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
     Effect.gen(function* () {
       // Loaded at the first use: few programs ask for results of a shape, and loading the validator takes a while.
       // The default export is used because a CommonJS module has no other one in a bundle.
-      const library = yield* Effect.cached(Effect.promise(async () => (await import("ajv/dist/2020.js")).default))
-      const metaValidator = yield* Effect.cached(
+      const library = yield* once(Effect.promise(async () => (await import("ajv/dist/2020.js")).default))
+      const metaValidator = yield* once(
         Effect.map(library, ({ Ajv2020 }) => new Ajv2020({ strict: false, validateFormats: false, logger: false }))
       )
 

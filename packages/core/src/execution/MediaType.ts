@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { once } from "../base/Once.js"
 
 /** Endings of source code that the registered media types give to something else, as `.ts` to a video, and those that people mean. */
 const changed = {
@@ -8,7 +9,7 @@ const changed = {
 
 /** Loaded with the first file: the table is 50 kB that a server does not need to start. */
 const types = Effect.runSync(
-  Effect.cached(
+  once(
     Effect.promise(async () => {
       const [{ Mime }, { default: standard }, { default: other }] = await Promise.all([
         import("mime"),

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Effect, Option } from "effect"
 import { type AgentLimits, defaultAgentLimits, lowered } from "../base/AgentLimits.js"
 import { cutText } from "../base/CutText.js"
+import { once } from "../base/Once.js"
 import { hasProc, thisSystem } from "../base/ProcFs.js"
 import { fn } from "../base/Traced.js"
 import { environmentOf, inheritedInSandbox } from "./AgentEnvironment.js"
@@ -220,7 +221,7 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
     const environment = environmentIn(image, command, bootId)
     const problem = refused(container) ?? unnamed(environment)
     if (problem !== undefined) return yield* problem
-    const namespace = yield* Effect.cached(namespaceOf(engine.name, container.name))
+    const namespace = yield* once(namespaceOf(engine.name, container.name))
     let killed = false
     // A client that is killed leaves the container to the engine, which may not have started it yet.
     yield* Effect.addFinalizer(() =>

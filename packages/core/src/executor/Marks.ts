@@ -2,6 +2,7 @@ import { execFile } from "node:child_process"
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { Effect } from "effect"
+import { once } from "../base/Once.js"
 import { hasProc } from "../base/ProcFs.js"
 
 /** A mark that identifies the processes of a lease, or of a boot of the service. */
@@ -43,16 +44,14 @@ export const limitedBy =
 
 /** True when this machine can mark processes by their limits, which takes `prlimit` of util-linux. A process tries it once. */
 const hasPrlimit = Effect.runSync(
-  Effect.cached(
-    Effect.uninterruptible(
-      Effect.promise(() => {
-        const [program = "", ...args] = limiter("probe", "probe")
-        return promisify(execFile)(program, [...args, "true"], { timeout: 10_000 }).then(
-          () => true,
-          () => false
-        )
-      })
-    )
+  once(
+    Effect.promise(() => {
+      const [program = "", ...args] = limiter("probe", "probe")
+      return promisify(execFile)(program, [...args, "true"], { timeout: 10_000 }).then(
+        () => true,
+        () => false
+      )
+    })
   )
 )
 

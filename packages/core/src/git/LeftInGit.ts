@@ -1,6 +1,7 @@
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
+import { once } from "../base/Once.js"
 import type { BeneathError } from "../files/Beneath.js"
 import { type AgentGit, inAgentGit, readAgentGit, readPart } from "./AgentGit.js"
 import { copyObjects } from "./AgentObjects.js"
@@ -63,7 +64,7 @@ const countOf = (number: number, noun: string): string =>
 
 const lookWith = (capturing: Capturing, left: LeftRequest): Effect.Effect<Look> =>
   Effect.map(
-    Effect.cached(
+    once(
       Effect.gen(function* () {
         const objects = join(capturing.folder, "objects")
         yield* onDisk("The agent's objects could not be copied", () => fs.mkdir(objects))

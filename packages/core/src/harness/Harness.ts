@@ -1,4 +1,5 @@
 import { Context, Data, Effect, Layer, type Scope } from "effect"
+import { once } from "../base/Once.js"
 import { acpDriver } from "./acp/AcpDriver.js"
 import type { Agent, HarnessDriver, OpenAgent } from "./HarnessDriver.js"
 import { HarnessFailure } from "./HarnessEvent.js"
@@ -72,9 +73,9 @@ const watched =
     Effect.gen(function* () {
       const { opening, workspaceMade: made } = input
       if (opening === undefined) return yield* open(input)
-      const look = yield* Effect.cached(opening)
+      const look = yield* once(opening)
       // The program of an agent that starts early may find the files before its driver waits for them.
-      const begun = yield* Effect.cached(
+      const begun = yield* once(
         Effect.tap(made ?? Effect.succeed(true), (isMade) => (isMade ? look : Effect.void))
       )
       if (made === undefined) yield* begun

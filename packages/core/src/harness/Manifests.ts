@@ -6,6 +6,7 @@ import epsilon from "../../../../manifests/epsilon.json" with { type: "json" }
 import gamma from "../../../../manifests/gamma.json" with { type: "json" }
 import zeta from "../../../../manifests/zeta.json" with { type: "json" }
 import { fn } from "../base/Traced.js"
+import { once } from "../base/Once.js"
 import type { CapabilityProof } from "../domain/Capability.js"
 import { canonicalJson, digestOf } from "../store/CanonicalJson.js"
 import { type Evidence, proofsOf, subjectOf } from "./Evidence.js"
@@ -149,7 +150,7 @@ const make = Effect.fnUntraced(function* (
 })
 
 /** They are part of the program, so a process reads them once. */
-const ofEveryInstallation = Effect.runSync(Effect.cached(Effect.uninterruptible(Effect.suspend(() => make([builtIn])))))
+const ofEveryInstallation = Effect.runSync(once(Effect.suspend(() => make([builtIn]))))
 
 /** A manifest without what was seen of it. */
 const claims = (content: unknown): unknown =>

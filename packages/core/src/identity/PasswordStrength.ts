@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { once } from "../base/Once.js"
 
 /** So many characters are looked at. The time of the estimate grows with the square of them, and what is strong is strong before. */
 const mostCharacters = 64
@@ -18,7 +19,7 @@ const missingWords = (
  * server that only checks passwords never needs.
  */
 const estimator = Effect.runSync(
-  Effect.cached(
+  once(
     Effect.promise(async () => {
       const [{ ZxcvbnFactory }, { adjacencyGraphs, dictionary }] = await Promise.all([
         import("@zxcvbn-ts/core"),

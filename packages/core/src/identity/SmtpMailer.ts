@@ -1,4 +1,5 @@
 import { Effect, Layer, Redacted, Scope } from "effect"
+import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
 import { Mailer, MailRefused } from "./Mailer.js"
 import { closed, codeOf, envelope, library } from "./MailLibrary.js"
@@ -12,7 +13,7 @@ export const layer = (url: Redacted.Redacted, from: string) =>
         Effect.promise(() => smtp(url)),
         (open) => Effect.sync(() => open.close())
       )
-      const transport = yield* Effect.cached(Scope.extend(opened, yield* Effect.scope))
+      const transport = yield* once(Scope.extend(opened, yield* Effect.scope))
       return Mailer.of({
         send: fn("Mailer.send")(function* (mail, key) {
           const open = yield* transport

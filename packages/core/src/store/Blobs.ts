@@ -2,6 +2,7 @@ import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Stream } from "effect"
 import type { BlobAddress } from "../base/BlobAddress.js"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
 import { BlobError, type BlobStore } from "./BlobStore.js"
 import { Database } from "./Database.js"
@@ -43,7 +44,7 @@ export class Blobs extends Context.Tag("@reins/core/store/Blobs")<
       Blobs,
       Effect.gen(function* () {
         const db = yield* Database
-        return Blobs.make(deferred(yield* Effect.cached(storeAt(address, db))))
+        return Blobs.make(deferred(yield* once(storeAt(address, db))))
       })
     )
 

@@ -2,6 +2,7 @@ import { constants } from "node:fs"
 import { access, statfs } from "node:fs/promises"
 import { Cause, Context, Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { onceFor } from "../base/Once.js"
 import { isOlder, release } from "../base/Release.js"
 import { now } from "../domain/Timestamp.js"
 import { standing } from "./Agreements.js"
@@ -90,7 +91,7 @@ export class Readiness extends Context.Tag("@reins/core/store/Readiness")<
       }).pipe(Effect.catchAllCause((cause) => Effect.succeed(storageFaultOf(cause) ?? ("io_error" as const))))
 
       return Readiness.of({
-        check: yield* Effect.cachedWithTTL(Effect.all({ database, migrations, disk }, { concurrency: 3 }), freshness)
+        check: yield* onceFor(Effect.all({ database, migrations, disk }, { concurrency: 3 }), freshness)
       })
     })
   )

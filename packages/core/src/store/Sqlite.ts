@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, w
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Data, Effect, Layer } from "effect"
+import { once } from "../base/Once.js"
 import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { Database } from "./Database.js"
 import * as DatabaseFile from "./DatabaseFile.js"
@@ -109,7 +110,7 @@ const temporaryDirectory = Effect.acquireRelease(
 
 /** The file of an empty database. A process makes it once, because the statements of the schema take longer than a copy. */
 const freshFile = Effect.runSync(
-  Effect.cached(
+  once(
     Effect.gen(function* () {
       const file = join(yield* temporaryDirectory, "reins.db")
       yield* Effect.scoped(SqliteEngine.open({ file, synchronous: "off", busyMs }, Effect.orDie(migrate)))

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs"
 import { readdir, readFile } from "node:fs/promises"
 import { extname, join } from "node:path"
+import { once } from "@reins/core/base/Once"
 import { notFound } from "@reins/core/domain/ReinsError"
 import { Effect } from "effect"
 import { consoleDirectory } from "../ConsoleDirectory.js"
 import { type CachedFile, cachedFile } from "./CachedFile.js"
 import type { Exchange } from "./Exchange.js"
-import { once } from "./Once.js"
 import { Reply } from "./Reply.js"
 import type { Route } from "./Route.js"
 

@@ -1,4 +1,5 @@
 import { Api } from "@reins/core/api/Api"
+import { once } from "@reins/core/base/Once"
 import { Installed } from "@reins/core/catalog/Installed"
 import { notFound } from "@reins/core/domain/ReinsError"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
@@ -8,7 +9,6 @@ import { Effect } from "effect"
 import { Shutdown } from "../Shutdown.js"
 import { cachedFile } from "./CachedFile.js"
 import { loginCookies } from "./middleware/LoginCookies.js"
-import { once } from "./Once.js"
 import { Reply } from "./Reply.js"
 import type { Route } from "./Route.js"
 

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process"
+import { once } from "@reins/core/base/Once"
 import { EmailAddress } from "@reins/core/domain/Account"
 import type { GatewayProtocol } from "@reins/core/domain/Connection"
 import { normaliseEmail } from "@reins/core/identity/AccountStore"
@@ -30,9 +31,9 @@ export interface Gateway {
  */
 export const answersFrom = (flags: InitFlags) =>
   Effect.gen(function* () {
-    const email = yield* Effect.cached(emailOf(flags))
-    const password = yield* Effect.cached(Effect.flatMap(email, (address) => passwordOf(flags, address)))
-    const gateway = yield* Effect.cached(attempt(() => gatewayOf(flags)))
+    const email = yield* once(emailOf(flags))
+    const password = yield* once(Effect.flatMap(email, (address) => passwordOf(flags, address)))
+    const gateway = yield* once(attempt(() => gatewayOf(flags)))
     return { email, password, gateway }
   })
 

@@ -1,6 +1,7 @@
-import { execFileSync, spawnSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import { assert, describe, it } from "vitest"
 import type { Installed } from "./Places.js"
 import { published } from "./Published.js"
@@ -27,8 +28,9 @@ const megabytes = (directory: string): number =>
 const range = (name: string): string =>
   JSON.parse(readFileSync(join(published().packed.core.unpacked, "package.json"), "utf8")).peerDependencies[name]
 
+/** Waits beside vitest: tests that hold its worker for a minute are taken for dead. */
 const run = (directory: string, command: string, ...args: ReadonlyArray<string>) =>
-  spawnSync(command, args, { cwd: directory, encoding: "utf8" })
+  promisify(execFile)(command, args, { cwd: directory, encoding: "utf8" })
 
 describe.each(Object.entries(together))("together with %s", (which, project) => {
   it("the packages are installed without a word about peers", () => {
@@ -44,7 +46,7 @@ describe.each(Object.entries(together))("together with %s", (which, project) => 
     }
   })
 
-  it("CommonJS takes every package by `require`", () => {
+  it("CommonJS takes every package by `require`", async () => {
     const names = [
       "@reins/core",
       "@reins/core/store/Postgres",
@@ -53,16 +55,15 @@ describe.each(Object.entries(together))("together with %s", (which, project) => 
       "@reins/server"
     ]
     const program = `console.log(${names.map((name) => `Object.keys(require(${JSON.stringify(name)})).length > 0`).join(", ")})`
-    const { stderr, stdout } = run(project.directory, process.execPath, "--input-type=commonjs", "--eval", program)
+    const { stderr, stdout } = await run(project.directory, process.execPath, "--input-type=commonjs", "--eval", program)
     assert.deepStrictEqual([stdout.trim(), stderr], [names.map(() => "true").join(" "), ""])
   })
 })
 
 it.each(Object.entries(together).filter(([, { by }]) => by === "npm"))(
   "npm finds nothing amiss with %s",
-  (_: string, project) => {
-    const { status, stdout } = run(project.directory, "npm", "ls", "--all")
-    assert.strictEqual(status, 0, stdout)
+  async (_: string, project) => {
+    const { stdout } = await run(project.directory, "npm", "ls", "--all")
     assert.notMatch(stdout, /invalid|extraneous|UNMET DEPENDENCY/)
   }
 )
@@ -87,15 +88,11 @@ describe("the server, installed with nothing else", () => {
     assert.deepStrictEqual(there, [])
   })
 
-  it("has the command line, with the manifests of every provider", () => {
-    const reins = (...args: ReadonlyArray<string>) =>
-      execFileSync("npx", ["reins", ...args], {
-        cwd: server.directory,
-        encoding: "utf8",
-        stdio: ["ignore", "pipe", "ignore"]
-      })
+  it("has the command line, with the manifests of every provider", async () => {
+    const reins = async (...args: ReadonlyArray<string>) =>
+      (await run(server.directory, "npx", "reins", ...args)).stdout
     const { version } = JSON.parse(readFileSync(join(published().packed.server.unpacked, "package.json"), "utf8"))
-    assert.strictEqual(reins("--version").trim(), version)
-    assert.match(reins("harnesses", "list"), /alpha/)
+    assert.strictEqual((await reins("--version")).trim(), version)
+    assert.match(await reins("harnesses", "list"), /alpha/)
   })
 })

@@ -55,7 +55,13 @@ describe.each(Object.entries(together))("together with %s", (which, project) => 
       "@reins/server"
     ]
     const program = `console.log(${names.map((name) => `Object.keys(require(${JSON.stringify(name)})).length > 0`).join(", ")})`
-    const { stderr, stdout } = await run(project.directory, process.execPath, "--input-type=commonjs", "--eval", program)
+    const { stderr, stdout } = await run(
+      project.directory,
+      process.execPath,
+      "--input-type=commonjs",
+      "--eval",
+      program
+    )
     assert.deepStrictEqual([stdout.trim(), stderr], [names.map(() => "true").join(" "), ""])
   })
 })

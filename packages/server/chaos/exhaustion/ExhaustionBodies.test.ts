@@ -106,9 +106,15 @@ it("a body with __proto__, huge numbers or a megabyte of names is answered and c
       const many = await project("many", most)
       assert.strictEqual(many.status, 201, many.text.slice(0, 300))
       assert.notInclude(many.text, '"k0')
-      for (const number of ["1e999", "-1e999", "9".repeat(mebibyte - 1000), `0.${"0".repeat(mebibyte - 1000)}1`]) {
+      const numbers = [
+        ["1e999", "finite_number"],
+        ["-1e999", "finite_number"],
+        ["9".repeat(mebibyte - 1000), "finite_number"],
+        [`0.${"0".repeat(mebibyte - 1000)}1`, "string_type"]
+      ] as const
+      for (const [number, type] of numbers) {
         const answer = await send(given, "POST", projects, `{"slug":"n","name":${number}}`)
-        isInvalid("string_type", '"name"')(answer, number.slice(0, 10))
+        isInvalid(type, '"name"')(answer, number.slice(0, 10))
       }
       for (const [method, path] of operations(given)) {
         const { status, text } = await send(given, method, path, `{${most}}`)

@@ -158,6 +158,9 @@ export class Conversation {
       case "executor.lost":
         note(`The executor was lost: ${event.payload.reason ?? "no reason is known"}.`, "bad")
         break
+      case "workspace.restored":
+        for (const filter of event.payload.filters ?? []) note(filterNote(filter))
+        break
       case "workspace.applied":
         note(`A changeset was ${event.payload.dry_run ? "tried" : "applied"} here.`)
         break

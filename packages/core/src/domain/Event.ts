@@ -95,8 +95,20 @@ const WorkspacePayload = Schema.Struct({
   ),
   path: field(Schema.NullOr(Schema.String), "The file that was written; null for the whole workspace.")
 }).annotations({ identifier: "WorkspacePayload", description: "Files of the workspace that were made or written." })
+const RepositoryFilter = Schema.Struct({
+  filter: field(Schema.String, "The name of the filter, as in `lfs` for Git LFS."),
+  files: field(Schema.Int, "The number of files that it covers.")
+}).annotations({
+  identifier: "RepositoryFilter",
+  description:
+    "A filter that the attributes of a repository name. Reins runs none, so the agent sees what the repository stores."
+})
 const RestoredPayload = Schema.Struct({
   ...WorkspacePayload.fields,
+  filters: field(
+    Schema.NullOr(Schema.Array(RepositoryFilter)),
+    "The filters that the attributes of the base commit name, those of most files first, at most 20. Null when nobody has looked, as after a move to another machine."
+  ),
   snapshot_id: field(
     Schema.NullOr(SnapshotId),
     "The snapshot that the workspace was made from, on another machine or after a loss; null when it was made from its repository, or empty."

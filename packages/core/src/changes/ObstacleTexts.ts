@@ -44,8 +44,4 @@ export const obstacleDiagnostic = (obstacle: Obstacle): string =>
 
 /** The sentences of a delivery that obstacles of one kind block. */
 export const blockedBy = (kind: DeliveryObstacle, obstacles: ReadonlyArray<Obstacle>): string =>
-  [
-    ...obstacles.map(findingOf),
-    remedies[kind],
-    `To deliver anyway, ask for the same delivery with "${kind}" in allow.`
-  ].join(" ")
+  [...obstacles.map(findingOf), remedies[kind], `To deliver anyway, allow ${kind}.`].join(" ")

@@ -25,6 +25,7 @@ import {
 import { Interaction } from "./Interaction.js"
 import { MergeRequestReason, MergeRequestState } from "./MergeRequest.js"
 import { Message, MessagePart } from "./Message.js"
+import { RepositoryFilter } from "./RepositoryFilter.js"
 import { Labels, LinkKind, SessionLifecycle, Usage } from "./Session.js"
 import { SetupPayload, SetupStepPayload } from "./SetupReport.js"
 import { Timestamp } from "./Timestamp.js"
@@ -95,14 +96,6 @@ const WorkspacePayload = Schema.Struct({
   ),
   path: field(Schema.NullOr(Schema.String), "The file that was written; null for the whole workspace.")
 }).annotations({ identifier: "WorkspacePayload", description: "Files of the workspace that were made or written." })
-const RepositoryFilter = Schema.Struct({
-  filter: field(Schema.String, "The name of the filter, as in `lfs` for Git LFS."),
-  files: field(Schema.Int, "The number of files that it covers.")
-}).annotations({
-  identifier: "RepositoryFilter",
-  description:
-    "A filter that the attributes of a repository name. Reins runs none, so the agent sees what the repository stores."
-})
 const RestoredPayload = Schema.Struct({
   ...WorkspacePayload.fields,
   filters: field(

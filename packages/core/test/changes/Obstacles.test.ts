@@ -58,37 +58,43 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped("content in the place of a pointer is told by each changeset, and blocks each try until it is allowed", () =>
-      Effect.gen(function* () {
-        const { change, origin, principal } = yield* filtered
-        const deliveries = yield* Deliveries
-        const first = yield* change({ "kept.bin": "the content" })
-        // The file is not read again for the second capture.
-        const changeset = yield* change({ "a.txt": "ONE\n" })
-        for (const { diagnostics } of [first, changeset]) {
-          assert.deepStrictEqual(diagnostics, [
-            'The changeset has the content of 1 file where Git LFS expects a pointer: "kept.bin". ' +
-              "A delivery as a branch is blocked unless it allows lfs_content."
-          ])
-        }
-        const blocked = yield* deliver(changeset)
-        assert.deepInclude(blocked, { state: "blocked", reason: "lfs_content", commit: null, allow: [] })
-        assert.include(blocked.reason_message, '"kept.bin"')
-        assert.include(blocked.reason_message, 'with "lfs_content" in allow')
-        assert.deepInclude(blocked.steps.at(-1), { kind: "materialize", outcome: "failed" })
-        assert.isUndefined(origin.headOf(blocked.target_ref))
-        for (const again of [
-          deliveries.retry(principal, blocked.id),
-          deliveries.refresh(principal, blocked.id),
-          deliveries.request(principal, changeset.id, { allow: ["unencrypted_content", "name_collision"] })
-        ]) {
-          assert.deepInclude(yield* Effect.flatMap(again, ended), { id: blocked.id, state: "blocked", reason: "lfs_content" })
+    it.scoped(
+      "content in the place of a pointer is told by each changeset, and blocks each try until it is allowed",
+      () =>
+        Effect.gen(function* () {
+          const { change, origin, principal } = yield* filtered
+          const deliveries = yield* Deliveries
+          const first = yield* change({ "kept.bin": "the content" })
+          // The file is not read again for the second capture.
+          const changeset = yield* change({ "a.txt": "ONE\n" })
+          for (const { diagnostics } of [first, changeset]) {
+            assert.deepStrictEqual(diagnostics, [
+              'The changeset has the content of 1 file where Git LFS expects a pointer: "kept.bin". ' +
+                "A delivery as a branch is blocked unless it allows lfs_content."
+            ])
+          }
+          const blocked = yield* deliver(changeset)
+          assert.deepInclude(blocked, { state: "blocked", reason: "lfs_content", commit: null, allow: [] })
+          assert.include(blocked.reason_message, '"kept.bin"')
+          assert.include(blocked.reason_message, "To deliver anyway, allow lfs_content.")
+          assert.deepInclude(blocked.steps.at(-1), { kind: "materialize", outcome: "failed" })
           assert.isUndefined(origin.headOf(blocked.target_ref))
-        }
-        const done = yield* deliver(changeset, { allow: ["lfs_content"] })
-        assert.deepInclude(done, { id: blocked.id, state: "succeeded", reason: null, allow: ["lfs_content"] })
-        assert.strictEqual(origin.headOf(done.target_ref), done.commit)
-      })
+          for (const again of [
+            deliveries.retry(principal, blocked.id),
+            deliveries.refresh(principal, blocked.id),
+            deliveries.request(principal, changeset.id, { allow: ["unencrypted_content", "name_collision"] })
+          ]) {
+            assert.deepInclude(yield* Effect.flatMap(again, ended), {
+              id: blocked.id,
+              state: "blocked",
+              reason: "lfs_content"
+            })
+            assert.isUndefined(origin.headOf(blocked.target_ref))
+          }
+          const done = yield* deliver(changeset, { allow: ["lfs_content"] })
+          assert.deepInclude(done, { id: blocked.id, state: "succeeded", reason: null, allow: ["lfs_content"] })
+          assert.strictEqual(origin.headOf(done.target_ref), done.commit)
+        })
     )
 
     it.scoped("plain content that should be encrypted never reaches the remote unless exactly that is allowed", () =>

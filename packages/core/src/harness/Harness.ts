@@ -75,9 +75,7 @@ const watched =
       if (opening === undefined) return yield* open(input)
       const look = yield* once(opening)
       // The program of an agent that starts early may find the files before its driver waits for them.
-      const begun = yield* once(
-        Effect.tap(made ?? Effect.succeed(true), (isMade) => (isMade ? look : Effect.void))
-      )
+      const begun = yield* once(Effect.tap(made ?? Effect.succeed(true), (isMade) => (isMade ? look : Effect.void)))
       if (made === undefined) yield* begun
       else yield* Effect.forkScoped(begun)
       const agent = yield* open(made === undefined ? input : { ...input, workspaceMade: begun })

@@ -72,7 +72,7 @@ const obstacleNames = Object.keys(obstacleReasons).filter(isObstacle)
 
 /** What `--allow` takes, as often as it is given. */
 export const allowOption = Options.choice("allow", obstacleNames).pipe(
-  Options.withDescription("Deliver although the changeset has this obstacle. May be given more than once"),
+  Options.withDescription("Deliver although the changeset has this obstacle; may be given more than once"),
   Options.repeated
 )
 

@@ -31,6 +31,24 @@ export const Deliveries = ({
   )
 }
 
+type Obstacle = Delivery["allow"][number]
+
+/** What a person says yes to who delivers in spite of an obstacle. */
+const questions: Readonly<Record<Obstacle, string>> = {
+  unencrypted_content:
+    "The branch then has plain content of files that the repository keeps encrypted. Everybody who can read the branch can read them, and a push cannot be taken back.",
+  unfiltered_content:
+    "The branch then has these files as the agent wrote them. A filter of the repository should have converted them.",
+  lfs_content:
+    "The branch then has the content of these files itself. Git LFS expects pointers there, and the repository grows by the content.",
+  name_collision: "A checkout on macOS or Windows then has only one of the two files."
+}
+
+const obstacleOf = ({ reason }: Delivery): Obstacle | undefined =>
+  reason !== null && isObstacle(reason) ? reason : undefined
+
+const isObstacle = (reason: string): reason is Obstacle => Object.hasOwn(questions, reason)
+
 const steps = ["materialize", "push", "observe"] as const
 
 const DeliveryCard = ({
@@ -46,6 +64,8 @@ const DeliveryCard = ({
   const delivery_id = id
   const action = useAction()
   const isOpening = useSignal(false)
+  const isAsking = useSignal(false)
+  const obstacle = state === "blocked" ? obstacleOf(delivery) : undefined
   const requests = useLoaded(
     "the merge requests",
     (signal) => reins.deliveries.listMergeRequests({ delivery_id, limit: 5 }, { signal }),
@@ -79,7 +99,12 @@ const DeliveryCard = ({
                 Open a merge request
               </button>
             )}
-            {actions.includes("retry") && (
+            {obstacle !== undefined && actions.includes("retry") && (
+              <button type="button" class="small" onClick={() => (isAsking.value = true)}>
+                Deliver anyway
+              </button>
+            )}
+            {obstacle === undefined && actions.includes("retry") && (
               <button
                 type="button"
                 class="small"
@@ -88,7 +113,7 @@ const DeliveryCard = ({
                 Retry
               </button>
             )}
-            {actions.includes("refresh") && (
+            {obstacle === undefined && actions.includes("refresh") && (
               <button
                 type="button"
                 class="small"
@@ -127,6 +152,30 @@ const DeliveryCard = ({
         <MergeRequestLine key={request.id} request={request} reload={requests.reload} />
       ))}
       <Outcome of={action} />
+      {isAsking.value && obstacle !== undefined && (
+        <Dialog title="Deliver anyway?" close={() => (isAsking.value = false)}>
+          <p>{questions[obstacle]}</p>
+          <p class="end">
+            <button
+              type="button"
+              class="primary"
+              onClick={() => {
+                isAsking.value = false
+                void act("the delivery", () =>
+                  reins.changesets.deliver({
+                    changeset_id: delivery.changeset_id,
+                    transport,
+                    target_ref,
+                    allow: [...delivery.allow, obstacle]
+                  })
+                )
+              }}
+            >
+              Deliver anyway
+            </button>
+          </p>
+        </Dialog>
+      )}
       {isOpening.value && (
         <Dialog title="Open a merge request" close={() => (isOpening.value = false)}>
           <MergeRequestForm

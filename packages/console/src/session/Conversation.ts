@@ -8,11 +8,13 @@ import {
   type MergeRequestPayload,
   type Message,
   type MessageDelta,
+  type RepositoryFilter,
   ToolCalls,
   type ToolPayload,
   type TurnSnapshot,
   type Usage
 } from "@reins/client"
+import { count } from "../words/Words.js"
 
 /** One thing of the conversation, in the order in which they began. Items are replaced when they change. */
 export type Item = { readonly key: string; readonly at: string } & (
@@ -30,6 +32,12 @@ export type Item = { readonly key: string; readonly at: string } & (
 )
 
 type NewItem = Item extends infer I ? (I extends Item ? Omit<I, "at"> : never) : never
+
+/** Says what the agent sees of the files of a filter, since Reins runs none. */
+const filterNote = ({ files, filter }: RepositoryFilter): string =>
+  filter === "lfs"
+    ? `${count(files, "file")} of the repository ${files === 1 ? "is" : "are"} kept by Git LFS. The agent sees pointers, not contents.`
+    : `${count(files, "file")} of the repository ${files === 1 ? "has" : "have"} the filter “${filter}”. The agent sees what is stored, because Reins runs no filter.`
 
 /** The conversation of a session, as its events tell it. */
 export class Conversation {
@@ -157,6 +165,9 @@ export class Conversation {
         break
       case "executor.lost":
         note(`The executor was lost: ${event.payload.reason ?? "no reason is known"}.`, "bad")
+        break
+      case "workspace.restored":
+        for (const filter of event.payload.filters ?? []) note(filterNote(filter))
         break
       case "workspace.applied":
         note(`A changeset was ${event.payload.dry_run ? "tried" : "applied"} here.`)

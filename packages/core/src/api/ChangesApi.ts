@@ -2,7 +2,13 @@ import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { Application, ApplicationStrategy } from "../domain/Application.js"
 import { ActionableChangeset, ChangedFile } from "../domain/Changeset.js"
-import { ActionableDelivery, DeliveryState, UpdateStrategy } from "../domain/Delivery.js"
+import {
+  ActionableDelivery,
+  DeliveryObstacle,
+  DeliveryState,
+  obstacleReasons,
+  UpdateStrategy
+} from "../domain/Delivery.js"
 import { field } from "../domain/Field.js"
 import { ConnectionId, SessionId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
@@ -90,7 +96,11 @@ export const DeliveryInput = Schema.Struct({
     optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))),
     "The subject of the commit. The title of the session when absent."
   ),
-  update_strategy: field(optional(UpdateStrategy), "How an existing branch may be moved; `fast_forward` when absent.")
+  update_strategy: field(optional(UpdateStrategy), "How an existing branch may be moved; `fast_forward` when absent."),
+  allow: field(
+    optional(Schema.Array(DeliveryObstacle).pipe(Schema.maxItems(Object.keys(obstacleReasons).length))),
+    "The obstacles in the changeset that do not block the delivery. None when absent; a delivery that was asked for before keeps its own."
+  )
 }).annotations({ identifier: "DeliveryInput", description: "How a changeset is to be delivered." })
 export type DeliveryInput = typeof DeliveryInput.Type
 

@@ -3,13 +3,14 @@ import { failpoint } from "../base/Failpoint.js"
 import type { Delivery } from "../domain/Delivery.js"
 import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
-import type { AttemptLost, Completion, JobError } from "../jobs/JobKind.js"
+import { type AttemptLost, type Completion, JobError } from "../jobs/JobKind.js"
 import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import { defaultBranches } from "./BranchName.js"
 import { deliveryCancelled, failedEnd, isBlocking } from "./DeliveryEnd.js"
 import { type DeliveryRemote, deliveryRemote } from "./DeliveryRemote.js"
 import { type DeliveryAttempt, deliveryActor, deliverySteps } from "./DeliverySteps.js"
 import { DeliveryStore } from "./DeliveryStore.js"
+import { blockedBy } from "./ObstacleTexts.js"
 
 /**
  * Gives the function that delivers a changeset as a branch: it makes the commit, looks at the remote, pushes, and looks again. A cancellation
@@ -21,6 +22,7 @@ export const branchDelivery = Effect.gen(function* () {
   const steps = yield* deliverySteps
   const remoteOf = yield* deliveryRemote
   const cancelled = yield* deliveryCancelled
+  const check = yield* checking
   const materialize = yield* materializing
   const push = yield* pushing
   const observe = yield* observing
@@ -39,6 +41,7 @@ export const branchDelivery = Effect.gen(function* () {
     )
 
   const prepare = Effect.fnUntraced(function* (work: DeliveryAttempt) {
+    yield* check(work)
     const commit = yield* materialize(work)
     yield* failpoint("delivery.materialized")
     return { ...(yield* look(work)), commit }
@@ -61,6 +64,31 @@ interface Looked {
   /** Null when the branch is not there. */
   readonly head: string | null
 }
+
+/** Fails for a changeset with an obstacle that the delivery does not allow. It is the same at each try, because it looks at sealed objects alone. */
+const checking = Effect.gen(function* () {
+  const git = yield* Git
+  const trees = yield* WorkingTrees
+  const steps = yield* deliverySteps
+  return Effect.fnUntraced(function* (work: DeliveryAttempt) {
+    const { changeset, delivery, session, tree } = work
+    const { gitDir } = yield* trees.owned(session.id)
+    const found = yield* git
+      .obstacles({ gitDir, base: changeset.base_commit, tree })
+      .pipe(Effect.catchTag("GitError", steps.failWith(work, "materialize")))
+    const left = found.filter(({ kind }) => !delivery.allow.includes(kind))
+    const gravest = left[0]?.kind
+    if (gravest === undefined) return
+    const ofKind = left.filter(({ kind }) => kind === gravest)
+    const message = blockedBy(gravest, ofKind)
+    yield* steps.failed(work, "materialize", {
+      kind: gravest,
+      message,
+      files: ofKind.reduce((sum, { paths }) => sum + paths.length, 0)
+    })
+    return yield* new JobError({ code: gravest, message, retryable: false })
+  })
+})
 
 /** A commit in the git directory of the session, and the branch that it is for. */
 interface Prepared extends Looked {

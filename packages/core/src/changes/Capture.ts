@@ -8,6 +8,7 @@ import type { SessionRow } from "../sessions/SessionStore.js"
 import { Snapshots } from "../sessions/snapshots/Snapshots.js"
 import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import type { Commit } from "../store/Commit.js"
+import { obstacleDiagnostic } from "./ObstacleTexts.js"
 
 /** The content of a workspace at one moment. The git objects that it names are pinned before anybody writes it down. */
 export interface Captured {
@@ -40,22 +41,29 @@ export const workspaceCapture = Effect.gen(function* () {
     const snapshot = yield* git.snapshot({ gitDir, workTree, base, message: `Capture ${changesetId}` })
     yield* failpoint("capture.tree_written")
     const { changes, commit, tree } = snapshot
-    const [subject, , left] = yield* Effect.all(
+    const [subject, , left, obstacles] = yield* Effect.all(
       [
         git.subject({ gitDir, base, tree, changes }),
         git.keep({ gitDir, ref: `changesets/${changesetId}`, commit }),
-        git.leftBehind({ gitDir, workTree, base, tree })
+        git.leftBehind({ gitDir, workTree, base, tree }),
+        git.obstacles({ gitDir, base, tree, changes }).pipe(
+          Effect.map((found) => found.map(obstacleDiagnostic)),
+          Effect.catchTag("GitError", ({ message }) => Effect.succeed([unknownObstacles(message)]))
+        )
       ],
-      { concurrency: 3 }
+      { concurrency: 4 }
     )
     yield* failpoint("capture.kept")
     const kept = yield* snapshots.keepChangeset(session, changesetId)
     const captured: Captured = {
       ...snapshot,
-      diagnostics: [...snapshot.diagnostics, ...left],
+      diagnostics: [...snapshot.diagnostics, ...obstacles, ...left],
       subjectDigest: subject.digest,
       kept
     }
     return captured
   })
 })
+
+const unknownObstacles = (message: string): string =>
+  `Reins could not look for content that should not be delivered. A delivery looks again. ${message}`

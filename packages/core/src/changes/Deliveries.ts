@@ -54,7 +54,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
     readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<ActionableDelivery, Unseen>
     /**
      * Asks for a delivery. The same changeset, transport and target give the same delivery back. One that failed or is blocked goes on when
-     * it is asked for with another connection or strategy. Fails with `stale_subject` for an unsealed changeset, with
+     * it is asked for with another connection, strategy or `allow`. Fails with `stale_subject` for an unsealed changeset, with
      * `connection_required` for a connection that git cannot use, and with `invalid_transition` for a branch of a session without a
      * repository.
      */
@@ -171,6 +171,7 @@ const requesting = Effect.gen(function* () {
           sessionId: session.id,
           connectionId: input.connection_id ?? null,
           updateStrategy: input.update_strategy ?? "fast_forward",
+          allow: input.allow ?? [],
           title: input.title ?? session.title,
           remoteUrl: target.transport === "git_branch" ? session.repository : null
         },
@@ -180,18 +181,25 @@ const requesting = Effect.gen(function* () {
     }
     const means = {
       connectionId: input.connection_id ?? known.connection_id,
-      updateStrategy: input.update_strategy ?? known.update_strategy
+      updateStrategy: input.update_strategy ?? known.update_strategy,
+      allow: input.allow ?? known.allow
     }
     const isSame =
       !hasMoved(session, known) &&
       means.connectionId === known.connection_id &&
-      means.updateStrategy === known.update_strategy
+      means.updateStrategy === known.update_strategy &&
+      isSameSet(means.allow, known.allow)
     const commanded = { principal, session, delivery: known }
     if (isSame || (known.state !== "failed" && known.state !== "blocked")) return yield* answers.keep(commanded)
     yield* store.equip(known.id, means)
     return yield* answers.retry(commanded)
   })
 })
+
+const isSameSet = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean => {
+  const of = new Set(left)
+  return of.size === new Set(right).size && right.every((name) => of.has(name))
+}
 
 /** The inside of `Deliveries.refresh`. */
 const refreshing = Effect.gen(function* () {

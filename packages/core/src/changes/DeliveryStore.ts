@@ -3,6 +3,7 @@ import { Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
 import {
   type Delivery,
+  type DeliveryObstacle,
   type DeliveryReason,
   type DeliveryState,
   type DeliveryStep,
@@ -34,6 +35,7 @@ export interface DeliveryMeans {
   /** Null takes the git credential of the project. */
   readonly connectionId: ConnectionId | null
   readonly updateStrategy: UpdateStrategy
+  readonly allow: ReadonlyArray<DeliveryObstacle>
 }
 
 /** The columns that a new delivery starts with. */
@@ -133,6 +135,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
             sql`update deliveries set ${sql.update({
               connection_id: means.connectionId,
               update_strategy: means.updateStrategy,
+              allowed: JSON.stringify(means.allow),
               updated_at: yield* now
             })}, version = version + 1 where id = ${id}`
           )
@@ -197,6 +200,7 @@ const newRow = (delivery: NewDelivery, at: string) => ({
   target_ref: delivery.targetRef,
   title: delivery.title,
   update_strategy: delivery.updateStrategy,
+  allowed: JSON.stringify(delivery.allow),
   state: "pending",
   remote_url: delivery.remoteUrl,
   steps: "[]",
@@ -238,13 +242,16 @@ const eventOf = (delivery: Delivery, type: DeliveryEventType, step: DeliveryStep
   subjects: { delivery_id: delivery.id, changeset_id: delivery.changeset_id }
 })
 
-interface DeliveryRow extends Omit<Delivery, "steps" | "commit"> {
+interface DeliveryRow extends Omit<Delivery, "allow" | "steps" | "commit"> {
+  /** Null in the rows of a server that does not know it. */
+  readonly allowed: string | null
   readonly commit_sha: string | null
   readonly steps: string
 }
 
-const toDelivery = ({ commit_sha, ...row }: DeliveryRow): Delivery => ({
+const toDelivery = ({ allowed, commit_sha, ...row }: DeliveryRow): Delivery => ({
   ...row,
+  allow: allowed === null ? [] : JSON.parse(allowed),
   commit: commit_sha,
   steps: JSON.parse(row.steps)
 })

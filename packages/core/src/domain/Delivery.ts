@@ -25,8 +25,17 @@ export const deliveryStates = /* @__PURE__ */ StateMachine.make<DeliveryState>("
   cancelled: []
 })
 
+/** The findings in a changeset that keep it off a branch until its caller allows them, the gravest first, each with its meaning. */
+export const obstacleReasons = {
+  unencrypted_content: "the changeset has plain content where an encrypting filter of the repository applies",
+  unfiltered_content: "the changeset has content that a filter of the repository should have converted",
+  lfs_content: "the changeset has content where a pointer of Git LFS belongs",
+  name_collision: "the changeset adds a name that differs from another one only by case or Unicode form"
+} as const
+
 /** The reasons for which a person has to decide or mend something before another try, each with its meaning. */
 export const blockingReasons = {
+  ...obstacleReasons,
   remote_head_changed: "the branch is not where it was last seen",
   auth_required: "the remote refused the credential",
   branch_protected: "the remote protects the branch",
@@ -51,6 +60,13 @@ const meanings = { ...blockingReasons, ...passingReasons }
 
 const namesIn = <const A extends string>(texts: Readonly<Record<A, string>>): ReadonlyArray<A> =>
   Object.keys(texts) as Array<A>
+
+export const DeliveryObstacle = Schema.Literal(...namesIn(obstacleReasons)).annotations({
+  description: Object.entries(obstacleReasons)
+    .map(([obstacle, meaning]) => `\`${obstacle}\`: ${meaning}.`)
+    .join(" ")
+})
+export type DeliveryObstacle = typeof DeliveryObstacle.Type
 
 export const DeliveryReason = Schema.Literal(...namesIn(meanings)).annotations({
   description: `${Object.entries(meanings)
@@ -95,6 +111,10 @@ export const Delivery = Schema.Struct({
   target_ref: field(Schema.String, "The branch, without `refs/heads/`. For a patch a name only."),
   title: field(Schema.NullOr(Schema.String), "The subject of the commit; null for the default."),
   update_strategy: field(UpdateStrategy, "How an existing branch may be moved."),
+  allow: field(
+    Schema.Array(DeliveryObstacle),
+    "The obstacles that do not block this delivery, because its caller has allowed them."
+  ),
   state: field(DeliveryState, "Where the delivery stands."),
   reason: field(Schema.NullOr(DeliveryReason), "Why it failed or is blocked; null otherwise."),
   reason_message: field(

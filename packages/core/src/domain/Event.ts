@@ -25,6 +25,7 @@ import {
 import { Interaction } from "./Interaction.js"
 import { MergeRequestReason, MergeRequestState } from "./MergeRequest.js"
 import { Message, MessagePart } from "./Message.js"
+import { RepositoryFilter } from "./RepositoryFilter.js"
 import { Labels, LinkKind, SessionLifecycle, Usage } from "./Session.js"
 import { SetupPayload, SetupStepPayload } from "./SetupReport.js"
 import { Timestamp } from "./Timestamp.js"
@@ -97,6 +98,10 @@ const WorkspacePayload = Schema.Struct({
 }).annotations({ identifier: "WorkspacePayload", description: "Files of the workspace that were made or written." })
 const RestoredPayload = Schema.Struct({
   ...WorkspacePayload.fields,
+  filters: field(
+    Schema.NullOr(Schema.Array(RepositoryFilter)),
+    "The filters that the attributes of the base commit name, those of most files first, at most 20. Null when nobody has looked, as after a move to another machine."
+  ),
   snapshot_id: field(
     Schema.NullOr(SnapshotId),
     "The snapshot that the workspace was made from, on another machine or after a loss; null when it was made from its repository, or empty."

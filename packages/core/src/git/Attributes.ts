@@ -25,6 +25,15 @@ export interface AttributesRequest {
   readonly names: ReadonlyArray<string>
 }
 
+/** The folders (latin1) whose attributes hold for the paths. */
+export const foldersOf = (paths: ReadonlyArray<string>): ReadonlySet<string> => {
+  const folders = new Set(paths.length === 0 ? [] : [""])
+  for (const path of paths)
+    for (let at = path.lastIndexOf("/"); at > 0 && !folders.has(path.slice(0, at)); at = path.lastIndexOf("/", at - 1))
+      folders.add(path.slice(0, at))
+  return folders
+}
+
 /** True for an attribute with a value, or that is set. */
 export const isGiven = (value: string | undefined): value is string =>
   value !== undefined && value !== "unspecified" && value !== "unset"

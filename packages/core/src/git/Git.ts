@@ -7,11 +7,13 @@ import type { AddRequest, BundleRequest, CheckOutRequest, UnbundleRequest } from
 import type { SnapshotRequest } from "./Capturing.js"
 import type { CommitRequest } from "./Commit.js"
 import type { Diff, DiffRequest, PatchRequest } from "./Diff.js"
+import type { FiltersRequest, TreeFilter } from "./Filters.js"
 import { processMarks } from "./GitCommand.js"
 import type { GitError } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
 import { GitOptions, type GitOptionsShape } from "./GitOptions.js"
 import type { LeftRequest } from "./LeftInGit.js"
+import type { Obstacle, ObstacleRequest } from "./Obstacles.js"
 import type { OwnRequest } from "./OwnFiles.js"
 import type { PushRequest, PushResult, RemoteHeadRequest } from "./Push.js"
 import { refusalOf } from "./RemoteUrl.js"
@@ -95,6 +97,13 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      * that were not ended. Nothing of the repository is run. Never fails: a part that cannot be read is a sentence too.
      */
     readonly leftBehind: (request: LeftRequest) => Effect.Effect<ReadonlyArray<string>, GitError>
+    /**
+     * What should not reach a branch unless somebody allows it, the gravest first: content of a path with a filter that is not in the form which
+     * the filter stores, and added names that collide with others where case or Unicode form does not count. A function of the objects alone.
+     */
+    readonly obstacles: (request: ObstacleRequest) => Effect.Effect<ReadonlyArray<Obstacle>, GitError>
+    /** The filters that the attributes of a tree name, those of most files first, at most 20. Fails with `conflict` above 200,000 files. */
+    readonly filters: (request: FiltersRequest) => Effect.Effect<ReadonlyArray<TreeFilter>, GitError>
     /**
      * A unified diff for people: renames found, binary content named only. At most 1,000 files, 512 KiB a file and 1 MiB in all, and `omitted`
      * says which lines were left out. `path` narrows it to one file or folder, by its name before or after.
@@ -185,6 +194,8 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
         keep: method("keep", methods, ({ keep }) => keep),
         writtenBefore: method("writtenBefore", methods, ({ writtenBefore }) => writtenBefore),
         leftBehind: method("leftBehind", methods, ({ leftInGit }) => leftInGit),
+        obstacles: method("obstacles", methods, ({ obstacles }) => obstacles),
+        filters: method("filters", methods, ({ filters }) => filters),
         diff: method("diff", methods, ({ diff }) => diff),
         patch: method("patch", methods, ({ patch }) => patch),
         listTree: method("listTree", methods, ({ listTree }) => listTree),

@@ -167,7 +167,6 @@ const writeTree = (capturing: Capturing) =>
     const storing = yield* makeStoring(options, { gitDir, workTree, folder, indexed }, writer, plan.toRead)
     const captured = yield* storing.settle(yield* capture(options, workTree, storing, plan.toRead))
     settle(plan, found, captured)
-    plan.diagnostics.push(...storing.notes())
     const baseline: Baseline = whole === true ? new Map() : yield* readBaseline(gitDir)
     const baseOf = (path: string) => found.known.get(path)?.base
     const treeOf = (wanted: Entries) =>

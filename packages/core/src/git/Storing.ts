@@ -3,14 +3,13 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { inDirectory } from "../files/Beneath.js"
 import { readPart } from "./AgentGit.js"
-import { type Attributes, attributesOf, inFolder, isGiven, viewIn } from "./Attributes.js"
+import { type Attributes, attributesOf, foldersOf, inFolder, isGiven, viewIn } from "./Attributes.js"
 import { type BlobWriter, blobId } from "./BlobWriter.js"
 import { type Captured, pathBytes, type TreeFile } from "./Capture.js"
 import { quotedName } from "./Changes.js"
 import { git, records } from "./GitCommand.js"
 import { type GitError, understood } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
-import { isPointer } from "./Pointer.js"
 
 // Gives content the form in which `git add` stores it. git converts copies of the bytes that `Capture` read, in a private git directory without a filter.
 
@@ -26,22 +25,11 @@ export interface StoringRequest {
 /** A writer whose ids stand for the content before `settle` gives the final ones. */
 export interface Storing extends BlobWriter {
   readonly settle: (captured: ReadonlyMap<string, Captured>) => Effect.Effect<ReadonlyMap<string, Captured>, GitError>
-  /** Sentences about content whose filter was not run. */
-  readonly notes: () => ReadonlyArray<string>
 }
 
 const conversions = ["text", "eol", "crlf", "ident", "working-tree-encoding"]
-const asked = [...conversions, "filter"]
 
 const maxAttributesBytes = 1024 * 1024
-
-const foldersOf = (paths: ReadonlyArray<string>): ReadonlySet<string> => {
-  const folders = new Set(paths.length === 0 ? [] : [""])
-  for (const path of paths)
-    for (let at = path.lastIndexOf("/"); at > 0 && !folders.has(path.slice(0, at)); at = path.lastIndexOf("/", at - 1))
-      folders.add(path.slice(0, at))
-  return folders
-}
 
 /** The `.gitattributes` of a folder; null where it has none. As git does, it passes over a link. */
 const attributesIn = (workTree: string, folder: string) =>
@@ -64,7 +52,7 @@ const workspaceAttributes = (
     const files = texts.flatMap(({ folder, text }) =>
       text === null || text.length > maxAttributesBytes ? [] : [{ folder, text }]
     )
-    return yield* attributesOf(options, { place, files, paths, names: asked })
+    return yield* attributesOf(options, { place, files, paths, names: conversions })
   })
 
 const mayChange = (of: Attributes, bytes: Buffer): boolean =>
@@ -162,9 +150,6 @@ const convert = (options: GitOptionsShape, request: StoringRequest, copies: Read
 
 const pending = "copy "
 
-const filterNote = (path: string, filter: string): string =>
-  `${quotedName(path)} belongs to the filter ${JSON.stringify(filter)} of the repository, which Reins does not run: the changeset has its content, not a pointer`
-
 /** A writer that stores the content of these paths as the attributes of the workspace say. Without attributes it is the writer that it is given. */
 export const makeStoring = (
   options: GitOptionsShape,
@@ -175,15 +160,12 @@ export const makeStoring = (
   Effect.gen(function* () {
     const found = yield* workspaceAttributes(options, request, paths)
     const copies: Array<Copy> = []
-    const unfiltered: Array<string> = []
     const put: BlobWriter["put"] = (bytes, path) => {
       const of = path === undefined ? undefined : found.get(path)
       if (path === undefined || of === undefined) return writer.put(bytes)
       const had = request.indexed(path)
       // Content that is stored already stays as it is, whatever attributes were given to it since.
       if (had?.mode.startsWith("100") === true && had.id === blobId(bytes)) return writer.put(bytes)
-      const filter = of.get("filter")
-      if (isGiven(filter) && !isPointer(bytes)) unfiltered.push(filterNote(path, filter))
       if (!mayChange(of, bytes)) return writer.put(bytes)
       const number = copies.push({ path, of }) - 1
       return inFolder(async () => {
@@ -207,5 +189,5 @@ export const makeStoring = (
         }
         return settled
       })
-    return { put, settle, notes: () => unfiltered }
+    return { put, settle }
   })

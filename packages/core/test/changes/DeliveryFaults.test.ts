@@ -28,6 +28,7 @@ const unworked = (changeset: Changeset, url: string, target: string) =>
           targetRef: target,
           title: null,
           updateStrategy: "fast_forward",
+          allow: [],
           remoteUrl: url
         },
         system

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { parseAttributes } from "@reins/core/git/Attributes"
+import { headReader } from "@reins/core/git/BlobHeads"
 import { modeIn, refsIn } from "@reins/core/git/Bundles"
 import { parseChanges } from "@reins/core/git/Changes"
 import { parsePackedRefs } from "@reins/core/git/PackedRefs"
@@ -7,6 +8,7 @@ import { parseBatch } from "@reins/core/git/Storing"
 import { batchHasher } from "@reins/core/git/Subject"
 import { parseStaged } from "@reins/core/git/Survey"
 import { parseListed } from "@reins/core/git/Tree"
+import { parseTreeRecord } from "@reins/core/git/TreeAttributes"
 
 const id = "a".repeat(40)
 const long = "a".repeat(64)
@@ -46,6 +48,38 @@ const readers: Readonly<
       `160000 commit ${id}      12\ta`,
       `100644 blob ${id} 1x\ta`,
       `100644 thing ${id}      12\ta`
+    ]
+  ],
+  "a tree": [
+    parseTreeRecord,
+    `160000 commit ${id}\ta\tb\n\xff`,
+    [
+      "",
+      `100644 blob ${id}`,
+      `100644 blob ${id}\t`,
+      `100644 blob ${long}\ta`,
+      `100644 tag ${id}\ta`,
+      `1006 blob ${id}\ta`
+    ]
+  ],
+  "the beginnings of contents": [
+    (text) => {
+      const reader = headReader([id], 2)
+      for (const byte of latin1(text)) reader.take(Buffer.of(byte))
+      return reader.end()
+    },
+    `${id} blob 3\na\nb\n`,
+    [
+      "",
+      `${id} missing\n`,
+      `${id} tree 3\nabc\n`,
+      `${"b".repeat(40)} blob 3\nabc\n`,
+      `${id} blob 3\nabc`,
+      `${id} blob 3\nab\n`,
+      `${id} blob 3\nabcd\n`,
+      `${id} blob 3\nabc\n${id} blob 3\nabc\n`,
+      `${id} blob 3`,
+      `warning: ${"something ".repeat(20)}`
     ]
   ],
   "the modes of a tree": [

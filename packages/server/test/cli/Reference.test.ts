@@ -19,7 +19,7 @@ const section = (help: string, heading: string): string =>
 
 /** The sentences of the library about every argument and option, which their form tells as well. */
 const said =
-  /^(?:An? user-defined piece of text|A true or false value|An integer|One of the following: .*)\.?$|^This \w+ (?:is optional|must be repeated at least \d+ times)\.$|^A file path.*$/
+  /^(?:An? user-defined piece of text|A true or false value|An integer|One of the following: .*)\.?$|^This \w+ (?:is optional|must be repeated at least \d+ times|may be repeated zero or more times)\.$|^A file path.*$/
 
 const rows = (text: string): ReadonlyArray<string> =>
   text

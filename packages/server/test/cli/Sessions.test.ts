@@ -158,4 +158,58 @@ describe("reins sessions deliver", () => {
     assert.strictEqual(status, 4, stderr)
     assert.match(stderr, /^The delivery is (?:blocked|failed): .+\n$/)
   })
+
+  it("refuses content that Git LFS should keep, asks a person, and takes --allow", async () => {
+    const { apiKey, at, client, project, url } = world()
+    const place = { cwd: project.folder, ref: "with-lfs" }
+    git(place.cwd, "checkout", "--quiet", "-b", place.ref)
+    writeFileSync(join(place.cwd, ".gitattributes"), "*.bin filter=lfs\n")
+    writeFileSync(join(place.cwd, "old.bin"), "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    git(place.cwd, "add", ".gitattributes", "old.bin")
+    git(place.cwd, "commit", "--quiet", "-m", "Large files")
+    git(place.cwd, "push", "--quiet", "origin", place.ref)
+    git(place.cwd, "checkout", "--quiet", "main")
+    const message = script("Draw.", { tool: "write", path: "new.bin", content: "pixels\n" }, { say: "Drawn." })
+    const ran = await reinsAt(at, [
+      "run",
+      message,
+      "--model",
+      "scripted-1",
+      "--repo",
+      project.remote,
+      "--ref",
+      place.ref
+    ])
+    assert.strictEqual(ran.status, 0, ran.stderr)
+    assert.include(ran.stdout, "1 file of the repository is kept by Git LFS. The agent sees pointers, not contents.\n")
+    assert.include(ran.stderr, 'where Git LFS expects a pointer: "new.bin". A delivery as a branch is blocked')
+    const id = /^Session (sess_\w+)$/m.exec(ran.stderr)?.[1] ?? assert.fail("no session")
+
+    const alone = await reinsAt(at, ["sessions", "deliver", id])
+    assert.strictEqual(alone.status, 4, alone.stderr)
+    assert.match(alone.stderr, /^The delivery is blocked: .*"new\.bin".*To deliver anyway, allow lfs_content\.\n$/)
+    const other = await reinsAt(at, ["sessions", "deliver", id, "--allow", "name_collision"])
+    assert.strictEqual(other.status, 4, other.stderr)
+    const [changeset] = (await client.sessions.listChangesets({ session_id: id })).items
+    const odd = await fetch(`${url}/api/changesets/${changeset?.id}/deliveries`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ allow: ["everything"] })
+    })
+    assert.strictEqual(odd.status, 422, await odd.text())
+
+    const asked = terminal(at, ["sessions", "deliver", id])
+    await asked.until(/Deliver anyway\?/)
+    asked.type("n")
+    assert.strictEqual((await asked.finished).status, 4)
+    assert.strictEqual(git(project.remote, "branch", "--list", `reins/${id}/*`), "")
+    const yes = terminal(at, ["sessions", "deliver", id])
+    await yes.until(/Deliver anyway\?/)
+    yes.type("y")
+    assert.strictEqual((await yes.finished).status, 0)
+    const branch = git(project.remote, "branch", "--list", `reins/${id}/*`)
+    assert.strictEqual(git(project.remote, "show", `${branch}:new.bin`), "pixels")
+    const allowed = await reinsAt(at, ["sessions", "deliver", id, "--branch", "by/flag", "--allow", "lfs_content"])
+    assert.strictEqual(allowed.status, 0, allowed.stderr)
+  })
 })

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { DeliveryInput } from "@reins/core/api/ChangesApi"
 import { ConnectionPatch } from "@reins/core/api/ConnectionsApi"
 import { ProjectVersionInput } from "@reins/core/api/ProjectsApi"
 import { SessionInput } from "@reins/core/api/SessionsApi"
@@ -39,6 +40,7 @@ const read = (name: string, json: string): Promise<unknown> => {
   if (name === "Event") return strict(Event)
   if (name === "SessionInput") return strict(SessionInput)
   if (name === "ProjectVersionInput") return strict(ProjectVersionInput)
+  if (name === "DeliveryInput") return strict(DeliveryInput)
   if (name === "ConnectionPatch") return strict(ConnectionPatch)
   if (name === "ErrorEnvelope") return strict(ErrorEnvelope)
   if (name === "HTTPValidationError") return strict(HTTPValidationError)

@@ -67,7 +67,7 @@ export const awaitedFiles = Effect.gen(function* () {
         yield* leases.lose(id, actor, "machine_lost")
         if (restored === undefined) return yield* beginAnew(row)
         const { lost_turn, snapshot_id } = restored
-        const payload = { base_commit: row.base_commit, path: null, snapshot_id, lost_turn }
+        const payload = { base_commit: row.base_commit, path: null, snapshot_id, lost_turn, filters: null }
         yield* journal.append(id, actor, [{ type: "workspace.restored", payload }])
       })
     )

@@ -45,6 +45,7 @@ export const workspaceMaking = Effect.gen(function* () {
   const quotas = yield* Quotas
   const db = yield* Database
   const snapshots = yield* Snapshots
+  const filtersOf = yield* filtering
   const materialize = yield* materializing
   const existing = existingOf("session", sessions.find)
 
@@ -63,7 +64,9 @@ export const workspaceMaking = Effect.gen(function* () {
     // A process that was killed while it made the workspace may have left an agent there.
     else yield* leases.reap(row)
     const base = yield* materialize(row, beside(row))
-    yield* Effect.mapError(snapshots.restoreApart(id), notHad)
+    const [, filters] = yield* Effect.all([Effect.mapError(snapshots.restoreApart(id), notHad), filtersOf(id, base)], {
+      concurrency: 2
+    })
     yield* failpoint("workspace.made")
     // A session that has worked already has lost its first workspace with the machine.
     const lost_turn = row.turn_count > 0 ? yield* newestTurn(db, id, withFiles) : null
@@ -74,7 +77,7 @@ export const workspaceMaking = Effect.gen(function* () {
         yield* journal.append(id, actor, [
           {
             type: "workspace.restored",
-            payload: { base_commit: base.base_commit, path: null, snapshot_id: null, lost_turn }
+            payload: { base_commit: base.base_commit, path: null, snapshot_id: null, lost_turn, filters }
           }
         ])
       })
@@ -84,6 +87,16 @@ export const workspaceMaking = Effect.gen(function* () {
 })
 
 const nothing = () => Effect.void
+
+/** Gives the function that tells the filters of the repository. A repository whose filters cannot be told is worked on all the same. */
+const filtering = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const git = yield* Git
+  return (id: SessionId, { base_commit }: Base) =>
+    base_commit === null
+      ? Effect.succeed([])
+      : Effect.orElseSucceed(git.filters({ gitDir: sessionPaths(dataDir, id).gitDir, tree: base_commit }), () => null)
+})
 
 /** Puts the files of a new workspace on disk: the repository at its base, or nothing, what its setup leaves, and the seed on top. Gives back the base. */
 const materializing = Effect.gen(function* () {

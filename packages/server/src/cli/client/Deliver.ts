@@ -1,7 +1,10 @@
+import { Options } from "@effect/cli"
 import type { Changeset, Delivery, Reins } from "@reins/client"
+import { obstacleReasons } from "@reins/core/domain/Delivery"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { progress } from "../terminal/Progress.js"
+import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import { harmless, hasColors, painter } from "../terminal/Style.js"
 
 /** The newest changeset of a session that can be read; a capture makes one where there is none. */
@@ -61,17 +64,50 @@ const shown = (diff: string): string => {
     .join("\n")
 }
 
+type Obstacle = Delivery["allow"][number]
+
+const isObstacle = (name: string | null): name is Obstacle => name !== null && Object.hasOwn(obstacleReasons, name)
+
+const obstacleNames = Object.keys(obstacleReasons).filter(isObstacle)
+
+/** What `--allow` takes, as often as it is given. */
+export const allowOption = Options.choice("allow", obstacleNames).pipe(
+  Options.withDescription("Deliver although the changeset has this obstacle; may be given more than once"),
+  Options.repeated
+)
+
 export interface DeliverOptions {
   readonly branch?: string | undefined
   readonly title?: string | undefined
   readonly transport?: "patch" | "git_branch" | undefined
+  readonly allow?: ReadonlyArray<Obstacle> | undefined
 }
 
-/** Delivers a changeset and waits for the end of it, which may be that it is blocked. */
-export const deliver = async (
+/** Delivers a changeset and waits for the end of it. A person is asked whether to deliver in spite of each obstacle. */
+export const deliver = async (reins: Reins, changeset: Changeset, options: DeliverOptions): Promise<Delivery> => {
+  let delivery = await deliverOnce(reins, changeset, options)
+  while (delivery.state === "blocked" && isObstacle(delivery.reason) && (await isWantedAnyway(delivery))) {
+    const { allow, reason, target_ref: branch, transport } = delivery
+    delivery = await deliverOnce(reins, changeset, { ...options, branch, transport, allow: [...allow, reason] })
+  }
+  return delivery
+}
+
+const isWantedAnyway = async (delivery: Delivery): Promise<boolean> => {
+  if (!isInteractive()) return false
+  tell(harmless(delivery.reason_message ?? ""))
+  try {
+    return await ask.confirmation("Deliver anyway?", false)
+  } catch (error) {
+    if (!(error instanceof Aborted)) throw error
+    return false
+  }
+}
+
+const deliverOnce = async (
   reins: Reins,
   { id: changeset_id }: Changeset,
-  { branch, title, transport }: DeliverOptions
+  { allow, branch, title, transport }: DeliverOptions
 ): Promise<Delivery> => {
   const busy = progress()
   try {
@@ -80,7 +116,8 @@ export const deliver = async (
       changeset_id,
       ...(branch !== undefined && { target_ref: branch }),
       ...(title !== undefined && { title }),
-      ...(transport !== undefined && { transport })
+      ...(transport !== undefined && { transport }),
+      ...(allow !== undefined && allow.length > 0 && { allow: [...allow] })
     })
     await reins.jobs.wait(operation)
     return await reins.deliveries.get({ delivery_id: delivery.id })

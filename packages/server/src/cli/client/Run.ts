@@ -8,7 +8,7 @@ import { printJsonNow, tell } from "../terminal/Output.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import type { Answering } from "./Approvals.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
-import { changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
+import { allowOption, changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd } from "./Follow.js"
 import { chosenProvider } from "./Providers.js"
 import { attempt, connect, exitCodes, type Remote } from "./Remote.js"
@@ -34,6 +34,7 @@ const options = {
   ),
   deliver: Options.boolean("deliver").pipe(Options.withDescription("Deliver the branch without asking")),
   branch: optional("branch", "The name of the branch that is delivered"),
+  allow: allowOption,
   approve: Options.boolean("approve").pipe(
     Options.withDescription("Allow every tool that the agent asks for, without asking you")
   ),
@@ -142,7 +143,7 @@ const finish = async (
     if (changeset !== undefined) await showChanges(reins, view, changeset)
   }
   const wanted = changeset !== undefined && !changeset.empty && (await isWanted(given, sessionId))
-  const options = { branch: Option.getOrUndefined(given.branch) }
+  const options = { allow: given.allow, branch: Option.getOrUndefined(given.branch) }
   const delivery = wanted ? await deliver(reins, changeset, options) : undefined
   if (delivery !== undefined && !given.json) tellDelivery(delivery)
   const isDelivered = delivery === undefined || delivery.state === "succeeded"

@@ -6,7 +6,7 @@ import { printJsonNow, tell } from "../terminal/Output.js"
 import { isInteractive } from "../terminal/Prompts.js"
 import { harmless, table } from "../terminal/Style.js"
 import { withBudgets } from "./Budgets.js"
-import { deliver, newestChangeset, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
+import { allowOption, deliver, newestChangeset, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { display, exitCodeOf, follow, tellEnd } from "./Follow.js"
 import { attempt, connect, exitCodes } from "./Remote.js"
 
@@ -95,16 +95,18 @@ const deliverSession = Command.make(
     session,
     json,
     branch: Options.text("branch").pipe(Options.withDescription("The name of the branch"), Options.optional),
+    allow: allowOption,
     title: Options.text("title").pipe(Options.withDescription("The first line of the commit"), Options.optional),
     patch: Options.boolean("patch").pipe(Options.withDescription("Print a patch in the place of pushing a branch"))
   },
-  ({ branch, json, patch, session, title }) =>
+  ({ allow, branch, json, patch, session, title }) =>
     attempt(async () => {
       const { reins } = await connect()
       const changeset = await newestChangeset(reins, session)
       if (changeset.empty)
         throw new CommandFailed({ message: "The session changed nothing, so there is nothing to deliver." })
       const delivery = await deliver(reins, changeset, {
+        allow,
         branch: Option.getOrUndefined(branch),
         title: Option.getOrUndefined(title),
         transport: patch ? "patch" : undefined

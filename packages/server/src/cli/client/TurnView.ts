@@ -1,7 +1,15 @@
-import { type EventPayload, type MessageDelta, ToolCalls, type TypedEvent } from "@reins/client"
+import { type EventPayload, type MessageDelta, type RepositoryFilter, ToolCalls, type TypedEvent } from "@reins/client"
 import { shortened } from "@reins/core/base/CutText"
 import { type Progress, progress } from "../terminal/Progress.js"
 import { harmless, hasColors, painter } from "../terminal/Style.js"
+
+/** Says what the agent sees of the files of a filter, since Reins runs none. */
+export const filterNote = ({ filter, files }: RepositoryFilter): string => {
+  const count = `${files.toLocaleString("en")} ${files === 1 ? "file" : "files"}`
+  return filter === "lfs"
+    ? `${count} of the repository ${files === 1 ? "is kept" : "are kept"} by Git LFS. The agent sees pointers, not contents.`
+    : `${count} of the repository ${files === 1 ? "has" : "have"} the filter ${JSON.stringify(filter)}. The agent sees what is stored, because Reins runs no filter.`
+}
 
 /** Shows a turn as it goes: the agent's words as they are said, its tools and its plan. */
 export class TurnView {
@@ -50,6 +58,9 @@ export class TurnView {
         break
       case "turn.queued":
         this.wait(oneLine(event.payload.turn.reason_message ?? "Waiting for its turn"))
+        break
+      case "workspace.restored":
+        for (const filter of event.payload.filters ?? []) this.line(harmless(filterNote(filter)))
         break
       case "executor.allocating":
       case "turn.preparing":

@@ -1,0 +1,47 @@
+import type { DeliveryObstacle } from "../domain/Delivery.js"
+import { quotedName } from "../git/Changes.js"
+import type { Obstacle } from "../git/Obstacles.js"
+
+/** More paths than this are counted and not named. */
+const maxNamed = 10
+
+/** The paths of an obstacle in a sentence. */
+const namesOf = ({ beside, paths }: Obstacle): string => {
+  const names = paths
+    .slice(0, maxNamed)
+    .map((path, at) =>
+      [path, beside[at]].flatMap((name) => (name === undefined ? [] : [quotedName(name)])).join(" beside ")
+    )
+  const more = paths.length - names.length
+  return more > 0 ? `${names.join(", ")} and ${more} more` : names.join(", ")
+}
+
+const countOf = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
+
+const findings: Readonly<Record<DeliveryObstacle, (obstacle: Obstacle) => string>> = {
+  unencrypted_content: ({ filter, paths }) =>
+    `The changeset has plain content of ${countOf(paths.length, "file")} where the encrypting filter ${JSON.stringify(filter)} of the repository applies`,
+  unfiltered_content: ({ filter, paths }) =>
+    `The changeset has ${countOf(paths.length, "file")} that the filter ${JSON.stringify(filter)} of the repository has not converted, because Reins runs no filter`,
+  lfs_content: ({ paths }) =>
+    `The changeset has the content of ${countOf(paths.length, "file")} where Git LFS expects ${paths.length === 1 ? "a pointer" : "pointers"}`,
+  name_collision: ({ paths }) =>
+    `The changeset adds ${countOf(paths.length, "name")} that macOS and Windows take for another one, because only case or Unicode form differs`
+}
+
+const remedies: Readonly<Record<DeliveryObstacle, string>> = {
+  unencrypted_content: "Have the agent take the files back, and encrypt and commit them yourself.",
+  unfiltered_content: "Have the agent take the files back, or check that the repository may have them as they are.",
+  lfs_content: "Have the agent take the files back, or store them with Git LFS yourself.",
+  name_collision: "Have the agent choose another name."
+}
+
+const findingOf = (obstacle: Obstacle): string => `${findings[obstacle.kind](obstacle)}: ${namesOf(obstacle)}.`
+
+/** The sentences of an obstacle for the diagnostics of a changeset. */
+export const obstacleDiagnostic = (obstacle: Obstacle): string =>
+  `${findingOf(obstacle)} A delivery as a branch is blocked unless it allows ${obstacle.kind}.`
+
+/** The sentences of a delivery that obstacles of one kind block. */
+export const blockedBy = (kind: DeliveryObstacle, obstacles: ReadonlyArray<Obstacle>): string =>
+  [...obstacles.map(findingOf), remedies[kind], `To deliver anyway, allow ${kind}.`].join(" ")

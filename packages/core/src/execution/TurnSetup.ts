@@ -25,6 +25,7 @@ import { Projects } from "../projects/Projects.js"
 import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { Leases } from "../sessions/workspace/Leases.js"
+import { objectStores } from "../sessions/workspace/ObjectStores.js"
 import { ownedCommits } from "../sessions/workspace/OwnedCommits.js"
 import { agentPlaces } from "../sessions/workspace/SessionPaths.js"
 import { type Beside, WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
@@ -88,6 +89,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
       const { sharedDirectories } = yield* CoreConfig
       const agents = yield* AgentPool
       const trees = yield* WorkingTrees
+      const { readable } = yield* objectStores
       const projects = yield* Projects
       const termsOf = yield* terms
       const manifestOf = yield* manifests
@@ -116,6 +118,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
         if (!isUnchanged) return yield* contextChanged
         const connection = yield* opened
         const { home, workTree } = trees.paths(session.id)
+        const objectsDir = yield* readable(session)
         const permissions: PermissionPolicy | null =
           session.permissions === null ? null : JSON.parse(session.permissions)
         const manifest = yield* manifestOf(session)
@@ -129,6 +132,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           ...(seenAt && { seenAt }),
           opening: openingOf(manifest, trees.paths(session.id)),
           additionalDirectories: sharedDirectories,
+          ...(objectsDir !== null && { objectsDir }),
           connection,
           credentialId: connection?.credentialId ?? null,
           ...(yield* termsOf(session, spec)),

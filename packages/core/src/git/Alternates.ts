@@ -1,8 +1,6 @@
 import * as fs from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { Effect } from "effect"
-import { type BeneathError, replaceFile } from "../files/Beneath.js"
-import { inAgentGit, readPart } from "./AgentGit.js"
 import { type GitError, onDisk } from "./GitError.js"
 
 // Names an object store in a repository, as one of its alternates (gitrepository-layout(5)). The service obeys the file of a trusted directory and
@@ -17,7 +15,8 @@ export const isStoreName = (name: string): boolean => /^[0-9a-f]{64}$/.test(name
 /** The directory of an object store that the agent reads. */
 export const objectsOfStore = (store: string): string => join(store, "objects")
 
-const isStoreLine = (line: string): boolean =>
+/** True for a line of alternates that names an object store. */
+export const isStoreLine = (line: string): boolean =>
   /(?:^|\/)object-stores\/[0-9a-f]{64}\/objects$/.test(line)
 
 const file = (gitDir: string): string => join(gitDir, "objects", "info", "alternates")
@@ -48,33 +47,33 @@ export const nameStore = (gitDir: string, store: string): Effect.Effect<void, Gi
     await fs.rename(`${file(gitDir)}.new`, file(gitDir))
   })
 
-/** The alternates of an agent with this store in the place of any other store. What the agent itself has named stays. */
-const withStore = (text: string, store: string | null): string =>
-  [...text.split("\n").filter((line) => line !== "" && !isStoreLine(line)), ...(store === null ? [] : [objectsOfStore(store)])]
-    .map((line) => `${line}\n`)
-    .join("")
-
-const maxBytes = 1024 * 1024
-
-/** Names a store in the repository of an agent, or none. False where the agent has no repository that could name one. */
-export const nameForAgent = (workTree: string, store: string | null): Effect.Effect<boolean, BeneathError> =>
-  Effect.map(
-    inAgentGit(workTree, ["objects", "info"], (directory) =>
-      Effect.gen(function* () {
-        const bytes = yield* readPart(directory, "alternates", maxBytes)
-        const had = bytes?.toString("latin1") ?? ""
-        const text = withStore(had, store && Buffer.from(store).toString("latin1"))
-        if (text === had) return true
-        yield* replaceFile(directory, "alternates", Buffer.from(text, "latin1"), { mode: 0o644, exclusive: false })
-        return true
-      })
-    ),
-    (done) => done === true
-  )
-
-/** True for the alternates of an agent that name an object store and nothing else. */
-export const namesOnlyStore = (text: string): boolean =>
-  text !== "" && text.split("\n").every((line) => line === "" || isStoreLine(line))
-
 /** The name of the store below its directory. */
 export const storeName = (store: string): string => basename(store)
+
+/** Whoever filled the store has not come to the end. */
+export const unfinished = (path: string): string => join(path, "reins-unfinished")
+
+/** An object that the store should have could not be read. */
+export const doubted = (path: string): string => join(path, "reins-doubted")
+
+/** True where something is at a path. */
+export const exists = (path: string): Promise<boolean> =>
+  fs.access(path).then(
+    () => true,
+    () => false
+  )
+
+/** Makes the directory of a store, so that it can be mounted, and notes its use, so that nobody drops it meanwhile. */
+export const reserveStore = async (path: string): Promise<void> => {
+  const now = new Date()
+  const reserve = async () => {
+    await fs.mkdir(objectsOfStore(path), { recursive: true, mode: 0o700 })
+    await fs.utimes(path, now, now)
+  }
+  // Somebody may have dropped it between the two.
+  await reserve().catch(reserve)
+}
+
+/** False for a store that has to be filled anew before a session can rely on it. */
+export const isReliable = async (path: string): Promise<boolean> =>
+  (await exists(join(path, "HEAD"))) && (await exists(objectsOfStore(path))) && !(await exists(doubted(path)))

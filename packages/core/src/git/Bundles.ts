@@ -48,7 +48,7 @@ export interface UnbundleRequest {
   readonly base: BaseSource
   /** The bundle of the `work`. */
   readonly file: string
-  /** Where the objects of the base are copied to, for the repository of the agent. Null copies none. */
+  /** Where the objects of the base are copied to, for the repository of the agent, unless a store has them. Null copies none. */
   readonly copyBaseTo: string | null
 }
 
@@ -213,7 +213,12 @@ export const unbundle = Effect.fnUntraced(function* (means: GitMeans, request: U
   yield* takeBase(means, gitDir, base)
   if (copyBaseTo !== null)
     yield* written(() =>
-      fs.cp(join(gitDir, "objects"), copyBaseTo, { recursive: true, mode: fs.constants.COPYFILE_FICLONE })
+      fs.cp(join(gitDir, "objects"), copyBaseTo, {
+        recursive: true,
+        mode: fs.constants.COPYFILE_FICLONE,
+        // The agent's own alternates come with its repository.
+        filter: (path) => path !== join(gitDir, "objects", "info", "alternates")
+      })
     )
   yield* unpack(means, gitDir, file)
   yield* requireWhole(means, gitDir, base)

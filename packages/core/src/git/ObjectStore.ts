@@ -2,7 +2,7 @@ import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { removeTree } from "../files/RemoveTree.js"
-import { nameStore, namedStore, objectsOfStore } from "./Alternates.js"
+import { doubted, exists, nameStore, namedStore, reserveStore, unfinished } from "./Alternates.js"
 import { git, isObjectId } from "./GitCommand.js"
 import { GitError, onDisk } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
@@ -20,33 +20,10 @@ import { foldPacks, heal, packsAreSound, removeLeftovers } from "./StoreCare.js"
 export interface ObjectStore {
   /** Absolute. The last two names are those that `storesIn` and `isStoreName` know. */
   readonly path: string
-  readonly alone: <A, E>(use: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  readonly alone: <A>(use: Effect.Effect<A, GitError>) => Effect.Effect<A, GitError>
 }
 
 const atStore = <A>(run: () => Promise<A>) => onDisk("The object store could not be written", run)
-
-/** Whoever filled the store has not come to the end. */
-const unfinished = (path: string): string => join(path, "reins-unfinished")
-
-/** An object that the store should have could not be read. */
-const doubted = (path: string): string => join(path, "reins-doubted")
-
-const exists = (path: string): Promise<boolean> =>
-  fs.access(path).then(
-    () => true,
-    () => false
-  )
-
-/** Makes the directory of a store, so that it can be mounted, and notes its use, so that nobody drops it meanwhile. */
-export const reserveStore = async (path: string): Promise<void> => {
-  const now = new Date()
-  const reserve = async () => {
-    await fs.mkdir(objectsOfStore(path), { recursive: true, mode: 0o700 })
-    await fs.utimes(path, now, now)
-  }
-  // Somebody may have dropped it between the two.
-  await reserve().catch(reserve)
-}
 
 /** Says that objects of the store that a repository names could not be read. The next session that fills it looks at each. */
 export const doubtStore = (gitDir: string): Effect.Effect<void> =>
@@ -54,10 +31,6 @@ export const doubtStore = (gitDir: string): Effect.Effect<void> =>
     Effect.flatMap((path) => (path === null ? Effect.void : atStore(() => fs.writeFile(doubted(path), "")))),
     Effect.ignore
   )
-
-/** False for a store that has to be filled anew before a session can rely on it. */
-export const isReliable = async (path: string): Promise<boolean> =>
-  (await exists(join(path, "HEAD"))) && (await exists(objectsOfStore(path))) && !(await exists(doubted(path)))
 
 /** True when every reference of a repository leads to objects that are all there. */
 const isConnected = (means: GitMeans, gitDir: string): Effect.Effect<boolean> =>
@@ -69,6 +42,12 @@ const isConnected = (means: GitMeans, gitDir: string): Effect.Effect<boolean> =>
     Effect.as(true),
     Effect.orElseSucceed(() => false)
   )
+
+/** Takes back that a store has to be looked at. */
+const finish = (path: string) =>
+  atStore(async () => {
+    for (const mark of [unfinished(path), doubted(path)]) await fs.rm(mark, { force: true })
+  })
 
 const lookAt = (path: string) =>
   atStore(async () => ({
@@ -116,18 +95,25 @@ export const fillStore = <A>(
     yield* atStore(() => reserveStore(path))
     const had = yield* wholeRefs(means, path)
     const known = new Set(had?.values())
-    if (had !== null && [...ids].every((id) => known.has(id))) return yield* finish
+    if (had !== null && [...ids].every((id) => known.has(id))) return yield* finish(path)
     yield* atStore(() => fs.writeFile(unfinished(path), "", { flush: true }))
     yield* had === null ? heal(means, path, remote, ids) : fetchIds(means, path, remote, ids)
     yield* writePackedRefs(path, noted)
     yield* foldPacks(means, path)
-    return yield* finish
-  })
-  const finish = atStore(async () => {
-    for (const mark of [unfinished(path), doubted(path)]) await fs.rm(mark, { force: true })
+    return yield* finish(path)
   })
   return store.alone(Effect.zipRight(fill, use))
 }
+
+/** True for a store that is whole after all. It is looked at once. */
+export const isWhole = (means: GitMeans, { alone, path }: ObjectStore): Effect.Effect<boolean, GitError> =>
+  alone(
+    Effect.gen(function* () {
+      if (!(yield* lookAt(path)).isMade || (yield* wholeRefs(means, path)) === null) return false
+      yield* finish(path)
+      return true
+    })
+  )
 
 /** The commit is not one to which a branch or tag leads, so only the remote can tell who may have it. */
 const notListed = new GitError({ kind: "ref_not_found", message: "No branch or tag of the remote leads to the commit." })

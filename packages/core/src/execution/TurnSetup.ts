@@ -86,10 +86,9 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   static readonly layer = Layer.effect(
     TurnSetup,
     Effect.gen(function* () {
-      const { sharedDirectories } = yield* CoreConfig
+      const readableBy = yield* readables
       const agents = yield* AgentPool
       const trees = yield* WorkingTrees
-      const { readable } = yield* objectStores
       const projects = yield* Projects
       const termsOf = yield* terms
       const manifestOf = yield* manifests
@@ -118,7 +117,6 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
         if (!isUnchanged) return yield* contextChanged
         const connection = yield* opened
         const { home, workTree } = trees.paths(session.id)
-        const objectsDir = yield* readable(session)
         const permissions: PermissionPolicy | null =
           session.permissions === null ? null : JSON.parse(session.permissions)
         const manifest = yield* manifestOf(session)
@@ -131,8 +129,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           homeDir: home,
           ...(seenAt && { seenAt }),
           opening: openingOf(manifest, trees.paths(session.id)),
-          additionalDirectories: sharedDirectories,
-          ...(objectsDir !== null && { objectsDir }),
+          ...(yield* readableBy(session)),
           connection,
           credentialId: connection?.credentialId ?? null,
           ...(yield* termsOf(session, spec)),
@@ -178,6 +175,17 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
     })
   )
 }
+
+/** The directories that the agent of a session may read besides its own. */
+const readables = Effect.gen(function* () {
+  const { sharedDirectories } = yield* CoreConfig
+  const { readable } = yield* objectStores
+  return (session: SessionRow) =>
+    Effect.map(readable(session), (objectsDir) => ({
+      additionalDirectories: sharedDirectories,
+      ...(objectsDir !== null && { objectsDir })
+    }))
+})
 
 /** The manifest of the provider of a session. A session with a provider that no manifest declares is a defect. */
 const manifests = Effect.map(

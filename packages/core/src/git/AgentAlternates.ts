@@ -50,7 +50,8 @@ export const forgetForAgent = (workTree: string, lost: ReadonlySet<string>): Eff
           .split("\n")
           .filter((line) => {
             // The commit of a tag has a line after it.
-            if (!line.startsWith("^")) isLost = lost.has(line.slice(0, 40)) && /^.{41}refs\/(?:remotes|tags)\//.test(line)
+            if (!line.startsWith("^"))
+              isLost = lost.has(line.slice(0, 40)) && /^.{41}refs\/(?:remotes|tags)\//.test(line)
             return !isLost
           })
         const text = Buffer.from(lines.join("\n"), "latin1")

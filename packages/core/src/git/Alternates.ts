@@ -1,6 +1,6 @@
 import * as fs from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import { type GitError, onDisk } from "./GitError.js"
 
 // Names an object store in a repository, as one of its alternates (gitrepository-layout(5)). The service obeys the file of a trusted directory and
@@ -16,8 +16,7 @@ export const isStoreName = (name: string): boolean => /^[0-9a-f]{64}$/.test(name
 export const objectsOfStore = (store: string): string => join(store, "objects")
 
 /** True for a line of alternates that names an object store. */
-export const isStoreLine = (line: string): boolean =>
-  /(?:^|\/)object-stores\/[0-9a-f]{64}\/objects$/.test(line)
+export const isStoreLine = (line: string): boolean => /(?:^|\/)object-stores\/[0-9a-f]{64}\/objects$/.test(line)
 
 const file = (gitDir: string): string => join(gitDir, "objects", "info", "alternates")
 

@@ -171,7 +171,10 @@ const takeBase = (means: GitMeans, gitDir: string, source: BaseSource) =>
         : fetchByStore(means, gitDir, { remote, choice, listed: refs }, store).pipe(
             Effect.zipRight(requireBase(means, gitDir, commit)),
             Effect.catchIf(isOfStore, (error) =>
-              withoutStore(gitDir, error, async () => {}).pipe(Effect.zipRight(initTrusted(gitDir)), Effect.zipRight(own))
+              withoutStore(gitDir, error, async () => {}).pipe(
+                Effect.zipRight(initTrusted(gitDir)),
+                Effect.zipRight(own)
+              )
             )
           )
     }

@@ -2,7 +2,7 @@ import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { removeTree } from "../files/RemoveTree.js"
-import { doubted, exists, nameStore, namedStore, reserveStore, unfinished } from "./Alternates.js"
+import { doubted, exists, namedStore, nameStore, reserveStore, unfinished } from "./Alternates.js"
 import { git, isObjectId } from "./GitCommand.js"
 import { GitError, onDisk } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
@@ -116,7 +116,10 @@ export const isWhole = (means: GitMeans, { alone, path }: ObjectStore): Effect.E
   )
 
 /** The commit is not one to which a branch or tag leads, so only the remote can tell who may have it. */
-const notListed = new GitError({ kind: "ref_not_found", message: "No branch or tag of the remote leads to the commit." })
+const notListed = new GitError({
+  kind: "ref_not_found",
+  message: "No branch or tag of the remote leads to the commit."
+})
 
 /** Fails for a commit that the listed references do not lead to, although the store may have it. */
 const requireListed = (means: GitMeans, path: string, commit: string, { names }: RemoteRefs) => {
@@ -170,7 +173,11 @@ export const isOfStore = ({ kind }: GitError): boolean =>
   kind === "internal" || kind === "not_found" || kind === "ref_not_found" || kind === "conflict"
 
 /** Tells why a session has objects of its own, and doubts the store where an object could not be read. `forget` removes what was made. */
-export const withoutStore = (gitDir: string, error: GitError, forget: () => Promise<void>): Effect.Effect<void, GitError> =>
+export const withoutStore = (
+  gitDir: string,
+  error: GitError,
+  forget: () => Promise<void>
+): Effect.Effect<void, GitError> =>
   Effect.gen(function* () {
     if (error !== notListed) {
       yield* Effect.logWarning("an object store could not be used, so the session has a clone of its own", {

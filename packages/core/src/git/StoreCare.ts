@@ -89,11 +89,11 @@ export const heal = Effect.fnUntraced(function* (means: GitMeans, path: string, 
     // The index comes last, because git takes a pack for whole that has one.
     for (const pack of packs)
       for (const ending of ["pack", "rev", "idx"])
-        await fs.rename(join(packsIn(fresh), `${pack}.${ending}`), join(packsIn(path), `${pack}.${ending}`)).catch(
-          (cause: unknown) => {
+        await fs
+          .rename(join(packsIn(fresh), `${pack}.${ending}`), join(packsIn(path), `${pack}.${ending}`))
+          .catch((cause: unknown) => {
             if (ending !== "rev") throw cause
-          }
-        )
+          })
     await fs.rm(join(path, "shallow"), { force: true })
     await fs.rename(join(fresh, "shallow"), join(path, "shallow")).catch(() => undefined)
     await removeTree(fresh)

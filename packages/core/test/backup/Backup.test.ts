@@ -81,7 +81,10 @@ for (const { name, place: makePlace } of databases) {
             return id
           })
           const ids = [yield* make, yield* make]
-          return { made: yield* backUp(place, dataDir, file), paths: (at: string) => ids.map((id) => sessionPaths(at, id)) }
+          return {
+            made: yield* backUp(place, dataDir, file),
+            paths: (at: string) => ids.map((id) => sessionPaths(at, id))
+          }
         }).pipe(Effect.provide(installation(place, dataDir, local)))
         assert.strictEqual(made.manifest.format, 2)
         assert.lengthOf(
@@ -96,7 +99,10 @@ for (const { name, place: makePlace } of databases) {
           plainGit(workTree, "fsck", "--connectivity-only")
           assert.strictEqual(plainGit(workTree, "status", "--porcelain"), "")
           for (const folder of [gitDir, join(workTree, ".git")])
-            assert.include(readFileSync(join(folder, "objects/info/alternates"), "utf8"), join(elsewhere, "object-stores"))
+            assert.include(
+              readFileSync(join(folder, "objects/info/alternates"), "utf8"),
+              join(elsewhere, "object-stores")
+            )
         }
       })
     )

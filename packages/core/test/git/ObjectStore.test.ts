@@ -88,27 +88,29 @@ describe("an object store", () => {
     }).pipe(Effect.provide(gitLayer))
   )
 
-  it.scopedLive("asks the remote for no objects where it has all, so that a second session takes 5 % of its files", () =>
-    Effect.gen(function* () {
-      const files = Object.fromEntries(
-        Array.from({ length: 40 }, (_, at) => [`f${at}.txt`, randomBytes(16_384).toString("base64")])
-      )
-      const { places, take, url } = yield* setUp(files)
-      yield* take("one")
-      // The references can still be listed, and no object can be read.
-      fs.renameSync(join(url, "objects"), join(url, "gone"))
-      fs.mkdirSync(join(url, "objects"))
-      yield* Effect.ensuring(
-        take("two"),
-        Effect.sync(() => {
-          fs.rmdirSync(join(url, "objects"))
-          fs.renameSync(join(url, "gone"), join(url, "objects"))
-        })
-      )
-      const { gitDir, workTree } = places("two")
-      const git = bytesOf(gitDir) + bytesOf(join(workTree, ".git"))
-      assert.isBelow(git, (bytesOf(workTree) - bytesOf(join(workTree, ".git"))) / 20)
-    }).pipe(Effect.provide(gitLayer))
+  it.scopedLive(
+    "asks the remote for no objects where it has all, so that a second session takes 5 % of its files",
+    () =>
+      Effect.gen(function* () {
+        const files = Object.fromEntries(
+          Array.from({ length: 40 }, (_, at) => [`f${at}.txt`, randomBytes(16_384).toString("base64")])
+        )
+        const { places, take, url } = yield* setUp(files)
+        yield* take("one")
+        // The references can still be listed, and no object can be read.
+        fs.renameSync(join(url, "objects"), join(url, "gone"))
+        fs.mkdirSync(join(url, "objects"))
+        yield* Effect.ensuring(
+          take("two"),
+          Effect.sync(() => {
+            fs.rmdirSync(join(url, "objects"))
+            fs.renameSync(join(url, "gone"), join(url, "objects"))
+          })
+        )
+        const { gitDir, workTree } = places("two")
+        const git = bytesOf(gitDir) + bytesOf(join(workTree, ".git"))
+        assert.isBelow(git, (bytesOf(workTree) - bytesOf(join(workTree, ".git"))) / 20)
+      }).pipe(Effect.provide(gitLayer))
   )
 
   it.scopedLive("shares nothing with another store of the same remote", () =>

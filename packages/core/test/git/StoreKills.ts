@@ -16,7 +16,10 @@ const next = (): void => {
 }
 
 const changes = ["mkdir", "writeFile", "rename", "rm", "rmdir", "utimes", "copyFile", "cp", "open"] as const
-const writable = process.getBuiltinModule("node:fs/promises") as unknown as Record<string, (...args: ReadonlyArray<unknown>) => Promise<unknown>>
+const writable = process.getBuiltinModule("node:fs/promises") as unknown as Record<
+  string,
+  (...args: ReadonlyArray<unknown>) => Promise<unknown>
+>
 for (const change of changes) {
   const original = writable[change]
   if (original === undefined) throw new Error(`no ${change}`)
@@ -42,7 +45,9 @@ const clone = Effect.gen(function* () {
   const store = storesAt(`${dataDir}/object-stores`)(name)
   const root = `${dataDir}/sessions/${session}`
   return yield* git.clone({ url, ref: null, gitDir: `${root}/trusted.git`, workTree: `${root}/workspace`, store })
-}).pipe(Effect.provide(Git.layerWith({ allowFile: true }).pipe(Layer.provide(WayOut.layerWith({})))))
+}).pipe(
+  Effect.provide(Git.layerWith({ allowFile: true }).pipe(Layer.provide(WayOut.layerWith({ allowPrivateHosts: [] }))))
+)
 
 const sweep = Effect.flatten(storeSweep).pipe(Effect.provide(CoreConfig.layer({ dataDir })))
 

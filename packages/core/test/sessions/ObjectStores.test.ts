@@ -122,8 +122,7 @@ describe("the object stores of sessions", () => {
 
   it.scopedLive("are made by a session that comes back from its snapshot, whose repositories are those of before", () =>
     Effect.gen(function* () {
-      const http = (path: string) =>
-        Effect.map(gitHttpServer(join(path, ".."), null), ({ url }) => `${url}/remote.git`)
+      const http = (path: string) => Effect.map(gitHttpServer(join(path, ".."), null), ({ url }) => `${url}/remote.git`)
       const session = yield* sealedSession({ "a.txt": "one\n", "dir/b.txt": "b\n" }, http)
       const { gitDir, workTree } = session.paths
       const { dataDir } = yield* CoreConfig

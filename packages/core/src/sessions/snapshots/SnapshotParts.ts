@@ -138,7 +138,10 @@ export const snapshotParts = Effect.gen(function* () {
       const repository = await pack(at("repository"), [
         {
           part: archived.repository,
-          entries: readTree(join(workTree, ".git"), "git", { leaveOut: withoutClone("git", gitDir, namesStore), skipped })
+          entries: readTree(join(workTree, ".git"), "git", {
+            leaveOut: withoutClone("git", gitDir, namesStore),
+            skipped
+          })
         }
       ])
       return {

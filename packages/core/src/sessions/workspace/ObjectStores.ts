@@ -45,7 +45,9 @@ export const storesAt = (root: string): ((name: string) => ObjectStore) => {
 
 /** The name of the store of a repository. No two workspaces share one, and the URL cannot be read from it. */
 export const storeNameOf = (workspaceId: string, repository: string): string =>
-  createHash("sha256").update(JSON.stringify([workspaceId, repository])).digest("hex")
+  createHash("sha256")
+    .update(JSON.stringify([workspaceId, repository]))
+    .digest("hex")
 
 type Row = Pick<SessionRow, "id" | "repository" | "workspace_id" | "workspace_state">
 

@@ -15,22 +15,20 @@ const name = "c".repeat(64)
 const setUp = Effect.gen(function* () {
   const root = yield* temporary
   const program = join(root, "kills.mjs")
-  yield* Effect.promise(
-    () =>
-      build({
-        entryPoints: [join(import.meta.dirname, "StoreKills.ts")],
-        outfile: program,
-        bundle: true,
-        platform: "node",
-        format: "esm",
-        // The driver of SQLite is found from the sources, as are the modules that ask for others when they run.
-        define: { "import.meta.url": JSON.stringify(sources) },
-        banner: {
-          js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(${JSON.stringify(sources)});`
-        },
-        logLevel: "error"
-      }),
-    timeout
+  yield* Effect.promise(() =>
+    build({
+      entryPoints: [join(import.meta.dirname, "StoreKills.ts")],
+      outfile: program,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      // The driver of SQLite is found from the sources, as are the modules that ask for others when they run.
+      define: { "import.meta.url": JSON.stringify(sources) },
+      banner: {
+        js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(${JSON.stringify(sources)});`
+      },
+      logLevel: "error"
+    })
   )
   const url = bareRemote(root, { "a.txt": "one\n" })
   const dataDir = join(root, "data")

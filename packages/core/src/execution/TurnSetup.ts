@@ -179,12 +179,15 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
 /** The directories that the agent of a session may read besides its own. */
 const readables = Effect.gen(function* () {
   const { sharedDirectories } = yield* CoreConfig
-  const { readable } = yield* objectStores
+  const stores = yield* objectStores
   return (session: SessionRow) =>
-    Effect.map(readable(session), (objectsDir) => ({
-      additionalDirectories: sharedDirectories,
-      ...(objectsDir !== null && { objectsDir })
-    }))
+    Effect.map(
+      Effect.flatMap(stores, ({ readable }) => readable(session)),
+      (objectsDir) => ({
+        additionalDirectories: sharedDirectories,
+        ...(objectsDir !== null && { objectsDir })
+      })
+    )
 })
 
 /** The manifest of the provider of a session. A session with a provider that no manifest declares is a defect. */

@@ -1,16 +1,10 @@
 import * as fs from "node:fs/promises"
-import { basename, dirname, join } from "node:path"
+import { dirname, join } from "node:path"
 import type { Effect } from "effect"
 import { type GitError, onDisk } from "./GitError.js"
 
 // Names an object store in a repository, as one of its alternates (gitrepository-layout(5)). The service obeys the file of a trusted directory and
 // never that of an agent.
-
-/** The directory of all object stores below a data directory. */
-export const storesIn = (dataDir: string): string => join(dataDir, "object-stores")
-
-/** True for the name of an object store. */
-export const isStoreName = (name: string): boolean => /^[0-9a-f]{64}$/.test(name)
 
 /** The directory of an object store that the agent reads. */
 export const objectsOfStore = (store: string): string => join(store, "objects")
@@ -45,9 +39,6 @@ export const nameStore = (gitDir: string, store: string): Effect.Effect<void, Gi
     await fs.writeFile(`${file(gitDir)}.new`, `${objectsOfStore(store)}\n`, { flush: true })
     await fs.rename(`${file(gitDir)}.new`, file(gitDir))
   })
-
-/** The name of the store below its directory. */
-export const storeName = (store: string): string => basename(store)
 
 /** Whoever filled the store has not come to the end. */
 export const unfinished = (path: string): string => join(path, "reins-unfinished")

@@ -2,7 +2,6 @@ import { Effect, Layer, Schedule } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId } from "../domain/Ids.js"
 import { bytesBelow } from "../files/DiskUse.js"
-import { readStore } from "../git/Alternates.js"
 import { Quotas } from "../sessions/Quotas.js"
 import { sessionPaths } from "../sessions/workspace/SessionPaths.js"
 import { logDefect } from "../store/FailedStatement.js"
@@ -22,6 +21,7 @@ export const measure = Effect.gen(function* () {
   return Effect.gen(function* () {
     const ids = yield* quotas.unmeasured(batch)
     if (ids.length === 0) return
+    const { readStore } = yield* Effect.promise(() => import("../git/Alternates.js"))
     const { storesNamed } = yield* Effect.promise(() => import("../sessions/workspace/StoreSweep.js"))
     const named = yield* Effect.promise(() => storesNamed(dataDir))
     /** Each session has its part of the objects that it shares with others. */

@@ -10,8 +10,8 @@ import { bareRemote, plainGit, put, remoteCommit } from "@reins/testing/git/Fixt
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { Effect, Layer } from "effect"
-import { storeNameOf } from "../../src/sessions/workspace/ObjectStores.js"
 import { storeSweep } from "../../src/sessions/workspace/StoreSweep.js"
+import { storeNameOf } from "../../src/sessions/workspace/StoresHere.js"
 import { temporaryDirectory } from "../execution/Agent.js"
 import { listingOf, repositoryOf, sealedSession, withSnapshots } from "./Snapshooting.js"
 

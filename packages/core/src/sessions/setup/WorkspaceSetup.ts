@@ -148,7 +148,7 @@ const resolving = Effect.gen(function* () {
 /** The commands of a session's setup, with the executor and the environment that they run in. Nothing of an earlier attempt is left. */
 const preparing = Effect.gen(function* () {
   const executors = yield* Executors
-  const { readable } = yield* objectStores
+  const stores = yield* objectStores
   const environmentOf = yield* projectEnvironment
 
   return Effect.fnUntraced(function* (row: SessionRow, spec: ProjectSpec, { home, workTree }: Trees) {
@@ -170,7 +170,7 @@ const preparing = Effect.gen(function* () {
       executor,
       mark,
       // The files are made anew, also for a session that has some.
-      objectsDir: yield* readable({ ...row, workspace_state: "preparing" }),
+      objectsDir: yield* (yield* stores).readable({ ...row, workspace_state: "preparing" }),
       workspaceDir: workTree,
       homeDir: home,
       // The files that a setup leaves may name its paths, and the agent comes after it.

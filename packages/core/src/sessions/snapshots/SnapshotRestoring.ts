@@ -199,7 +199,7 @@ const gitParts = Effect.gen(function* () {
   const git = yield* Git
   const fetch = yield* fetching
   const gitCredential = yield* gitCredentials
-  const { storeFor } = yield* objectStores
+  const stores = yield* objectStores
 
   const baseOf = Effect.fnUntraced(function* (session: SessionRow, { manifest }: SnapshotRow, staging: string) {
     const commit = manifest.base_commit
@@ -210,7 +210,7 @@ const gitParts = Effect.gen(function* () {
     }
     if (session.repository === null) return yield* refused("The snapshot has no base, and the session no repository.")
     const credential = yield* gitCredential(session)
-    const store = storeFor(session)
+    const store = (yield* stores).storeFor(session)
     return { kind: "remote", url: session.repository, credential, commit, ...(store && { store }) } as const
   })
 

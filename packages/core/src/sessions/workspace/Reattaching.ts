@@ -14,10 +14,11 @@ import { sessionPaths } from "./SessionPaths.js"
 export const reattaching = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
-  const stores = yield* objectStores
+  const storesOf = yield* objectStores
   const gitCredential = yield* gitCredentials
 
   return Effect.fnUntraced(function* (row: SessionRow) {
+    const stores = yield* storesOf
     const store = stores.storeFor(row)
     const path = yield* stores.named(row)
     if (row.repository === null || store === null || path === null) return false

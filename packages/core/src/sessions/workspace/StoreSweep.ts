@@ -4,11 +4,12 @@ import { join } from "node:path"
 import { Clock, Effect } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
 import { removeTree } from "../../files/RemoveTree.js"
-import { isStoreName, readStore, storesIn } from "../../git/Alternates.js"
+import { readStore } from "../../git/Alternates.js"
 import { onDisk } from "../../git/GitError.js"
+import { isStoreName, storesIn } from "../../git/StorePlace.js"
 import { snapshotsIn } from "../setup/SetupPlaces.js"
-import { storesAt } from "./ObjectStores.js"
 import { objectsIn } from "./SessionPaths.js"
+import { storesAt } from "./StoresHere.js"
 
 /** A store that no session names is kept for so long after its last use. */
 const keptMs = 7 * 86_400_000

@@ -93,7 +93,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/workspace/Wo
       const again = yield* setupAgain
       const reattach = yield* reattachingUnless
       const prepare = yield* preparing(make, (row) => Effect.zipRight(again(row.id), reattach(row)))
-      const { isReliable } = yield* objectStores
+      const stores = yield* objectStores
       const remove = yield* removing
 
       return WorkingTrees.of({
@@ -118,7 +118,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/workspace/Wo
             const row = yield* existingOf("session", sessions.find)(id)
             const isReady = row.lease_state === "ready" && row.workspace_state === "ready"
             // A ready workspace needs no lock, because no workspace is removed while its turn is prepared.
-            if (isReady && (yield* isReliable(row))) return row
+            if (isReady && (yield* (yield* stores).isReliable(row))) return row
             return yield* owned(id, making(id, isReady ? Effect.as(reattach(row), row) : prepare(id, beside)))
           })
         ),
@@ -153,11 +153,11 @@ const owning = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
 /** Gives a session whose object store is gone or in doubt its objects back, and stops an agent that does not see them. */
 const reattachingUnless = Effect.gen(function* () {
   const agents = yield* AgentPool
-  const { isReliable } = yield* objectStores
+  const stores = yield* objectStores
   const reattach = yield* reattaching
 
   return Effect.fnUntraced(function* (row: SessionRow) {
-    if (yield* isReliable(row)) return
+    if (yield* (yield* stores).isReliable(row)) return
     if ((yield* reattach(row)) && row.lease_id !== null) yield* agents.stop(row.lease_id)
   })
 })

@@ -145,7 +145,7 @@ const placing = Effect.gen(function* () {
 export const cloning = Effect.gen(function* () {
   const git = yield* Git
   const gitCredential = yield* gitCredentials
-  const { storeFor } = yield* objectStores
+  const stores = yield* objectStores
 
   return Effect.fnUntraced(function* (
     row: SessionRow,
@@ -156,7 +156,7 @@ export const cloning = Effect.gen(function* () {
       return { base_commit: null, base_ref: null }
     }
     const credential = yield* gitCredential(row)
-    const store = storeFor(row)
+    const store = (yield* stores).storeFor(row)
     const { commit, ref } = yield* git.clone({
       url: row.repository,
       ref: row.base_commit ?? row.base_ref,

@@ -27,5 +27,8 @@ export const walks = {
   sessions: { SQLite: share(25, 600), PostgreSQL: share(10, 250) }
 }
 
+/** The steps of filling and of dropping an object store at which a process is killed, each. */
+export const storeKills = share(4, 50)
+
 /** Random workspaces whose captured tree is compared with the one that git makes by hand. */
 export const stagedTrees = share(8, 500)

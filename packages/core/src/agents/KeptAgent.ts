@@ -71,7 +71,8 @@ export const fingerprintOf = (input: AgentStart): string => {
     variables,
     input.limits,
     tools,
-    input.additionalDirectories
+    input.additionalDirectories,
+    input.objectsDir
   ]
   const places = [workspaceDir, homeDir, input.seenAt]
   const parts = [manifest, installed, executor.backend, leaseId, places, model, network ?? null, asked]

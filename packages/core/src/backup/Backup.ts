@@ -8,8 +8,12 @@ import { fn } from "../base/Traced.js"
 import { now } from "../domain/Timestamp.js"
 import { archiveWriter, type PartSummary } from "../files/Archive.js"
 import { readOne, readTree, type TreeEntry, type TreeOptions, treeState } from "../files/TreeReader.js"
+import { readStore } from "../git/Alternates.js"
+import type { ObjectStore } from "../git/ObjectStore.js"
+import { storesIn } from "../git/StorePlace.js"
 import { closedSessions, type SessionFacts } from "../sessions/SessionFacts.js"
 import type { SessionPaths } from "../sessions/workspace/SessionPaths.js"
+import { storesAt } from "../sessions/workspace/StoresHere.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, settingsFiles } from "../store/DataDirectory.js"
@@ -20,7 +24,9 @@ import {
   type Lack,
   manifestName,
   parts,
-  sessionPart
+  sessionPart,
+  storeIn,
+  storePart
 } from "./BackupManifest.js"
 import { type Inventory, inventory } from "./Inventory.js"
 import { type SessionSource, sessionSources } from "./SessionParts.js"
@@ -123,6 +129,7 @@ const writeParts = Effect.fnUntraced(function* (
   const sessions = facts.sessions.filter(hasFiles)
   const lacks: Array<Lack> = []
   const unsettled: Array<string> = []
+  const stores = new Set<string>()
   const fromSnapshots: Record<string, NonNullable<SessionSource["native"]>> = {}
   const write = Effect.fnUntraced(function* (session: SessionFacts, source: SessionSource) {
     const part = sessionPart(session.id)
@@ -133,6 +140,8 @@ const writeParts = Effect.fnUntraced(function* (
       sessionTree(source.paths, session, (path) => skipped.push(`${part}/${path}`))
     )
     if (before !== null && (yield* state) !== before) unsettled.push(session.id)
+    const store = yield* Effect.promise(async () => source.paths && readStore(source.paths.gitDir))
+    if (store !== null && dirname(store) === storesIn(request.dataDir)) stores.add(basename(store))
     if (source.native !== null) fromSnapshots[session.id] = source.native
     const lack = source.lack ?? (source.native === null ? yield* sources.moved(session) : null)
     if (lack !== null) lacks.push(lack)
@@ -151,6 +160,12 @@ const writeParts = Effect.fnUntraced(function* (
   const incomplete = sessions
     .filter(({ id, lifecycle }) => lifecycle !== "closed" && closed.has(id) && !(id in fromSnapshots))
     .map(({ id }) => id)
+  // They come after the sessions, because objects are added to them and never taken away.
+  const storeOf = storesAt(storesIn(request.dataDir))
+  for (const name of [...stores].sort()) {
+    yield* request.progress(`the objects of repositories: ${name.slice(0, 12)}`)
+    yield* writeStore(storeOf(name), (entries) => add(storePart(name), entries))
+  }
   const outbox = join(request.dataDir, "outbox")
   yield* add(parts.outbox, readTree(outbox, "outbox", { leaveOut: (path) => path.endsWith(".tmp") }))
 
@@ -158,7 +173,7 @@ const writeParts = Effect.fnUntraced(function* (
   const known: ReadonlySet<string> = new Set(incomplete)
   const lacked = lacks.filter(({ session_id }) => !known.has(session_id))
   const manifest: BackupManifest = {
-    format: backupFormat,
+    format: stores.size === 0 ? 1 : backupFormat,
     release: request.release,
     created_at: yield* now,
     database: request.database,
@@ -177,6 +192,16 @@ const writeParts = Effect.fnUntraced(function* (
   yield* onDisk(`${request.target} cannot be written`, () => archive.finish(manifestName, text))
   return { manifest, skipped }
 })
+
+/** Writes an object store. Nobody joins its packs meanwhile. */
+const writeStore = (
+  { alone, path }: ObjectStore,
+  add: (entries: AsyncIterable<TreeEntry>) => Effect.Effect<void, BackupError>
+) =>
+  alone(Effect.either(add(readTree(path, storeIn, trustedGit(storeIn))))).pipe(
+    Effect.mapError(({ message }) => new BackupError({ message: `${message} Back up again later.` })),
+    Effect.flatten
+  )
 
 const asCopied = (path: string) =>
   Layer.mapError(DatabaseFile.layer(path), ({ message }) => new BackupError({ message }))

@@ -1,7 +1,7 @@
 import { Data, Schema } from "effect"
 
-/** The form of the backups that this release writes, and the newest that it reads. */
-export const backupFormat = 1
+/** The newest form of the backups that this release writes and reads: one with object stores. One without any has the form of before. */
+export const backupFormat = 2
 
 /** The name of the last entry of a backup. */
 export const manifestName = "manifest.json"
@@ -38,7 +38,7 @@ const Native = Schema.Struct({
 
 /** The description of a backup, which is its last entry. */
 export const BackupManifest = Schema.Struct({
-  format: Schema.Literal(backupFormat),
+  format: Schema.Literal(1, backupFormat),
   release: Schema.String,
   created_at: Schema.String,
   /** `sqlite`: the backup holds the database. `postgresql`: it holds the files only, and a dump holds the database. */
@@ -70,5 +70,11 @@ export class BackupError extends Data.TaggedError("BackupError")<{ readonly mess
 /** The part that holds the files of a session. */
 export const sessionPart = (id: string): string => `sessions/${id}`
 
-/** The parts besides those of sessions. Each holds one file or directory, and `settings` those of `settingsFiles` that there are. */
+/** The part that holds an object store, which is its directory `storeIn`. */
+export const storePart = (name: string): string => `object-stores/${name}`
+
+/** The directory in the part of an object store. */
+export const storeIn = "store"
+
+/** The parts besides those of sessions and object stores. Each holds one file or directory, and `settings` those of `settingsFiles` that there are. */
 export const parts = { database: "database", outbox: "outbox", keyRing: "keyring", settings: "settings" } as const

@@ -21,6 +21,7 @@ import { newRing } from "../secrets/KeyRingFile.js"
 import { Vault } from "../secrets/Vault.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { snapshotRestoring } from "../sessions/snapshots/SnapshotRestoring.js"
+import { SharesObjects } from "../sessions/workspace/ObjectStores.js"
 import { sessionPaths } from "../sessions/workspace/SessionPaths.js"
 import { Bell } from "../store/Bell.js"
 import { Blobs } from "../store/Blobs.js"
@@ -56,6 +57,9 @@ export const fromSnapshots = Effect.fnUntraced(function* (
   const made = yield* Layer.build(Layer.provide(services({ ...config, blobs, dataDir: directory }), database)).pipe(
     Effect.mapError(({ message }) => new BackupError({ message }))
   )
-  const { files } = yield* Effect.provide(snapshotRestoring, Context.add(made, Database, yield* Database))
+  const { files } = yield* Effect.provide(snapshotRestoring, Context.add(made, Database, yield* Database)).pipe(
+    // A backup holds each of these sessions whole.
+    Effect.provideService(SharesObjects, false)
+  )
   return (id: SessionId) => Effect.map(files(id), (restored) => ({ ...restored, paths: sessionPaths(directory, id) }))
 })

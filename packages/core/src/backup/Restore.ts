@@ -1,15 +1,19 @@
 import { existsSync } from "node:fs"
 import * as fs from "node:fs/promises"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { Access, systemActor } from "../access/Access.js"
 import { AgentPool } from "../agents/AgentPool.js"
 import { makeDirectory } from "../base/MakeDirectory.js"
 import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { fn } from "../base/Traced.js"
+import { SessionId } from "../domain/Ids.js"
 import { isLeaseHeld } from "../domain/Session.js"
 import { Executors } from "../executor/Executors.js"
 import { ArchiveDamaged, partDigest, readArchive } from "../files/Archive.js"
+import type { BeneathError } from "../files/Beneath.js"
+import { namedStore, nameStore } from "../git/Alternates.js"
+import { storesIn } from "../git/StorePlace.js"
 import * as NodeRows from "../placement/NodeRows.js"
 import { newRing, readRing, writeRing } from "../secrets/KeyRingFile.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -22,7 +26,7 @@ import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, restoring, serverLock, settingsFiles } from "../store/DataDirectory.js"
 import { Journal } from "../store/Journal.js"
 import { requireUsable } from "../store/Migrations.js"
-import { BackupError, BackupManifest, manifestName, parts } from "./BackupManifest.js"
+import { BackupError, BackupManifest, manifestName, parts, storeIn, storePart } from "./BackupManifest.js"
 import { type Inventory, inventory } from "./Inventory.js"
 import { treeWriter } from "./TreeWriter.js"
 
@@ -105,6 +109,7 @@ const put = Effect.fnUntraced(function* (request: RestoreRequest, manifest: Back
   const missingKeys = yield* keysFor(request, manifest, facts, stage)
   request.progress("bringing the database and the files together")
   yield* Effect.provide(reconcile(stage, manifest, facts), commands(database))
+  yield* Effect.mapError(renameStores(request, stage), explained)
   yield* onDisk(() => moveIntoPlace(request, stage))
   return { manifest, missingKeys, sessions: facts.sessions.length }
 })
@@ -281,6 +286,23 @@ const reconcile = Effect.fnUntraced(function* (
     )
 })
 
+/** Lets the sessions name their object stores at the place that those get. */
+const renameStores = Effect.fnUntraced(function* ({ dataDir }: RestoreRequest, stage: string) {
+  const { nameForAgent } = yield* Effect.promise(() => import("../git/AgentAlternates.js"))
+  const ids = yield* Effect.promise(() => fs.readdir(join(stage, "sessions")).catch((): Array<string> => []))
+  for (const id of ids) {
+    const { gitDir, workTree } = sessionPaths(stage, SessionId.make(id))
+    const store = yield* namedStore(gitDir)
+    if (store === null) continue
+    const placed = join(storesIn(dataDir), basename(store))
+    yield* nameStore(gitDir, placed)
+    if (existsSync(workTree)) yield* Effect.mapError(nameForAgent(workTree, placed), notNamed)
+  }
+})
+
+const notNamed = ({ reason }: BeneathError) =>
+  new BackupError({ message: `The repository of an agent could not be given its objects (${reason}): restore again.` })
+
 /** Moves everything into place, the database last: a directory without a database is no installation yet. */
 const moveIntoPlace = async (request: RestoreRequest, stage: string): Promise<void> => {
   const moveIfThere = async (from: string, to: string) => {
@@ -288,6 +310,10 @@ const moveIntoPlace = async (request: RestoreRequest, stage: string): Promise<vo
   }
   await moveIfThere(join(stage, "sessions"), join(request.dataDir, "sessions"))
   await moveIfThere(join(stage, parts.outbox, "outbox"), join(request.dataDir, "outbox"))
+  for (const name of await fs.readdir(join(stage, "object-stores")).catch((): Array<string> => [])) {
+    await fs.mkdir(storesIn(request.dataDir), { recursive: true, mode: 0o700 })
+    await moveIfThere(join(stage, storePart(name), storeIn), join(storesIn(request.dataDir), name))
+  }
   for (const name of Object.values(settingsFiles))
     await moveIfThere(join(stage, parts.settings, name), join(request.dataDir, name))
   if (existsSync(stagedRing(stage))) {

@@ -25,6 +25,7 @@ import { Projects } from "../projects/Projects.js"
 import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { Leases } from "../sessions/workspace/Leases.js"
+import { objectStores } from "../sessions/workspace/ObjectStores.js"
 import { ownedCommits } from "../sessions/workspace/OwnedCommits.js"
 import { agentPlaces } from "../sessions/workspace/SessionPaths.js"
 import { type Beside, WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
@@ -85,7 +86,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   static readonly layer = Layer.effect(
     TurnSetup,
     Effect.gen(function* () {
-      const { sharedDirectories } = yield* CoreConfig
+      const readableBy = yield* readables
       const agents = yield* AgentPool
       const trees = yield* WorkingTrees
       const projects = yield* Projects
@@ -128,7 +129,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           homeDir: home,
           ...(seenAt && { seenAt }),
           opening: openingOf(manifest, trees.paths(session.id)),
-          additionalDirectories: sharedDirectories,
+          ...(yield* readableBy(session)),
           connection,
           credentialId: connection?.credentialId ?? null,
           ...(yield* termsOf(session, spec)),
@@ -174,6 +175,20 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
     })
   )
 }
+
+/** The directories that the agent of a session may read besides its own. */
+const readables = Effect.gen(function* () {
+  const { sharedDirectories } = yield* CoreConfig
+  const stores = yield* objectStores
+  return (session: SessionRow) =>
+    Effect.map(
+      Effect.flatMap(stores, ({ readable }) => readable(session)),
+      (objectsDir) => ({
+        additionalDirectories: sharedDirectories,
+        ...(objectsDir !== null && { objectsDir })
+      })
+    )
+})
 
 /** The manifest of the provider of a session. A session with a provider that no manifest declares is a defect. */
 const manifests = Effect.map(

@@ -62,7 +62,10 @@ export interface AgentCommand {
    * given it.
    */
   readonly seenAt?: AgentPlaces
-  /** The directories with the agent's program, and those that the operator shares with agents. A sandbox must let the agent read them, and run the Node of the service. */
+  /**
+   * The directories with the agent's program, those that the operator shares with agents, and that with the shared objects of its repository. A sandbox must let the agent
+   * read them, and run the Node of the service.
+   */
   readonly programDirs: ReadonlyArray<string>
   /** The ports of the service's own relays on 127.0.0.1. The agent must reach them at the same address, whatever else it reaches. */
   readonly relayPorts: ReadonlyArray<number>

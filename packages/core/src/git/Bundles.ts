@@ -8,10 +8,12 @@ import { GitError, onDisk, understood } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { linksOf, writeLinks } from "./Links.js"
+import { fetchByStore, isOfStore, type ObjectStore, withoutStore } from "./ObjectStore.js"
 import { readPackedRefs, writePackedRefs } from "./PackedRefs.js"
-import { fetchAll, listRemote, resolveCommit } from "./RemoteFetch.js"
+import { type Choice, fetchAll, listRemote, resolveCommit } from "./RemoteFetch.js"
 import { type GitCredential, remoteOf } from "./RemoteUrl.js"
-import { cachedIndex, initTrusted, requireTrusted } from "./Repository.js"
+import { cachedIndex, requireTrusted } from "./Repository.js"
+import { initTrusted } from "./RepositoryFiles.js"
 import type { TreeRequest } from "./Tree.js"
 
 // Writes the objects of a trusted git directory to files, and makes such a directory of them elsewhere. Each file is a bundle of git: the
@@ -36,6 +38,8 @@ export type BaseSource =
       readonly url: string
       readonly credential: GitCredential | undefined
       readonly commit: string
+      /** The store that gives the objects; none where it is absent. */
+      readonly store?: ObjectStore
     }
 
 /** A trusted git directory to make again, at a path where nothing is. */
@@ -44,7 +48,7 @@ export interface UnbundleRequest {
   readonly base: BaseSource
   /** The bundle of the `work`. */
   readonly file: string
-  /** Where the objects of the base are copied to, for the repository of the agent. Null copies none. */
+  /** Where the objects of the base are copied to, for the repository of the agent, unless a store has them. Null copies none. */
   readonly copyBaseTo: string | null
 }
 
@@ -157,9 +161,22 @@ const takeBase = (means: GitMeans, gitDir: string, source: BaseSource) =>
     else {
       const remote = yield* remoteOf(means, source.url, source.credential)
       const refs = yield* listRemote(means, gitDir, remote)
-      yield* fetchAll(means, gitDir, remote, { ref: commit, branch: null, local: commit }, refs).pipe(
+      const choice: Choice = { ref: commit, branch: null, local: commit }
+      const own = fetchAll(means, gitDir, remote, choice, refs).pipe(
         Effect.mapError((error) => (error.kind === "ref_not_found" ? baseGone(commit) : error))
       )
+      const { store } = source
+      yield* store === undefined
+        ? own
+        : fetchByStore(means, gitDir, { remote, choice, listed: refs }, store).pipe(
+            Effect.zipRight(requireBase(means, gitDir, commit)),
+            Effect.catchIf(isOfStore, (error) =>
+              withoutStore(gitDir, error, async () => {}).pipe(
+                Effect.zipRight(initTrusted(gitDir)),
+                Effect.zipRight(own)
+              )
+            )
+          )
     }
     yield* requireBase(means, gitDir, commit)
     yield* git({
@@ -199,7 +216,12 @@ export const unbundle = Effect.fnUntraced(function* (means: GitMeans, request: U
   yield* takeBase(means, gitDir, base)
   if (copyBaseTo !== null)
     yield* written(() =>
-      fs.cp(join(gitDir, "objects"), copyBaseTo, { recursive: true, mode: fs.constants.COPYFILE_FICLONE })
+      fs.cp(join(gitDir, "objects"), copyBaseTo, {
+        recursive: true,
+        mode: fs.constants.COPYFILE_FICLONE,
+        // The agent's own alternates come with its repository.
+        filter: (path) => path !== join(gitDir, "objects", "info", "alternates")
+      })
     )
   yield* unpack(means, gitDir, file)
   yield* requireWhole(means, gitDir, base)

@@ -16,6 +16,7 @@ import type { LeftRequest } from "./LeftInGit.js"
 import type { Obstacle, ObstacleRequest } from "./Obstacles.js"
 import type { OwnRequest } from "./OwnFiles.js"
 import type { PushRequest, PushResult, RemoteHeadRequest } from "./Push.js"
+import type { ReattachRequest } from "./Reattach.js"
 import { refusalOf } from "./RemoteUrl.js"
 import type { CloneRequest, CloneResult, InitRequest, ResolveRequest } from "./Repository.js"
 import type { Snapshot } from "./Snapshot.js"
@@ -140,6 +141,11 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      * there.
      */
     readonly followRemote: (request: FollowRequest) => Effect.Effect<boolean, GitError>
+    /**
+     * Makes sure of the object store of a workspace, which is gone or in doubt. Where it is damaged, the remote gives its objects anew, and both
+     * repositories of the workspace name the store that is asked for. False where the store is whole. Fails like `clone`.
+     */
+    readonly reattach: (request: ReattachRequest) => Effect.Effect<boolean, GitError>
     /** The head of the remote's branch now; null when the branch does not exist. */
     readonly remoteHead: (request: RemoteHeadRequest) => Effect.Effect<string | null, GitError>
     /**
@@ -212,6 +218,7 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
             (_, request: FollowRequest) =>
               followRemote(request)
         ),
+        reattach: method("reattach", reattaching, ({ reattach }) => reattach),
         remoteHead: method("remoteHead", methods, ({ remoteHead }) => remoteHead),
         push: method("push", methods, ({ push }) => push),
         applyTree: (request) =>
@@ -233,6 +240,9 @@ const methods = Effect.promise(() => import("./Methods.js"))
 
 /** Only a session whose repository moved uses it. */
 const agentRemote = Effect.promise(() => import("./AgentRemote.js"))
+
+/** Only a session whose object store is gone uses it. */
+const reattaching = Effect.promise(() => import("./Reattach.js"))
 
 /** Only installations with snapshots use them. */
 const bundles = Effect.promise(() => import("./Bundles.js"))

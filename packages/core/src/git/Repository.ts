@@ -1,7 +1,6 @@
 import * as fs from "node:fs/promises"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import { Effect } from "effect"
-import { diskFault } from "../base/DiskFault.js"
 import { beneath } from "../files/NameText.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { quoteConfig } from "./ConfigText.js"
@@ -9,10 +8,13 @@ import { git, requireObjectIds } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
 import type { GitOptionsShape } from "./GitOptions.js"
+import { fetchByStore, isOfStore, type ObjectStore, withoutStore } from "./ObjectStore.js"
 import { packedFile, type Refs } from "./PackedRefs.js"
 import { requireRefName } from "./RefName.js"
 import { type Choice, choose, fetchAll, listRemote, resolveCommit, usualBranch } from "./RemoteFetch.js"
-import { type GitCredential, remoteOf } from "./RemoteUrl.js"
+import type { RemoteRefs } from "./RemoteRefs.js"
+import { type GitCredential, type Remote, remoteOf } from "./RemoteUrl.js"
+import { fileFailure, initTrusted, onBranch, writeRepository } from "./RepositoryFiles.js"
 
 // Makes a trusted git directory and the clone of the agent. The agent's `.git` is never used after that.
 
@@ -24,6 +26,8 @@ export interface CloneRequest {
   readonly credential?: GitCredential
   readonly gitDir: string
   readonly workTree: string
+  /** The store that gives the objects, where both repositories then find them. Each has its own without one. */
+  readonly store?: ObjectStore
 }
 
 /** `ref` is the branch or tag that was checked out, or the commit id. From an empty remote `commit` is null. */
@@ -41,40 +45,6 @@ export interface InitRequest {
 /** The index that the last snapshot left. Its file times let the next snapshot skip unchanged files. */
 export const cachedIndex = (gitDir: string): string => join(gitDir, "reins-index")
 
-// `info/attributes` overrides every `.gitattributes`, so no driver is ever chosen. The conversions that git makes by itself stay.
-const attributes = "* !filter !merge !diff !export-subst\n"
-
-const fileFailure = (what: string) => (cause: unknown) =>
-  new GitError({ kind: "internal", message: diskFault(what, cause) })
-
-const onBranch = (name: string): string => `ref: refs/heads/${name}\n`
-
-type RepositoryFiles = Readonly<Record<string, string | Buffer>> & { readonly HEAD: string }
-
-/** Writes the files of a repository (gitrepository-layout(5)), which take a process for each piece when git writes them. HEAD makes it a repository. */
-const writeRepository = async (gitDir: string, files: RepositoryFiles) => {
-  for (const folder of ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"])
-    await fs.mkdir(join(gitDir, folder), { recursive: true })
-  const { HEAD, ...others } = files
-  for (const [name, content] of [...Object.entries(others), ["HEAD", HEAD] as const]) {
-    await fs.mkdir(dirname(join(gitDir, name)), { recursive: true })
-    // As git does: an empty HEAD after a loss of power would be no repository.
-    await fs.writeFile(join(gitDir, name), content, { flush: true })
-  }
-}
-
-/** Makes a trusted git directory. */
-export const initTrusted = (gitDir: string) =>
-  Effect.tryPromise({
-    try: async () => {
-      await fs.mkdir(gitDir, { recursive: true, mode: 0o700 })
-      await fs.chmod(gitDir, 0o700)
-      const config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
-      await writeRepository(gitDir, { config, "info/attributes": attributes, HEAD: onBranch(usualBranch) })
-    },
-    catch: fileFailure("The git directory could not be written")
-  })
-
 // This file exists while the work tree is being filled. Its content is the service's own then, so a repetition may clear it.
 const makingMarker = (gitDir: string): string => join(gitDir, "reins-making")
 
@@ -83,6 +53,10 @@ const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false
   )
+
+const emptyFolder = async (folder: string): Promise<void> => {
+  for (const name of await fs.readdir(folder, { encoding: "buffer" })) await removeTree(beneath(folder, name))
+}
 
 const prepareTarget = (request: InitRequest) =>
   Effect.gen(function* () {
@@ -93,7 +67,7 @@ const prepareTarget = (request: InitRequest) =>
         const names = await fs.readdir(request.workTree, { encoding: "buffer" })
         if (names.length > 0 && !(await exists(makingMarker(request.gitDir)))) return false
         await fs.writeFile(makingMarker(request.gitDir), "")
-        for (const name of names) await removeTree(beneath(request.workTree, name))
+        await emptyFolder(request.workTree)
         return true
       },
       catch: fileFailure("The workspace folder could not be made")
@@ -133,7 +107,8 @@ interface Origin {
   readonly defaultBranch?: string | null
 }
 
-// Makes an ordinary repository while nobody else can write there. Its objects are copied, not linked, because the agent may change them.
+// Makes an ordinary repository while nobody else can write there. Its objects are copied, not linked, because the agent may change them. The name of a
+// store is copied with them.
 const makeAgentRepository = ({ gitDir, workTree }: InitRequest, { defaultBranch = null, refs, ...origin }: Origin) =>
   Effect.tryPromise({
     try: async () => {
@@ -229,6 +204,36 @@ export const resolve = Effect.fnUntraced(function* (options: GitMeans, request: 
   return result
 }, Effect.scoped)
 
+/** The answer of a remote, and what is wanted of it. */
+interface Given {
+  readonly remote: Remote
+  readonly refs: RemoteRefs
+  readonly choice: Choice
+}
+
+const cloneFrom = Effect.fnUntraced(function* (
+  options: GitMeans,
+  request: CloneRequest,
+  { choice, refs, remote }: Given,
+  store: ObjectStore | null
+) {
+  const { gitDir } = request
+  const fetched = yield* store === null
+    ? fetchAll(options, gitDir, remote, choice, refs)
+    : fetchByStore(options, gitDir, { remote, choice, listed: refs }, store)
+  const commit = yield* resolveCommit(options, gitDir, choice.local)
+  if (commit === null) return yield* refNotFound(request.ref)
+  yield* git({
+    args: ["update-ref", `refs/reins/base/${commit}`, commit],
+    gitDir,
+    timeoutMs: options.localTimeoutMs
+  })
+  const { defaultBranch } = refs
+  yield* materialise(options, request, { url: remote.url, choice, commit, defaultBranch, refs: fetched })
+  yield* finishTarget(request)
+  return { commit, ref: choice.ref }
+})
+
 /** See `Git.clone`. */
 export const clone = Effect.fnUntraced(function* (options: GitMeans, request: CloneRequest) {
   if (request.ref !== null) yield* requireRefName(request.ref)
@@ -244,23 +249,18 @@ export const clone = Effect.fnUntraced(function* (options: GitMeans, request: Cl
     return { commit: null, ref }
   }
   if (choice === null) return yield* refNotFound(request.ref)
-  const fetched = yield* fetchAll(options, request.gitDir, remote, choice, refs)
-  const commit = yield* resolveCommit(options, request.gitDir, choice.local)
-  if (commit === null) return yield* refNotFound(request.ref)
-  yield* git({
-    args: ["update-ref", `refs/reins/base/${commit}`, commit],
-    gitDir: request.gitDir,
-    timeoutMs: options.localTimeoutMs
-  })
-  yield* materialise(options, request, {
-    url: remote.url,
-    choice,
-    commit,
-    defaultBranch: refs.defaultBranch,
-    refs: fetched
-  })
-  yield* finishTarget(request)
-  return { commit, ref: choice.ref }
+  const given: Given = { remote, refs, choice }
+  const { store } = request
+  if (store === undefined) return yield* cloneFrom(options, request, given, null)
+  return yield* cloneFrom(options, request, given, store).pipe(
+    Effect.catchIf(isOfStore, (error) =>
+      withoutStore(request.gitDir, error, () => emptyFolder(request.workTree)).pipe(
+        Effect.zipRight(prepareTarget(request)),
+        Effect.zipRight(initTrusted(request.gitDir)),
+        Effect.zipRight(cloneFrom(options, request, given, null))
+      )
+    )
+  )
 }, Effect.scoped)
 
 const refNotFound = (ref: string | null) =>

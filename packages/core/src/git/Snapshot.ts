@@ -9,6 +9,7 @@ import { noObject, runGit } from "./GitCommand.js"
 import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { editIndex } from "./IndexEdit.js"
+import { doubtStore } from "./ObjectStore.js"
 import { isInstalled, type OwnFiles, readOwnFiles, withoutOwnFiles } from "./OwnFiles.js"
 import { cachedIndex, requireTrusted } from "./Repository.js"
 import { makeStoring } from "./Storing.js"
@@ -200,6 +201,9 @@ export const snapshot = Effect.fnUntraced(function* (options: GitOptionsShape, r
     Effect.catchIf(
       (error) => error.kind === "internal",
       () => attemptWith(false)
+    ),
+    Effect.tapError(({ kind }) =>
+      kind === "internal" || kind === "not_found" ? doubtStore(request.gitDir) : Effect.void
     )
   )
   const result: Snapshot = {

@@ -235,7 +235,11 @@ export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtim
     homeDir: input.homeDir,
     ...(input.seenAt && { seenAt: input.seenAt }),
     tmpDir: path.join(input.homeDir, runtime.launch.tmp_dir),
-    programDirs: [input.installed.directory, ...(input.additionalDirectories ?? [])],
+    programDirs: [
+      input.installed.directory,
+      ...(input.additionalDirectories ?? []),
+      ...(input.objectsDir === undefined ? [] : [input.objectsDir])
+    ],
     relayPorts: relayPortsOf(input),
     environment: { ...input.environment, ...environment, ...(input.passage && proxyVariables(input.passage)) },
     ...(input.limits && { limits: input.limits }),

@@ -102,6 +102,8 @@ export interface AgentInput {
   readonly opening?: Effect.Effect<Effect.Effect<void>>
   /** The absolute paths of directories that the agent may read besides; none where it is absent. */
   readonly additionalDirectories?: ReadonlyArray<string>
+  /** The absolute path of the directory with the objects that the agent's repository shares; absent where it has all itself. */
+  readonly objectsDir?: string
   /** The absolute path of the agent's HOME, which is kept between the turns of a session. */
   readonly homeDir: string
   /** The paths at which the agent finds these two, where its executor gives it others. */

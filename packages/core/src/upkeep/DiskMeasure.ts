@@ -14,9 +14,23 @@ const batch = 500
 export const measure = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const quotas = yield* Quotas
-  const measureOne = (id: SessionId) =>
-    Effect.flatMap(bytesBelow(sessionPaths(dataDir, id).root), (bytes) => quotas.measured(id, bytes))
-  return Effect.flatMap(quotas.unmeasured(batch), (ids) => Effect.forEach(ids, measureOne, { discard: true }))
+  const measureOne = (id: SessionId, shareOf: (id: SessionId) => Effect.Effect<number>) =>
+    Effect.all([bytesBelow(sessionPaths(dataDir, id).root), shareOf(id)]).pipe(
+      Effect.flatMap(([own, share]) => quotas.measured(id, own + share))
+    )
+  return Effect.gen(function* () {
+    const ids = yield* quotas.unmeasured(batch)
+    if (ids.length === 0) return
+    const { readStore } = yield* Effect.promise(() => import("../git/Alternates.js"))
+    const { storesNamed } = yield* Effect.promise(() => import("../sessions/workspace/StoreSweep.js"))
+    const named = yield* Effect.promise(() => storesNamed(dataDir))
+    /** Each session has its part of the objects that it shares with others. */
+    const shareOf = Effect.fnUntraced(function* (id: SessionId) {
+      const store = yield* Effect.promise(() => readStore(sessionPaths(dataDir, id).gitDir))
+      return store === null ? 0 : Math.round((yield* bytesBelow(store)) / (named.get(store) ?? 1))
+    })
+    yield* Effect.forEach(ids, (id) => measureOne(id, shareOf), { discard: true })
+  })
 })
 
 /** Keeps what the quotas on disk are measured by. It does nothing where there is no such quota. */

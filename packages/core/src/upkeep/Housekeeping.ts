@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs"
 import { Effect, Layer, Schedule } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { EventRetention } from "../events/EventRetention.js"
 import { WorkspaceEvents } from "../events/WorkspaceEvents.js"
+import { storesIn } from "../git/StorePlace.js"
 import { Accounts } from "../identity/Accounts.js"
 import { LoginSessions } from "../identity/LoginSessions.js"
 import { Members } from "../identity/Members.js"
@@ -9,6 +12,19 @@ import { Snapshots } from "../sessions/snapshots/Snapshots.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Idempotency } from "../store/Idempotency.js"
 import { WebhookStore } from "../webhooks/WebhookStore.js"
+
+/** A machine without object stores loads none of it. */
+const objectSweep = Effect.map(CoreConfig, (config) =>
+  Effect.suspend(() =>
+    existsSync(storesIn(config.dataDir))
+      ? Effect.promise(() => import("../sessions/workspace/StoreSweep.js")).pipe(
+          Effect.flatMap(({ storeSweep }) => storeSweep),
+          Effect.flatten,
+          Effect.provideService(CoreConfig, config)
+        )
+      : Effect.void
+  )
+)
 
 /** Deletes records that can no longer be used, at the start and then every hour. A deletion that fails is tried again an hour later. */
 export const layer = Layer.scopedDiscard(
@@ -21,7 +37,8 @@ export const layer = Layer.scopedDiscard(
       webhooks: (yield* WebhookStore).purge,
       events: Effect.zipRight((yield* WorkspaceEvents).keepUp, (yield* EventRetention).purge),
       setups: yield* setupSweep,
-      blobs: (yield* Snapshots).collect
+      blobs: (yield* Snapshots).collect,
+      objects: yield* objectSweep
     }
     const sweep = Effect.forEach(
       Object.entries(purges),

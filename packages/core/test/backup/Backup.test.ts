@@ -23,10 +23,12 @@ import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Leases } from "@reins/core/sessions/workspace/Leases"
 import { SessionFiles } from "@reins/core/sessions/workspace/SessionFiles"
+import { sessionPaths } from "@reins/core/sessions/workspace/SessionPaths"
 import { WorkingTrees } from "@reins/core/sessions/workspace/WorkingTrees"
 import { Database } from "@reins/core/store/Database"
 import { settingsFiles } from "@reins/core/store/DataDirectory"
 import { Journal } from "@reins/core/store/Journal"
+import { bareRemote, plainGit } from "@reins/testing/git/Fixture"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { Effect } from "effect"
 import { backUp, capture, databases, installation, restoreTo, temporary } from "./Installations.js"
@@ -64,6 +66,47 @@ for (const { name, place: makePlace } of databases) {
   })
 
   describe(`a backup of an installation on ${name}`, () => {
+    it.scopedLive("an object store comes once, and both repositories of a session find it at its new place", () =>
+      Effect.gen(function* () {
+        const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
+        const url = bareRemote(yield* temporary, { "a.txt": "one\n" })
+        const local = { allowLocalRepositories: true }
+        const { made, paths } = yield* Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const trees = yield* WorkingTrees
+          const sessions = yield* Sessions
+          const make = Effect.gen(function* () {
+            const { id } = yield* sessions.create(principal, workspaceId, { repository: { url } })
+            yield* trees.make(id)
+            return id
+          })
+          const ids = [yield* make, yield* make]
+          return {
+            made: yield* backUp(place, dataDir, file),
+            paths: (at: string) => ids.map((id) => sessionPaths(at, id))
+          }
+        }).pipe(Effect.provide(installation(place, dataDir, local)))
+        assert.strictEqual(made.manifest.format, 2)
+        assert.lengthOf(
+          Object.keys(made.manifest.parts).filter((part) => part.startsWith("object-stores/")),
+          1
+        )
+        rmSync(join(dataDir, "sessions"), { recursive: true })
+        rmSync(join(dataDir, "object-stores"), { recursive: true })
+        yield* restoreTo(place, file, elsewhere, { keyRing })
+        for (const { gitDir, workTree } of paths(elsewhere)) {
+          plainGit("/", `--git-dir=${gitDir}`, "fsck", "--connectivity-only")
+          plainGit(workTree, "fsck", "--connectivity-only")
+          assert.strictEqual(plainGit(workTree, "status", "--porcelain"), "")
+          for (const folder of [gitDir, join(workTree, ".git")])
+            assert.include(
+              readFileSync(join(folder, "objects/info/alternates"), "utf8"),
+              join(elsewhere, "object-stores")
+            )
+        }
+      })
+    )
+
     it.scopedLive(
       "a restored installation answers as the one that was backed up, and its changesets can be applied",
       () =>

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe } from "@effect/vitest"
 import { lowerable } from "@reins/core/domain/EnforcedLimits"
 import { Executors } from "@reins/core/executor/Executors"
@@ -6,7 +8,7 @@ import { localServer } from "@reins/testing/connections/LocalServer"
 import { sandboxed } from "@reins/testing/executor/Sandbox"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
-import { withSandboxedAgent } from "../execution/Agent.js"
+import { makeRemote, temporaryDirectory, withSandboxedAgent } from "../execution/Agent.js"
 import { outputOf, setupEnds, setups, sh } from "./Setups.js"
 
 describe("a setup in the sandbox", () => {
@@ -50,6 +52,28 @@ describe("a setup in the sandbox", () => {
         assert.lengthOf(mine.asked, 1)
       })
     )
+  )
+
+  sandboxed(
+    "the setup and the agent read the objects of their repository, which they cannot change, and no other ones",
+    () =>
+      withSandboxedAgent((given) =>
+        Effect.gen(function* () {
+          const { activated, pathsOf, project, session } = yield* setups(given)
+          const { url } = makeRemote(yield* temporaryDirectory)
+          const look =
+            "git log --format=%s && git show HEAD:package.json >/dev/null && S=$(cat .git/objects/info/alternates) && " +
+            '{ touch "$S/x" 2>/dev/null || echo closed; ls "$S/../.." | wc -l; }'
+          const id = yield* session(yield* project({ repository: { url }, setup: [sh("look", look)] }))
+          assert.match(outputOf((yield* activated(id)).events), /^.+\nclosed\n1\n$/)
+          const run = (words: string) => given.runTurn(id, script(words, { tool: "bash", cmd: look }, { say: "Done." }))
+          assert.strictEqual((yield* run("Work.")).state, "succeeded")
+          const events = yield* given.eventsUntil(id, ({ type }) => type === "turn.succeeded")
+          assert.include(JSON.stringify(events.filter(({ type }) => type === "tool.completed")), "closed\\n1")
+          const { gitDir } = pathsOf(id)
+          assert.include(readFileSync(join(gitDir, "objects/info/alternates"), "utf8"), given.dataDir)
+        })
+      )
   )
 
   sandboxed("limits hold for the setup and for the agent, and one that is not enforced is refused", () =>

@@ -21,6 +21,8 @@ export interface SetupCommands {
   readonly executor: Executor
   /** The mark of all processes of the setup. */
   readonly mark: string
+  /** The directory with the objects that the repository shares; null where it has all itself. */
+  readonly objectsDir: string | null
   readonly workspaceDir: string
   readonly homeDir: string
   /** The paths at which the commands find these two, where their executor gives them others. */
@@ -54,7 +56,7 @@ const commandOf = (setup: SetupCommands, { argv }: SetupStep, proxy: Variables, 
     homeDir: setup.homeDir,
     ...(setup.seenAt && { seenAt: setup.seenAt }),
     tmpDir: join(setup.homeDir, temporaryName),
-    programDirs: [],
+    programDirs: setup.objectsDir === null ? [] : [setup.objectsDir],
     relayPorts: port === undefined ? [] : [port],
     environment: { ...setup.variables, ...proxy },
     ...(setup.limits && { limits: setup.limits }),

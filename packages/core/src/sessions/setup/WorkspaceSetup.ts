@@ -16,6 +16,7 @@ import { Journal } from "../../store/Journal.js"
 import { boundsOf, limitsOf } from "../SessionBounds.js"
 import { type SessionRow, SessionStore } from "../SessionStore.js"
 import { gitCredentials } from "../workspace/GitCredentials.js"
+import { objectStores } from "../workspace/ObjectStores.js"
 import { ownedCommits } from "../workspace/OwnedCommits.js"
 import * as SessionLock from "../workspace/SessionLock.js"
 import { agentPlaces, sessionPaths } from "../workspace/SessionPaths.js"
@@ -147,6 +148,7 @@ const resolving = Effect.gen(function* () {
 /** The commands of a session's setup, with the executor and the environment that they run in. Nothing of an earlier attempt is left. */
 const preparing = Effect.gen(function* () {
   const executors = yield* Executors
+  const stores = yield* objectStores
   const environmentOf = yield* projectEnvironment
 
   return Effect.fnUntraced(function* (row: SessionRow, spec: ProjectSpec, { home, workTree }: Trees) {
@@ -167,6 +169,8 @@ const preparing = Effect.gen(function* () {
       limits: limitsOf(row),
       executor,
       mark,
+      // The files are made anew, also for a session that has some.
+      objectsDir: yield* (yield* stores).readable({ ...row, workspace_state: "preparing" }),
       workspaceDir: workTree,
       homeDir: home,
       // The files that a setup leaves may name its paths, and the agent comes after it.

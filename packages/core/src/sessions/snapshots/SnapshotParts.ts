@@ -8,6 +8,7 @@ import { type Leftover, type LeftoverBounds, leftoversOf } from "../../files/Lef
 import { pathText } from "../../files/NameText.js"
 import { describeFile, pack, packJson, type WrittenBlob } from "../../files/PackedFiles.js"
 import { readOne, readTree, type TreeOptions } from "../../files/TreeReader.js"
+import { namesOnlyStore } from "../../git/AgentAlternates.js"
 import { Git } from "../../git/Git.js"
 import type { GitError } from "../../git/GitError.js"
 import { isOfMachine } from "../../git/RemoteUrl.js"
@@ -82,12 +83,14 @@ const onlyPaths = (prefix: string, paths: ReadonlySet<string>): NonNullable<Tree
   }
 }
 
-/** Leaves out what a clone has given to the agent, which a restored session gets from its base. */
-const withoutClone = (prefix: string, gitDir: string): NonNullable<TreeOptions["leaveOut"]> => {
+/** Leaves out what a clone has given to the agent, which a restored session gets from its base, and the name of a store of this machine. */
+const withoutClone = (prefix: string, gitDir: string, namesStore: boolean): NonNullable<TreeOptions["leaveOut"]> => {
   const packs = join(gitDir, "objects", "pack")
   const known = new Set(existsSync(packs) ? readdirSync(packs).map((name) => name.replace(/\.\w+$/, "")) : [])
   const within = `${prefix}/objects/pack/`
-  return (path) => path.startsWith(within) && known.has(path.slice(within.length).replace(/\.\w+$/, ""))
+  return (path) =>
+    (namesStore && path === `${prefix}/objects/info/alternates`) ||
+    (path.startsWith(within) && known.has(path.slice(within.length).replace(/\.\w+$/, "")))
 }
 
 /** Makes the parts of a snapshot of a session, which nobody changes meanwhile. */
@@ -114,6 +117,7 @@ export const snapshotParts = Effect.gen(function* () {
     const { gitDir, workTree } = sessionPaths(dataDir, session.id)
     const inTree = yield* git.treeModes({ gitDir, tree })
     const held = [...inTree.keys()].map((path) => pathText(Buffer.from(path, "latin1")))
+    const namesStore = yield* namesOnlyStore(workTree)
     return yield* attempt(workTree, async () => {
       const { items, modes } = await leftoversOf(workTree, held, new Set([".git"]), bounds)
       const { leftOut, taken } = chosenOf(items)
@@ -134,7 +138,10 @@ export const snapshotParts = Effect.gen(function* () {
       const repository = await pack(at("repository"), [
         {
           part: archived.repository,
-          entries: readTree(join(workTree, ".git"), "git", { leaveOut: withoutClone("git", gitDir), skipped })
+          entries: readTree(join(workTree, ".git"), "git", {
+            leaveOut: withoutClone("git", gitDir, namesStore),
+            skipped
+          })
         }
       ])
       return {

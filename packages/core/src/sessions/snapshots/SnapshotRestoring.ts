@@ -13,6 +13,8 @@ import { usualMode } from "../../files/Leftovers.js"
 import { pathNames, pathText } from "../../files/NameText.js"
 import { setModes, unpack, unpackJson } from "../../files/PackedFiles.js"
 import { removeTree } from "../../files/RemoveTree.js"
+import { nameForAgent } from "../../git/AgentAlternates.js"
+import { namedStore } from "../../git/Alternates.js"
 import type { BaseSource } from "../../git/Bundles.js"
 import { Git } from "../../git/Git.js"
 import type { GitError } from "../../git/GitError.js"
@@ -22,6 +24,7 @@ import { Journal } from "../../store/Journal.js"
 import { type SessionRow, SessionStore } from "../SessionStore.js"
 import { oweSetup } from "../setup/OwedSetup.js"
 import { gitCredentials } from "../workspace/GitCredentials.js"
+import { objectStores } from "../workspace/ObjectStores.js"
 import { objectsIn, type SessionPaths, sessionPaths } from "../workspace/SessionPaths.js"
 import { stagingIn } from "../workspace/Staging.js"
 import { type LeftOut, nativeFields } from "./SnapshotManifest.js"
@@ -107,6 +110,7 @@ export const snapshotRestoring = Effect.gen(function* () {
     yield* restoreChangesets(paths.gitDir, changesets, staging)
     const isNeeded = snapshot.manifest.has_files && session.workspace_state === "ready"
     const skipped = isNeeded ? yield* restoreFiles(session, snapshot, staging) : []
+    if (isNeeded) yield* nameForAgent(paths.workTree, yield* namedStore(paths.gitDir))
     const written = isNeeded ? yield* restoreUploads(session.id, uploads) : 0
     const { created_at, id, manifest, turn_id } = snapshot
     const { left_out, more_left_out } = manifest
@@ -195,6 +199,7 @@ const gitParts = Effect.gen(function* () {
   const git = yield* Git
   const fetch = yield* fetching
   const gitCredential = yield* gitCredentials
+  const stores = yield* objectStores
 
   const baseOf = Effect.fnUntraced(function* (session: SessionRow, { manifest }: SnapshotRow, staging: string) {
     const commit = manifest.base_commit
@@ -205,7 +210,8 @@ const gitParts = Effect.gen(function* () {
     }
     if (session.repository === null) return yield* refused("The snapshot has no base, and the session no repository.")
     const credential = yield* gitCredential(session)
-    return { kind: "remote", url: session.repository, credential, commit } as const
+    const store = (yield* stores).storeFor(session)
+    return { kind: "remote", url: session.repository, credential, commit, ...(store && { store }) } as const
   })
 
   /** Makes a trusted git directory of what a snapshot has. */

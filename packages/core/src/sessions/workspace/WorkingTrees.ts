@@ -19,7 +19,9 @@ import { setupAgain } from "../setup/SetupAgain.js"
 import type { SnapshotError } from "../snapshots/Snapshots.js"
 import { gitCredentials } from "./GitCredentials.js"
 import { Leases } from "./Leases.js"
+import { objectStores } from "./ObjectStores.js"
 import { ownedCommits } from "./OwnedCommits.js"
+import { reattaching } from "./Reattaching.js"
 import * as SessionLock from "./SessionLock.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { objectsOf, workspaceMaking } from "./WorkspaceMaking.js"
@@ -88,7 +90,10 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/workspace/Wo
       const making = SessionLock.makeShared((id) => sessionPaths(dataDir, id).lock)
       const owned = yield* owning(making)
       const make = yield* workspaceMaking
-      const prepare = yield* preparing(make, yield* setupAgain)
+      const again = yield* setupAgain
+      const reattach = yield* reattachingUnless
+      const prepare = yield* preparing(make, (row) => Effect.zipRight(again(row.id), reattach(row)))
+      const stores = yield* objectStores
       const remove = yield* removing
 
       return WorkingTrees.of({
@@ -109,12 +114,13 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/workspace/Wo
         exclusive: (id, effect) => owned(id, exclusive(id, effect)),
         make: fn("WorkingTrees.make")((id) => owned(id, making(id, make(id)))),
         prepare: fn("WorkingTrees.prepare")((id, beside) =>
-          Effect.flatMap(existingOf("session", sessions.find)(id), (row) =>
+          Effect.gen(function* () {
+            const row = yield* existingOf("session", sessions.find)(id)
+            const isReady = row.lease_state === "ready" && row.workspace_state === "ready"
             // A ready workspace needs no lock, because no workspace is removed while its turn is prepared.
-            row.lease_state === "ready" && row.workspace_state === "ready"
-              ? Effect.succeed(row)
-              : owned(id, making(id, prepare(id, beside)))
-          )
+            if (isReady && (yield* (yield* stores).isReliable(row))) return row
+            return yield* owned(id, making(id, isReady ? Effect.as(reattach(row), row) : prepare(id, beside)))
+          })
         ),
         remove: fn("WorkingTrees.remove")((id) => owned(id, making(id, remove(id)))),
         gitCredential: yield* gitCredentials
@@ -144,10 +150,22 @@ const owning = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
   return owned
 })
 
+/** Gives a session whose object store is gone or in doubt its objects back, and stops an agent that does not see them. */
+const reattachingUnless = Effect.gen(function* () {
+  const agents = yield* AgentPool
+  const stores = yield* objectStores
+  const reattach = yield* reattaching
+
+  return Effect.fnUntraced(function* (row: SessionRow) {
+    if (yield* (yield* stores).isReliable(row)) return
+    if ((yield* reattach(row)) && row.lease_id !== null) yield* agents.stop(row.lease_id)
+  })
+})
+
 /** Makes a lease and the workspace. The lease is committed before anything is made for it, and lost when that cannot be made. */
 const preparing = Effect.fnUntraced(function* (
   make: Effect.Effect.Success<typeof workspaceMaking>,
-  setUpAgain: Effect.Effect.Success<typeof setupAgain>
+  complete: (row: SessionRow) => Effect.Effect<void, GitError>
 ) {
   const agents = yield* AgentPool
   const commit = yield* ownedCommits
@@ -168,7 +186,7 @@ const preparing = Effect.fnUntraced(function* (
     const { lease_id: leaseId } = yield* existing(id)
     const stopAgent = Effect.suspend(() => (leaseId === null ? Effect.void : agents.stop(leaseId)))
     const row = yield* make(id, (row) => beside(row, Deferred.await(made))).pipe(
-      Effect.zipRight(setUpAgain(id)),
+      Effect.tap(complete),
       Effect.onError((cause) => Effect.zipRight(stopAgent, settle(id, leases.lose(id, actor, reasonOf(cause))))),
       Effect.zipRight(settle(id, leases.move(id, "ready", actor, null))),
       Effect.zipRight(existing(id)),

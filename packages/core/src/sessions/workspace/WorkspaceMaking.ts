@@ -21,6 +21,7 @@ import { type SnapshotError, Snapshots } from "../snapshots/Snapshots.js"
 import { newestTurn } from "../turns/NewestTurn.js"
 import { gitCredentials } from "./GitCredentials.js"
 import { Leases } from "./Leases.js"
+import { objectStores } from "./ObjectStores.js"
 import { ownedCommits } from "./OwnedCommits.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
 
@@ -157,6 +158,7 @@ const placing = Effect.gen(function* () {
 export const cloning = Effect.gen(function* () {
   const git = yield* Git
   const gitCredential = yield* gitCredentials
+  const stores = yield* objectStores
 
   return Effect.fnUntraced(function* (
     row: SessionRow,
@@ -167,11 +169,13 @@ export const cloning = Effect.gen(function* () {
       return { base_commit: null, base_ref: null }
     }
     const credential = yield* gitCredential(row)
+    const store = (yield* stores).storeFor(row)
     const { commit, ref } = yield* git.clone({
       url: row.repository,
       ref: row.base_commit ?? row.base_ref,
       gitDir,
       workTree,
+      ...(store && { store }),
       ...(credential && { credential })
     })
     return { base_commit: commit, base_ref: row.base_ref ?? ref }

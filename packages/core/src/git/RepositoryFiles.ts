@@ -1,0 +1,44 @@
+import * as fs from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { Effect } from "effect"
+import { diskFault } from "../base/DiskFault.js"
+import { GitError } from "./GitError.js"
+import { usualBranch } from "./RemoteFetch.js"
+
+// Writes the files of which a repository consists before it has objects.
+
+// `info/attributes` overrides every `.gitattributes`, so no driver is ever chosen. The conversions that git makes by itself stay.
+const attributes = "* !filter !merge !diff !export-subst\n"
+
+/** The failure of writing files of a repository. */
+export const fileFailure = (what: string) => (cause: unknown) =>
+  new GitError({ kind: "internal", message: diskFault(what, cause) })
+
+/** The content of HEAD on a branch. */
+export const onBranch = (name: string): string => `ref: refs/heads/${name}\n`
+
+type RepositoryFiles = Readonly<Record<string, string | Buffer>> & { readonly HEAD: string }
+
+/** Writes the files of a repository (gitrepository-layout(5)), which take a process for each piece when git writes them. HEAD makes it a repository. */
+export const writeRepository = async (gitDir: string, files: RepositoryFiles) => {
+  for (const folder of ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"])
+    await fs.mkdir(join(gitDir, folder), { recursive: true })
+  const { HEAD, ...others } = files
+  for (const [name, content] of [...Object.entries(others), ["HEAD", HEAD] as const]) {
+    await fs.mkdir(dirname(join(gitDir, name)), { recursive: true })
+    // As git does: an empty HEAD after a loss of power would be no repository.
+    await fs.writeFile(join(gitDir, name), content, { flush: true })
+  }
+}
+
+/** Makes a trusted git directory. */
+export const initTrusted = (gitDir: string) =>
+  Effect.tryPromise({
+    try: async () => {
+      await fs.mkdir(gitDir, { recursive: true, mode: 0o700 })
+      await fs.chmod(gitDir, 0o700)
+      const config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+      await writeRepository(gitDir, { config, "info/attributes": attributes, HEAD: onBranch(usualBranch) })
+    },
+    catch: fileFailure("The git directory could not be written")
+  })

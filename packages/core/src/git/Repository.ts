@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { diskFault } from "../base/DiskFault.js"
 import { beneath } from "../files/NameText.js"
 import { removeTree } from "../files/RemoveTree.js"
+import { coneFiles, patternsOf, readCone } from "./Cone.js"
 import { quoteConfig } from "./ConfigText.js"
 import { git, requireObjectIds } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
@@ -24,6 +25,8 @@ export interface CloneRequest {
   readonly credential?: GitCredential
   readonly gitDir: string
   readonly workTree: string
+  /** The folders that the workspace holds, as `SparseFolders` has them; all when absent. */
+  readonly sparse?: ReadonlyArray<string>
 }
 
 /** `ref` is the branch or tag that was checked out, or the commit id. From an empty remote `commit` is null. */
@@ -63,14 +66,19 @@ const writeRepository = async (gitDir: string, files: RepositoryFiles) => {
   }
 }
 
-/** Makes a trusted git directory. */
-export const initTrusted = (gitDir: string) =>
+/** Makes a trusted git directory, of a workspace that holds these folders, or all. */
+export const initTrusted = (gitDir: string, sparse: ReadonlyArray<string> | null = null) =>
   Effect.tryPromise({
     try: async () => {
       await fs.mkdir(gitDir, { recursive: true, mode: 0o700 })
       await fs.chmod(gitDir, 0o700)
       const config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
-      await writeRepository(gitDir, { config, "info/attributes": attributes, HEAD: onBranch(usualBranch) })
+      await writeRepository(gitDir, {
+        config,
+        "info/attributes": attributes,
+        ...coneFiles(sparse),
+        HEAD: onBranch(usualBranch)
+      })
     },
     catch: fileFailure("The git directory could not be written")
   })
@@ -112,9 +120,10 @@ const finishTarget = (request: InitRequest) =>
     catch: fileFailure("The git directory could not be written")
   })
 
-const agentConfig = (url: string | null, branch: string | null): string =>
+const agentConfig = ({ branch, sparse, url }: Pick<Origin, "url" | "branch" | "sparse">): string =>
   `${[
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true",
+    ...(sparse === undefined ? [] : ["\tsparseCheckout = true\n\tsparseCheckoutCone = true"]),
     "[user]\n\tname = Agent\n\temail = agent@localhost",
     ...(url === null
       ? []
@@ -131,6 +140,7 @@ interface Origin {
   readonly head: string
   readonly refs?: Refs
   readonly defaultBranch?: string | null
+  readonly sparse?: ReadonlyArray<string> | undefined
 }
 
 // Makes an ordinary repository while nobody else can write there. Its objects are copied, not linked, because the agent may change them.
@@ -139,8 +149,9 @@ const makeAgentRepository = ({ gitDir, workTree }: InitRequest, { defaultBranch 
     try: async () => {
       const agentDir = join(workTree, ".git")
       await writeRepository(agentDir, {
-        config: agentConfig(origin.url, origin.branch),
+        config: agentConfig(origin),
         "info/exclude": "",
+        ...(origin.sparse !== undefined && { "info/sparse-checkout": patternsOf(origin.sparse) }),
         ...(refs !== undefined && { "packed-refs": packedFile(refs) }),
         ...(defaultBranch !== null && { "refs/remotes/origin/HEAD": `ref: refs/remotes/origin/${defaultBranch}\n` }),
         HEAD: origin.head
@@ -163,11 +174,13 @@ const checkout = (
 ) =>
   Effect.gen(function* () {
     const index = cachedIndex(request.gitDir)
+    const { settings } = yield* readCone(request.gitDir)
     yield* git({
       args: ["read-tree", "--reset", "-u", commit],
       gitDir: request.gitDir,
       workTree: request.workTree,
       indexFile: index,
+      settings,
       timeoutMs: options.localTimeoutMs
     })
     yield* Effect.tryPromise({
@@ -201,6 +214,7 @@ const materialise = (options: GitOptionsShape, request: CloneRequest, { choice, 
     yield* makeAgentRepository(request, {
       url: remote.url,
       branch,
+      sparse: request.sparse,
       ...(isFetched && { defaultBranch: remote.defaultBranch }),
       ...(branch === null
         ? { head: `${commit}\n`, refs }
@@ -234,12 +248,13 @@ export const clone = Effect.fnUntraced(function* (options: GitMeans, request: Cl
   if (request.ref !== null) yield* requireRefName(request.ref)
   const remote = yield* remoteOf(options, request.url, request.credential)
   yield* prepareTarget(request)
-  yield* initTrusted(request.gitDir)
+  yield* initTrusted(request.gitDir, request.sparse)
   const refs = yield* listRemote(options, request.gitDir, remote)
   const choice = choose(refs, request.ref)
   if (refs.names.size === 0) {
     const ref = request.ref ?? usualBranch
-    yield* makeAgentRepository(request, { url: remote.url, branch: ref, head: onBranch(ref) })
+    const { sparse } = request
+    yield* makeAgentRepository(request, { url: remote.url, branch: ref, head: onBranch(ref), sparse })
     yield* finishTarget(request)
     return { commit: null, ref }
   }

@@ -21,7 +21,8 @@ import { sharedLimits } from "./migrations/0015_shared_limits.js"
 import { releases } from "./migrations/0016_releases.js"
 import { sparseIndexes } from "./migrations/0017_sparse_indexes.js"
 import { answerPlaces } from "./migrations/0018_answer_places.js"
-import { original, type Step, statements } from "./Step.js"
+import { sparseCheckouts } from "./migrations/0020_sparse_checkouts.js"
+import { expand, original, type Step, statements } from "./Step.js"
 
 /** The steps of the schema in their order, by number and name. A new one is `expand` or `contract`, as CONTRIBUTING.md says. */
 export const steps: Readonly<Record<string, Step>> = {
@@ -51,5 +52,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0015_shared_limits": original(sharedLimits),
   "0016_releases": original(statements(releases)),
   "0017_sparse_indexes": original(statements(sparseIndexes)),
-  "0018_answer_places": original(answerPlaces)
+  "0018_answer_places": original(answerPlaces),
+  "0020_sparse_checkouts": expand(statements(sparseCheckouts))
 }

@@ -8,9 +8,11 @@ import { type Leftover, type LeftoverBounds, leftoversOf } from "../../files/Lef
 import { pathText } from "../../files/NameText.js"
 import { describeFile, pack, packJson, type WrittenBlob } from "../../files/PackedFiles.js"
 import { readOne, readTree, type TreeOptions } from "../../files/TreeReader.js"
+import { outsideOf } from "../../git/Cone.js"
 import { Git } from "../../git/Git.js"
 import type { GitError } from "../../git/GitError.js"
 import { isOfMachine } from "../../git/RemoteUrl.js"
+import type { Snapshot } from "../../git/Snapshot.js"
 import { Harness } from "../../harness/Harness.js"
 import { Manifests } from "../../harness/Manifests.js"
 import type { SessionRow } from "../SessionStore.js"
@@ -50,7 +52,7 @@ export const archived = {
 } as const
 
 /** The files that the service keeps beside the objects of git, and cannot make again. */
-const keptBeside = ["reins-baseline", "reins-own-files"]
+const keptBeside = ["reins-baseline", "reins-own-files", "reins-removed"]
 
 /** Chooses what is taken, the smallest first, so that one that is too large keeps no other out. */
 const chosenOf = (items: ReadonlyArray<Leftover>) => {
@@ -90,6 +92,14 @@ const withoutClone = (prefix: string, gitDir: string): NonNullable<TreeOptions["
   return (path) => path.startsWith(within) && known.has(path.slice(within.length).replace(/\.\w+$/, ""))
 }
 
+/** Tells for the paths of a captured tree if a checkout brings them back. A sparse one leaves out what is outside of its folders and unchanged. */
+const restoredOf = ({ sparse }: SessionRow, { changes }: Snapshot): ((path: string) => boolean) => {
+  if (sparse === null) return () => true
+  const isOutside = outsideOf(JSON.parse(sparse))
+  const changed = new Set(changes.map(({ path }) => path))
+  return (path) => !isOutside(path) || changed.has(path)
+}
+
 /** Makes the parts of a snapshot of a session, which nobody changes meanwhile. */
 export const snapshotParts = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
@@ -110,10 +120,11 @@ export const snapshotParts = Effect.gen(function* () {
     return isThere ? yield* attempt(file, () => describeFile(file)) : null
   })
 
-  const filesOf = Effect.fnUntraced(function* (session: SessionRow, tree: string, at: (name: string) => string) {
+  const filesOf = Effect.fnUntraced(function* (session: SessionRow, captured: Snapshot, at: (name: string) => string) {
     const { gitDir, workTree } = sessionPaths(dataDir, session.id)
-    const inTree = yield* git.treeModes({ gitDir, tree })
-    const held = [...inTree.keys()].map((path) => pathText(Buffer.from(path, "latin1")))
+    const inTree = yield* git.treeModes({ gitDir, tree: captured.tree })
+    const isRestored = restoredOf(session, captured)
+    const held = [...inTree.keys()].filter(isRestored).map((path) => pathText(Buffer.from(path, "latin1")))
     return yield* attempt(workTree, async () => {
       const { items, modes } = await leftoversOf(workTree, held, new Set([".git"]), bounds)
       const { leftOut, taken } = chosenOf(items)
@@ -156,7 +167,7 @@ export const snapshotParts = Effect.gen(function* () {
       (ordinal >= baseFrom || session.repository === null || isOfMachine(session.repository))
     const base = needsBase ? yield* bundleOf(session, "base", at("base")) : null
     const work = yield* bundleOf(session, "work", at("work"))
-    const found = captured && (yield* filesOf(session, captured.tree, at))
+    const found = captured && (yield* filesOf(session, captured, at))
     const state = hasFiles ? yield* stateOf(session, at("state")) : null
     const owed = yield* attempt(staging, () => owedPaths(sessionPaths(dataDir, session.id)))
     const leftOut: ReadonlyArray<LeftOut> = [

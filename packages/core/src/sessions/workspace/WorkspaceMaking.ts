@@ -159,6 +159,7 @@ export const cloning = Effect.gen(function* () {
       ref: row.base_commit ?? row.base_ref,
       gitDir,
       workTree,
+      ...(row.sparse !== null && { sparse: JSON.parse(row.sparse) }),
       ...(credential && { credential })
     })
     return { base_commit: commit, base_ref: row.base_ref ?? ref }

@@ -1,6 +1,6 @@
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import { type GitError, onDisk } from "./GitError.js"
 
 // Knows which paths a sparse workspace holds. The rules are those of git's cone mode: the root, the folders with all below them, and the files

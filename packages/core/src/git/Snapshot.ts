@@ -201,9 +201,12 @@ const writeTree = (capturing: Capturing) =>
         const files = changes.length === 0 ? [] : yield* fileChanges(capturing.options, gitDir, base, written.tree)
         return { ...written, changes, files }
       })
-    const [first, refused] = yield* Effect.all([treeOf(plan.wanted), keepIndex(capturing, found, plan, { captured, skipped })], {
-      concurrency: 2
-    })
+    const [first, refused] = yield* Effect.all(
+      [treeOf(plan.wanted), keepIndex(capturing, found, plan, { captured, skipped })],
+      {
+        concurrency: 2
+      }
+    )
     for (const path of refused) plan.wanted.delete(path)
     const written = refused.length === 0 ? first : yield* treeOf(plan.wanted)
     const diagnostics = [
@@ -249,7 +252,13 @@ export const refreshed = (options: GitOptionsShape, { gitDir, workTree }: Omit<S
     requireTrusted(gitDir),
     Effect.flatMap(readCone(gitDir), (cone) =>
       Effect.asVoid(
-        refresh({ options, request: { gitDir, workTree, base: null }, folder: gitDir, index: cachedIndex(gitDir), cone })
+        refresh({
+          options,
+          request: { gitDir, workTree, base: null },
+          folder: gitDir,
+          index: cachedIndex(gitDir),
+          cone
+        })
       )
     )
   )

@@ -100,7 +100,9 @@ const baseIndex = (capturing: Capturing) =>
       const entries = yield* entriesOf(capturing, made)
       const lines = [...entries].flatMap(([name, { id, mode }]) => (mode === gitlink ? [`${id} ${name}\0`] : []))
       // git takes the ignore rules of a folder that is not there from the index, if the index says that their file is not needed.
-      const rules = [...entries.keys()].filter((name) => capturing.cone.isOutside(name) && /(?:^|\/)\.gitignore$/.test(name))
+      const rules = [...entries.keys()].filter(
+        (name) => capturing.cone.isOutside(name) && /(?:^|\/)\.gitignore$/.test(name)
+      )
       yield* skipPaths(capturing.options, { gitDir, workTree, index: made }, rules)
       yield* inGitDir(() => fs.writeFile(`${made}-links`, lines.join(""), "latin1"))
       yield* moveIndex(`${made}-links`, names)

@@ -60,19 +60,21 @@ const paths = (changed: ReadonlyArray<{ readonly path: string }>) => changed.map
 const status = (workTree: string) => plainGit(workTree, "status", "--porcelain")
 
 describe("a sparse workspace", () => {
-  it.scopedLive("holds its folders and the files above them, and the agent's git is a sparse checkout that is clean", () =>
-    Effect.gen(function* () {
-      const { base, git, gitDir, workTree } = yield* sparse()
-      assert.deepStrictEqual(filesIn(workTree), inside)
-      assert.strictEqual(status(workTree), "")
-      assert.strictEqual(plainGit(workTree, "sparse-checkout", "list"), folders.join("\n"))
-      const patterns = fs.readFileSync(join(workTree, ".git/info/sparse-checkout"), "utf8")
-      plainGit(workTree, "sparse-checkout", "set", "--cone", ...folders)
-      assert.strictEqual(fs.readFileSync(join(workTree, ".git/info/sparse-checkout"), "utf8"), patterns)
-      const { changes, diagnostics, tree } = yield* git.snapshot({ gitDir, workTree, base })
-      assert.deepStrictEqual([changes, diagnostics], [[], []])
-      assert.strictEqual(tree, baseTree(gitDir, base))
-    }).pipe(Effect.provide(gitLayer))
+  it.scopedLive(
+    "holds its folders and the files above them, and the agent's git is a sparse checkout that is clean",
+    () =>
+      Effect.gen(function* () {
+        const { base, git, gitDir, workTree } = yield* sparse()
+        assert.deepStrictEqual(filesIn(workTree), inside)
+        assert.strictEqual(status(workTree), "")
+        assert.strictEqual(plainGit(workTree, "sparse-checkout", "list"), folders.join("\n"))
+        const patterns = fs.readFileSync(join(workTree, ".git/info/sparse-checkout"), "utf8")
+        plainGit(workTree, "sparse-checkout", "set", "--cone", ...folders)
+        assert.strictEqual(fs.readFileSync(join(workTree, ".git/info/sparse-checkout"), "utf8"), patterns)
+        const { changes, diagnostics, tree } = yield* git.snapshot({ gitDir, workTree, base })
+        assert.deepStrictEqual([changes, diagnostics], [[], []])
+        assert.strictEqual(tree, baseTree(gitDir, base))
+      }).pipe(Effect.provide(gitLayer))
   )
 
   it.scopedLive("a file that is not there was not deleted, one inside was, and one outside is captured", () =>
@@ -103,7 +105,12 @@ describe("a sparse workspace", () => {
       fs.copyFileSync(join(gitDir, "reins-index"), join(gitDir, "index"))
       const listed = plainGit("/", `--git-dir=${gitDir}`, "ls-files", "-t").split("\n")
       const skipped = listed.filter((line) => line.startsWith("S ")).map((line) => line.slice(2))
-      assert.deepStrictEqual(skipped, Object.keys(files).filter((path) => !inside.includes(path)).sort())
+      assert.deepStrictEqual(
+        skipped,
+        Object.keys(files)
+          .filter((path) => !inside.includes(path))
+          .sort()
+      )
     }).pipe(Effect.provide(gitLayer))
   )
 
@@ -114,12 +121,21 @@ describe("a sparse workspace", () => {
       const { files: changed } = yield* git.snapshot({ gitDir, workTree, base })
       assert.deepStrictEqual(
         changed.map(({ path, status: each }) => `${each} ${path}`),
-        ["added docs", "deleted docs/.gitattributes", "deleted docs/.gitignore", "deleted docs/guide.md", "deleted docs/old.txt"]
+        [
+          "added docs",
+          "deleted docs/.gitattributes",
+          "deleted docs/.gitignore",
+          "deleted docs/guide.md",
+          "deleted docs/old.txt"
+        ]
       )
       fs.rmSync(join(workTree, "docs"))
       assert.deepStrictEqual((yield* git.snapshot({ gitDir, workTree, base })).files, [])
       put(workTree, "docs/guide.md/inner", "a folder in the place of a file\n")
-      assert.deepStrictEqual(paths((yield* git.snapshot({ gitDir, workTree, base })).files), ["docs/guide.md", "docs/guide.md/inner"])
+      assert.deepStrictEqual(paths((yield* git.snapshot({ gitDir, workTree, base })).files), [
+        "docs/guide.md",
+        "docs/guide.md/inner"
+      ])
     }).pipe(Effect.provide(gitLayer))
   )
 
@@ -139,9 +155,19 @@ describe("a sparse workspace", () => {
     Effect.gen(function* () {
       const names = ["a*b", "a?b", "[x]", "ä ö", "deep/er", "deep", "unknown/folder", "!bang", "#hash"]
       const given = Object.fromEntries(
-        ["a*b/1", "axb/1", "a?b/1", "[x]/1", "x/1", "ä ö/1", "deep/er/1", "deep/2", "other/1", "!bang/1", "#hash/1"].map(
-          (path) => [path, "x\n"]
-        )
+        [
+          "a*b/1",
+          "axb/1",
+          "a?b/1",
+          "[x]/1",
+          "x/1",
+          "ä ö/1",
+          "deep/er/1",
+          "deep/2",
+          "other/1",
+          "!bang/1",
+          "#hash/1"
+        ].map((path) => [path, "x\n"])
       )
       const { base, git, gitDir, root, url, workTree } = yield* sparse(given, names)
       const byHand = join(root, "by-hand")
@@ -206,22 +232,24 @@ describe("a change that touches files outside of the folders", () => {
     )
   }
 
-  it.scopedLive("brings back what another one has removed, and conflicts where the agent has changed the same file", () =>
-    Effect.gen(function* () {
-      const { git, source, target } = yield* changed(edit)
-      const request = { source, target, strategy: "three_way", dryRun: false } as const
-      yield* git.applyTree(request)
-      const { tree } = yield* git.snapshot(target)
-      const back = { gitDir: source.gitDir, base: null, tree: baseTree(source.gitDir, target.base) }
-      const { commit } = yield* git.snapshot(target)
-      const reversed = { ...back, base: commit, gitDir: target.gitDir }
-      assert.strictEqual((yield* git.applyTree({ ...request, source: reversed })).state, "applied")
-      assert.strictEqual((yield* git.snapshot(target)).tree, back.tree)
-      assert.notStrictEqual(tree, back.tree)
-      put(target.workTree, "docs/guide.md", "of the agent\n")
-      const refused = yield* git.applyTree(request)
-      assert.deepStrictEqual([refused.state, refused.conflicts], ["conflicted", ["docs/guide.md"]])
-    }).pipe(Effect.provide(gitLayer))
+  it.scopedLive(
+    "brings back what another one has removed, and conflicts where the agent has changed the same file",
+    () =>
+      Effect.gen(function* () {
+        const { git, source, target } = yield* changed(edit)
+        const request = { source, target, strategy: "three_way", dryRun: false } as const
+        yield* git.applyTree(request)
+        const { tree } = yield* git.snapshot(target)
+        const back = { gitDir: source.gitDir, base: null, tree: baseTree(source.gitDir, target.base) }
+        const { commit } = yield* git.snapshot(target)
+        const reversed = { ...back, base: commit, gitDir: target.gitDir }
+        assert.strictEqual((yield* git.applyTree({ ...request, source: reversed })).state, "applied")
+        assert.strictEqual((yield* git.snapshot(target)).tree, back.tree)
+        assert.notStrictEqual(tree, back.tree)
+        put(target.workTree, "docs/guide.md", "of the agent\n")
+        const refused = yield* git.applyTree(request)
+        assert.deepStrictEqual([refused.state, refused.conflicts], ["conflicted", ["docs/guide.md"]])
+      }).pipe(Effect.provide(gitLayer))
   )
 
   it.scopedLive("is there again when the workspace is made anew from bundles", () =>

@@ -105,7 +105,11 @@ it(
         bothTrees(given).pipe(
           Effect.tap(({ again, byHand, captured, clean }) => {
             assert.strictEqual(clean, "")
-            assert.strictEqual(captured.tree, byHand, captured.changes.map(({ letter, path }) => `${letter} ${path}`).join("\n"))
+            assert.strictEqual(
+              captured.tree,
+              byHand,
+              captured.changes.map(({ letter, path }) => `${letter} ${path}`).join("\n")
+            )
             assert.strictEqual(again.tree, byHand)
           }),
           Effect.asVoid,

@@ -180,7 +180,7 @@ describe("a sparse workspace", () => {
       fs.rmSync(workTree, { recursive: true })
       fs.mkdirSync(workTree)
       const gone = yield* git.snapshot({ gitDir, workTree, base })
-      assert.sameMembers(paths(gone.files), filesIn(byHand))
+      assert.sameMembers([...paths(gone.files)], [...filesIn(byHand)])
     }).pipe(Effect.provide(gitLayer))
   )
 })

@@ -5,10 +5,12 @@
 //   npm run bench -- --quick            less of all of it; meant for two minutes
 //   npm run bench -- --json             the figures as JSON on the standard output, the lines for a person on the standard error
 //   npm run bench -- --postgres URL     a PostgreSQL server to use, in the place of one that is started for this
+//   npm run bench -- repository --files 2000 --megabytes 10    the size of the large repository; 40,000 files and 200 MB when absent
 // A goal that is not met is printed, and is no error: only what could not be measured is.
 import { rmSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { agents } from "./agents.mjs"
+import { checkouts } from "./checkouts.mjs"
 import { jobs } from "./jobs.mjs"
 import { nodes } from "./nodes.mjs"
 import { postgres } from "./postgres.mjs"
@@ -37,12 +39,19 @@ const subjects = {
   sandbox,
   agents,
   setups,
-  snapshots
+  snapshots,
+  repository: checkouts
 }
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: "boolean" }, quick: { type: "boolean" }, postgres: { type: "string" } }
+  options: {
+    json: { type: "boolean" },
+    quick: { type: "boolean" },
+    postgres: { type: "string" },
+    files: { type: "string" },
+    megabytes: { type: "string" }
+  }
 })
 const unknown = positionals.filter((name) => !Object.hasOwn(subjects, name))
 if (unknown.length > 0) {
@@ -50,9 +59,18 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const settings = values.quick
+const size = (given, usual, quick) => Number(given ?? (values.quick ? quick : usual))
+const repository = { files: size(values.files, 40_000, 2_000), megabytes: size(values.megabytes, 200, 10) }
+if (!Object.values(repository).every((number) => Number.isInteger(number) && number > 0)) {
+  process.stderr.write("--files and --megabytes have to be whole numbers above 0.\n")
+  process.exit(2)
+}
+
+const rates = values.quick
   ? { rounds: 1, seconds: 1.5, warmUp: 1500, longLog: 100_000, samples: 3, postgresUrl: values.postgres }
   : { rounds: 3, seconds: 3, warmUp: 4000, longLog: 1_000_000, samples: 9, postgresUrl: values.postgres }
+
+const settings = { ...rates, repository }
 
 const say = (line) => void (values.json ? process.stderr : process.stdout).write(`${line}\n`)
 const report = makeReport(say)

@@ -32,3 +32,6 @@ export const storeKills = share(4, 50)
 
 /** Random workspaces whose captured tree is compared with the one that git makes by hand. */
 export const stagedTrees = share(8, 500)
+
+/** Random sparse workspaces whose captured tree is compared with the one that git makes by hand. */
+export const sparseTrees = share(8, 500)

@@ -38,6 +38,7 @@ const linesOf = (spec: ProjectSpec): ReadonlyArray<readonly [string, ComponentCh
   )
   const lines: ReadonlyArray<readonly [string, ComponentChildren]> = [
     ["Repository", repository && `${repository.url}${repository.base_ref == null ? "" : ` at ${repository.base_ref}`}`],
+    ["Folders", repository?.sparse?.join(", ")],
     ["Agent", harness && [harness.provider_id, harness.model].filter(Boolean).join(" · ")],
     ["Connections", connection_ids && count(connection_ids.length, "connection")],
     [

@@ -9,6 +9,7 @@ import { PermissionPolicy } from "./Permissions.js"
 import { Environment, Setup } from "./ProjectSetup.js"
 import { isRefName, RefInput, refNameRule } from "./RefName.js"
 import { placeOf } from "./RepositoryUrl.js"
+import { SparseFolders } from "./SparseFolders.js"
 import { Timestamp } from "./Timestamp.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
@@ -28,6 +29,12 @@ export const Repository = Schema.Struct({
   base_ref: field(
     optional(RefInput),
     "The branch or tag to start from, or the full id of a commit; the default branch when absent."
+  ),
+  sparse: field(
+    optional(SparseFolders),
+    'The folders that the workspace holds, as in `["apps/web", "packages/ui"]`, at most 100 of at most 500 characters; the whole tree when absent. The ' +
+      "files at the root and in the folders above are there too. The agent's own repository is a sparse checkout in git's cone mode. A file that is not " +
+      "there counts as unchanged, so changesets and delivered branches have the whole tree. A folder that the commit lacks is no error."
   )
 }).annotations({ identifier: "Repository", description: "The origin of a workspace." })
 export type Repository = typeof Repository.Type

@@ -216,7 +216,11 @@ export const Session = Schema.Struct({
     Schema.Struct({
       repository: field(Schema.NullOr(Schema.String), "The URL of the repository; null for an empty start."),
       ref: field(Schema.NullOr(Schema.String), "The branch or tag that was asked for; null for the default branch."),
-      commit: field(Schema.NullOr(Schema.String), "The commit; null until the workspace is made.")
+      commit: field(Schema.NullOr(Schema.String), "The commit; null until the workspace is made."),
+      sparse: field(
+        Schema.NullOr(Schema.Array(Schema.String)),
+        "The folders of the repository that the workspace holds; null for the whole tree."
+      )
     }),
     "What the files started from."
   ),

@@ -8,11 +8,13 @@ import { capture, pathBytes, refusedName } from "./Capture.js"
 import { withCapturing } from "./Capturing.js"
 import { type RawChange, rawChanges, shownName } from "./Changes.js"
 import { commitTree } from "./Commit.js"
+import { readCone, writeRemoved } from "./Cone.js"
 import { emptyTree, git, isObjectId, records, runGit } from "./GitCommand.js"
 import { classify, GitError, notUnderstood, understood } from "./GitError.js"
 import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { readLinks, writeLinks } from "./Links.js"
+import { attributesOutside, foldersAbove } from "./Outside.js"
 import { requireTrusted } from "./Repository.js"
 import { snapshot } from "./Snapshot.js"
 import { makeStoring } from "./Storing.js"
@@ -122,19 +124,21 @@ const comparing: BlobWriter = { put: (bytes) => Effect.succeed(blobId(bytes)) }
 
 // A path whose file is not the one that was merged is a conflict: an ignored file is in the way, or a process has written meanwhile.
 const inTheWay = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
-  withCapturing(options, request.target, false, ({ folder }) =>
+  withCapturing(options, request.target, false, ({ cone, folder }) =>
     Effect.gen(function* () {
       const { gitDir, workTree } = request.target
+      const missing = attributesOutside(options, cone, request.target)
       const paths = changes.map((change) => change.path)
       const old = new Map(changes.map(({ oldId, oldMode, path }) => [path, { mode: oldMode, id: oldId }]))
       const indexed = (path: string) => old.get(path)
-      const storing = yield* makeStoring(options, { gitDir, workTree, folder, indexed }, comparing, paths)
+      const storing = yield* makeStoring(options, { gitDir, workTree, folder, indexed, missing }, comparing, paths)
       const found = yield* storing.settle(yield* capture(options, workTree, storing, paths))
       return paths.filter((path) => {
         const now = found.get(path)
         const { id, mode } = old.get(path) ?? { id: "", mode: noMode }
         if (refusedName(path) !== null) return true
-        if (now?.state === "absent" && now.note === undefined) return mode !== noMode && mode !== gitlink
+        if (now?.state === "absent" && now.note === undefined)
+          return mode !== noMode && mode !== gitlink && !(now.isMissing === true && cone.isOutside(path))
         return now?.state !== "file" || now.file.id !== id || now.file.mode !== mode
       })
     })
@@ -197,6 +201,56 @@ const remove = (workTree: string, path: string): Effect.Effect<void, BeneathErro
   )
 }
 
+/** `remove` for a path that a sparse workspace may not have. */
+const removeIfThere = (workTree: string, path: string): Effect.Effect<void, BeneathError> =>
+  Effect.catchIf(
+    remove(workTree, path),
+    ({ reason }) => reason === "missing" || reason === "not_a_directory" || reason === "link",
+    () => Effect.void
+  )
+
+/**
+ * Writes the `.gitattributes` of the folders above files that come to a sparse workspace without their folders. They decide how the files are written
+ * and stored.
+ */
+const bringAttributes = (
+  options: GitOptionsShape,
+  { gitDir, workTree, base }: ApplyRequest["target"],
+  paths: ReadonlyArray<string>
+) =>
+  Effect.gen(function* () {
+    if (paths.length === 0) return
+    const texts = yield* attributesOutside(options, yield* readCone(gitDir), { gitDir, base })(foldersAbove(paths))
+    yield* Effect.forEach(
+      texts,
+      ([folder, text]) =>
+        inDirectory(workTree, pathBytes(folder), { create: true }, (directory) =>
+          replaceFile(directory, ".gitattributes", text, { mode: 0o644, exclusive: true })
+        ).pipe(
+          Effect.catchIf(
+            ({ reason }) => reason === "exists",
+            () => Effect.void
+          )
+        ),
+      { discard: true }
+    )
+  })
+
+/** Writes down the removals that an absent file does not tell, because a sparse workspace has no files there. */
+const recordRemoved = (gitDir: string, changes: ReadonlyArray<RawChange>) =>
+  Effect.gen(function* () {
+    const { isOutside, isSparse, removed } = yield* readCone(gitDir)
+    const outside = changes.filter(({ path }) => isOutside(path))
+    if (isSparse && outside.length > 0) {
+      const gone = new Set(removed)
+      for (const { newMode, path } of outside)
+        if (newMode === noMode) gone.add(path)
+        else gone.delete(path)
+      yield* writeRemoved(gitDir, gone)
+    }
+    return new Set(outside.map(({ path }) => path))
+  })
+
 /** Removes the folder of a submodule, which is empty. */
 const removeFolder = (workTree: string, path: string): Effect.Effect<void> => pruneFolders(workTree, pathBytes(path))
 
@@ -233,12 +287,15 @@ const writeOut = (options: GitOptionsShape, request: ApplyRequest<unknown>, chan
     // The new attributes decide how the other files are written.
     const written = [...files.filter(isAttributes), ...files.filter((change) => !isAttributes(change))]
     yield* recordLinks(gitDir, changes)
+    const outside = yield* recordRemoved(gitDir, changes)
     // Removals first: a file may take the place of a folder.
     for (const { newMode, oldMode, path } of changes)
       if (oldMode === gitlink && newMode !== gitlink) yield* removeFolder(workTree, path)
       else if (newMode === noMode || (newMode === gitlink && oldMode !== noMode && oldMode !== gitlink))
-        yield* remove(workTree, path)
+        yield* (outside.has(path) ? removeIfThere : remove)(workTree, path)
     for (const { newMode, path } of changes) if (newMode === gitlink) yield* makeFolder(workTree, path)
+    const arriving = written.map(({ path }) => path).filter((path) => outside.has(path))
+    yield* bringAttributes(options, request.target, arriving)
     yield* Effect.forEach(
       written,
       (change) =>

@@ -3,12 +3,16 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { isGitRefName } from "../domain/RefName.js"
 import { beneath } from "../files/NameText.js"
+import { rawChanges } from "./Changes.js"
+import { readCone } from "./Cone.js"
 import { git, isObjectId, records, runGit } from "./GitCommand.js"
 import { GitError, onDisk, understood } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
+import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { linksOf, writeLinks } from "./Links.js"
 import { fetchByStore, isOfStore, type ObjectStore, withoutStore } from "./ObjectStore.js"
+import { foldersAbove, treeFiles } from "./Outside.js"
 import { readPackedRefs, writePackedRefs } from "./PackedRefs.js"
 import { type Choice, fetchAll, listRemote, resolveCommit } from "./RemoteFetch.js"
 import { type GitCredential, remoteOf } from "./RemoteUrl.js"
@@ -48,6 +52,8 @@ export interface UnbundleRequest {
   readonly base: BaseSource
   /** The bundle of the `work`. */
   readonly file: string
+  /** The folders that the workspace holds; null for all. */
+  readonly sparse: ReadonlyArray<string> | null
   /** Where the objects of the base are copied to, for the repository of the agent, unless a store has them. Null copies none. */
   readonly copyBaseTo: string | null
 }
@@ -62,6 +68,8 @@ export interface AddRequest {
 export interface CheckOutRequest {
   readonly gitDir: string
   readonly workTree: string
+  /** The commit that the workspace started from; null when it started empty. */
+  readonly base: string | null
   readonly commit: string
 }
 
@@ -212,7 +220,7 @@ const requireWhole = (options: GitOptionsShape, gitDir: string, base: BaseSource
 export const unbundle = Effect.fnUntraced(function* (means: GitMeans, request: UnbundleRequest) {
   const { base, copyBaseTo, file, gitDir } = request
   yield* written(() => fs.mkdir(gitDir, { recursive: true, mode: 0o700 }))
-  yield* initTrusted(gitDir)
+  yield* initTrusted(gitDir, request.sparse)
   yield* takeBase(means, gitDir, base)
   if (copyBaseTo !== null)
     yield* written(() =>
@@ -229,15 +237,28 @@ export const unbundle = Effect.fnUntraced(function* (means: GitMeans, request: U
 
 /** See `Git.checkOut`. */
 export const checkOut = Effect.fnUntraced(function* (options: GitOptionsShape, request: CheckOutRequest) {
-  const { commit, gitDir, workTree } = request
-  yield* requireTrusted(gitDir, commit)
-  yield* git({
-    args: ["read-tree", "--reset", "-u", commit],
-    gitDir,
-    workTree,
-    indexFile: cachedIndex(gitDir),
-    timeoutMs: options.localTimeoutMs
-  })
+  const { base, commit, gitDir, workTree } = request
+  yield* requireTrusted(gitDir, commit, ...(base === null ? [] : [base]))
+  const { isOutside, isSparse, settings } = yield* readCone(gitDir)
+  const files = { gitDir, workTree, indexFile: cachedIndex(gitDir), settings, timeoutMs: options.localTimeoutMs }
+  yield* git({ ...files, args: ["read-tree", "--reset", "-u", commit] })
+  if (isSparse) {
+    const write = (paths: ReadonlyArray<string>) =>
+      git({
+        ...files,
+        args: ["checkout-index", "-z", "--stdin", "--index", "--quiet", "--ignore-skip-worktree-bits"],
+        stdin: Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1")
+      })
+    // A file outside of the cone that differs from the base was there. The attributes decide how the others are written.
+    const changes = yield* rawChanges(options, gitDir, base, commit)
+    const there = changes
+      .filter(({ letter, newMode, path }) => letter !== "D" && newMode !== gitlink && isOutside(path))
+      .map(({ path }) => path)
+    const attributes = new Set(foldersAbove(there).map((folder) => `${folder}/.gitattributes`))
+    const all = attributes.size === 0 ? new Map() : yield* treeFiles(options, gitDir, commit)
+    yield* write([...attributes].filter((path) => isOutside(path) && all.has(path)))
+    yield* write(there.filter((path) => !attributes.has(path)))
+  }
   yield* writeLinks(gitDir, yield* linksOf(options, gitDir, commit))
 })
 

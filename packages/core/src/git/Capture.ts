@@ -36,7 +36,12 @@ export type Captured =
       /** The file has more names. One of them may leave the workspace without a trace in this one. */
       readonly isLinked: boolean
     }
-  | { readonly state: "absent"; readonly note?: string }
+  | {
+      readonly state: "absent"
+      readonly note?: string
+      /** Nothing at all is at the path. */
+      readonly isMissing?: true
+    }
   | { readonly state: "kept"; readonly note: string }
 
 const quoted = quotedName
@@ -46,7 +51,7 @@ const noteOf = (path: string, error: BeneathError): Captured => {
     case "missing":
     case "link":
     case "not_a_directory":
-      return { state: "absent" }
+      return { state: "absent", isMissing: true }
     case "not_a_file":
     case "exists":
       return { state: "absent", note: `${quoted(path)} is not a regular file, directory or symbolic link` }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
+import { type Cone, readCone } from "./Cone.js"
 import { GitError, onDisk } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { cachedIndex } from "./Repository.js"
@@ -27,6 +28,7 @@ export interface Capturing {
   readonly folder: string
   /** The private copy of the cached index, which becomes the cached index of the next snapshot. */
   readonly index: string
+  readonly cone: Cone
 }
 
 // A hard link suffices as a copy, because git replaces an index file and never writes into it. It also keeps the file times.
@@ -50,7 +52,7 @@ export const withCapturing = <A>(
       if (cached) await seed(request, capturing.index)
       return capturing
     }),
-    use,
+    (capturing) => Effect.flatMap(readCone(request.gitDir), (cone) => use({ ...capturing, cone })),
     (capturing) => Effect.promise(() => fs.rm(capturing.folder, { recursive: true, force: true }))
   )
 

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { beneath } from "../files/NameText.js"
 import { removeTree } from "../files/RemoveTree.js"
+import { patternsOf, readCone } from "./Cone.js"
 import { quoteConfig } from "./ConfigText.js"
 import { git, requireObjectIds } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
@@ -28,6 +29,8 @@ export interface CloneRequest {
   readonly workTree: string
   /** The store that gives the objects, where both repositories then find them. Each has its own without one. */
   readonly store?: ObjectStore
+  /** The folders that the workspace holds, as `SparseFolders` has them; all when absent. */
+  readonly sparse?: ReadonlyArray<string>
 }
 
 /** `ref` is the branch or tag that was checked out, or the commit id. From an empty remote `commit` is null. */
@@ -86,9 +89,10 @@ const finishTarget = (request: InitRequest) =>
     catch: fileFailure("The git directory could not be written")
   })
 
-const agentConfig = (url: string | null, branch: string | null): string =>
+const agentConfig = ({ branch, sparse, url }: Pick<Origin, "url" | "branch" | "sparse">): string =>
   `${[
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true",
+    ...(sparse === undefined ? [] : ["\tsparseCheckout = true\n\tsparseCheckoutCone = true"]),
     "[user]\n\tname = Agent\n\temail = agent@localhost",
     ...(url === null
       ? []
@@ -105,6 +109,7 @@ interface Origin {
   readonly head: string
   readonly refs?: Refs
   readonly defaultBranch?: string | null
+  readonly sparse?: ReadonlyArray<string> | undefined
 }
 
 // Makes an ordinary repository while nobody else can write there. Its objects are copied, not linked, because the agent may change them. The name of a
@@ -114,8 +119,9 @@ const makeAgentRepository = ({ gitDir, workTree }: InitRequest, { defaultBranch 
     try: async () => {
       const agentDir = join(workTree, ".git")
       await writeRepository(agentDir, {
-        config: agentConfig(origin.url, origin.branch),
+        config: agentConfig(origin),
         "info/exclude": "",
+        ...(origin.sparse !== undefined && { "info/sparse-checkout": patternsOf(origin.sparse) }),
         ...(refs !== undefined && { "packed-refs": packedFile(refs) }),
         ...(defaultBranch !== null && { "refs/remotes/origin/HEAD": `ref: refs/remotes/origin/${defaultBranch}\n` }),
         HEAD: origin.head
@@ -138,11 +144,13 @@ const checkout = (
 ) =>
   Effect.gen(function* () {
     const index = cachedIndex(request.gitDir)
+    const { settings } = yield* readCone(request.gitDir)
     yield* git({
       args: ["read-tree", "--reset", "-u", commit],
       gitDir: request.gitDir,
       workTree: request.workTree,
       indexFile: index,
+      settings,
       timeoutMs: options.localTimeoutMs
     })
     yield* Effect.tryPromise({
@@ -176,6 +184,7 @@ const materialise = (options: GitOptionsShape, request: CloneRequest, { choice, 
     yield* makeAgentRepository(request, {
       url: remote.url,
       branch,
+      sparse: request.sparse,
       ...(isFetched && { defaultBranch: remote.defaultBranch }),
       ...(branch === null
         ? { head: `${commit}\n`, refs }
@@ -239,12 +248,13 @@ export const clone = Effect.fnUntraced(function* (options: GitMeans, request: Cl
   if (request.ref !== null) yield* requireRefName(request.ref)
   const remote = yield* remoteOf(options, request.url, request.credential)
   yield* prepareTarget(request)
-  yield* initTrusted(request.gitDir)
+  yield* initTrusted(request.gitDir, request.sparse)
   const refs = yield* listRemote(options, request.gitDir, remote)
   const choice = choose(refs, request.ref)
   if (refs.names.size === 0) {
     const ref = request.ref ?? usualBranch
-    yield* makeAgentRepository(request, { url: remote.url, branch: ref, head: onBranch(ref) })
+    const { sparse } = request
+    yield* makeAgentRepository(request, { url: remote.url, branch: ref, head: onBranch(ref), sparse })
     yield* finishTarget(request)
     return { commit: null, ref }
   }

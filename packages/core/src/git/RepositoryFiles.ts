@@ -2,6 +2,7 @@ import * as fs from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Effect } from "effect"
 import { diskFault } from "../base/DiskFault.js"
+import { coneFiles } from "./Cone.js"
 import { GitError } from "./GitError.js"
 import { usualBranch } from "./RemoteFetch.js"
 
@@ -31,14 +32,19 @@ export const writeRepository = async (gitDir: string, files: RepositoryFiles) =>
   }
 }
 
-/** Makes a trusted git directory. */
-export const initTrusted = (gitDir: string) =>
+/** Makes a trusted git directory, of a workspace that holds these folders, or all. */
+export const initTrusted = (gitDir: string, sparse: ReadonlyArray<string> | null = null) =>
   Effect.tryPromise({
     try: async () => {
       await fs.mkdir(gitDir, { recursive: true, mode: 0o700 })
       await fs.chmod(gitDir, 0o700)
       const config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
-      await writeRepository(gitDir, { config, "info/attributes": attributes, HEAD: onBranch(usualBranch) })
+      await writeRepository(gitDir, {
+        config,
+        "info/attributes": attributes,
+        ...coneFiles(sparse),
+        HEAD: onBranch(usualBranch)
+      })
     },
     catch: fileFailure("The git directory could not be written")
   })

@@ -5,11 +5,13 @@ import { type Captured, capture, refusedName, type TreeFile } from "./Capture.js
 import { type Capturing, requireWorkTree, type SnapshotRequest, withCapturing } from "./Capturing.js"
 import { type FileChange, fileChanges, quotedName, type RawChange } from "./Changes.js"
 import { looseObjects, messageOf } from "./Commit.js"
+import { readCone } from "./Cone.js"
 import { noObject, runGit } from "./GitCommand.js"
 import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { editIndex } from "./IndexEdit.js"
 import { doubtStore } from "./ObjectStore.js"
+import { attributesOutside, neverThere, skipPaths } from "./Outside.js"
 import { isInstalled, type OwnFiles, readOwnFiles, withoutOwnFiles } from "./OwnFiles.js"
 import { cachedIndex, requireTrusted } from "./Repository.js"
 import { makeStoring } from "./Storing.js"
@@ -85,7 +87,13 @@ const linkedOf = (captured: ReadonlyMap<string, Captured>): Entries =>
     [...captured].flatMap(([path, result]) => (result.state === "file" && result.isLinked ? [[path, result.file]] : []))
   )
 
-const settle = (plan: Plan, found: Survey, captured: ReadonlyMap<string, Captured>): void => {
+/** Takes what was read into the plan, and gives the paths that a sparse workspace never had. */
+const settle = (
+  { cone }: Capturing,
+  plan: Plan,
+  found: Survey,
+  captured: ReadonlyMap<string, Captured>
+): ReadonlyArray<string> => {
   for (const [path, result] of captured) {
     const base = found.known.get(path)?.base
     if (result.state === "file") plan.wanted.set(path, result.file)
@@ -94,6 +102,12 @@ const settle = (plan: Plan, found: Survey, captured: ReadonlyMap<string, Capture
       if (result.state === "kept" && base !== undefined) plan.wanted.set(path, base)
     }
   }
+  const skipped = neverThere(cone, captured, plan.wanted).filter((path) => found.known.get(path)?.base !== undefined)
+  for (const path of skipped) {
+    const base = found.known.get(path)?.base
+    if (base !== undefined) plan.wanted.set(path, base)
+  }
+  return skipped
 }
 
 // Writes the times of the files that were read into the index, so that the next snapshot need not read them again.
@@ -104,6 +118,7 @@ const refresh = (capturing: Capturing) =>
     gitDir: capturing.request.gitDir,
     workTree: capturing.request.workTree,
     indexFile: capturing.index,
+    settings: capturing.cone.settings,
     timeoutMs: capturing.options.localTimeoutMs
   })
 
@@ -131,13 +146,19 @@ const changesOf = (found: Survey, wanted: Entries): ReadonlyArray<RawChange> =>
 const kindOf = (mode: string): string => mode.slice(0, 2)
 
 // Keeps the index for the next snapshot. The tree does not depend on it. Gives the paths that git refuses to hold.
-const keepIndex = (capturing: Capturing, found: Survey, plan: Plan, captured: ReadonlyMap<string, Captured>) =>
+const keepIndex = (
+  capturing: Capturing,
+  found: Survey,
+  plan: Plan,
+  { captured, skipped }: { readonly captured: ReadonlyMap<string, Captured>; readonly skipped: ReadonlyArray<string> }
+) =>
   Effect.gen(function* () {
-    const { gitDir } = capturing.request
+    const { gitDir, workTree } = capturing.request
     const cached = new Map(
       [...found.known].flatMap(([path, { cached }]) => (cached === undefined ? [] : [[path, cached] as const]))
     )
     const { edited, refused } = yield* editIndex(capturing.options, gitDir, capturing.index, cached, plan.wanted)
+    yield* skipPaths(capturing.options, { gitDir, workTree, index: capturing.index }, skipped)
     if (plan.toRead.length > 0) yield* refresh(capturing)
     // Linked files are read again each time: git's file times are seconds, in which a name can leave the workspace unseen.
     yield* editIndex(capturing.options, gitDir, capturing.index, linkedOf(captured), new Map())
@@ -163,11 +184,12 @@ const writeTree = (capturing: Capturing) =>
       known: new Set(stored.filter((id) => !loose.has(id))),
       isDurable: passing !== true
     })
-    const { folder, options } = capturing
+    const { cone, folder, options } = capturing
     const indexed = (path: string) => found.known.get(path)?.base
-    const storing = yield* makeStoring(options, { gitDir, workTree, folder, indexed }, writer, plan.toRead)
+    const missing = attributesOutside(options, cone, { gitDir, base })
+    const storing = yield* makeStoring(options, { gitDir, workTree, folder, indexed, missing }, writer, plan.toRead)
     const captured = yield* storing.settle(yield* capture(options, workTree, storing, plan.toRead))
-    settle(plan, found, captured)
+    const skipped = settle(capturing, plan, found, captured)
     const baseline: Baseline = whole === true ? new Map() : yield* readBaseline(gitDir)
     const baseOf = (path: string) => found.known.get(path)?.base
     const treeOf = (wanted: Entries) =>
@@ -179,9 +201,12 @@ const writeTree = (capturing: Capturing) =>
         const files = changes.length === 0 ? [] : yield* fileChanges(capturing.options, gitDir, base, written.tree)
         return { ...written, changes, files }
       })
-    const [first, refused] = yield* Effect.all([treeOf(plan.wanted), keepIndex(capturing, found, plan, captured)], {
-      concurrency: 2
-    })
+    const [first, refused] = yield* Effect.all(
+      [treeOf(plan.wanted), keepIndex(capturing, found, plan, { captured, skipped })],
+      {
+        concurrency: 2
+      }
+    )
     for (const path of refused) plan.wanted.delete(path)
     const written = refused.length === 0 ? first : yield* treeOf(plan.wanted)
     const diagnostics = [
@@ -228,7 +253,15 @@ export const adopt = Effect.fnUntraced(function* (options: GitOptionsShape, requ
 export const refreshed = (options: GitOptionsShape, { gitDir, workTree }: Omit<SnapshotRequest, "base">) =>
   Effect.zipRight(
     requireTrusted(gitDir),
-    Effect.asVoid(
-      refresh({ options, request: { gitDir, workTree, base: null }, folder: gitDir, index: cachedIndex(gitDir) })
+    Effect.flatMap(readCone(gitDir), (cone) =>
+      Effect.asVoid(
+        refresh({
+          options,
+          request: { gitDir, workTree, base: null },
+          folder: gitDir,
+          index: cachedIndex(gitDir),
+          cone
+        })
+      )
     )
   )

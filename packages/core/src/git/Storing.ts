@@ -20,6 +20,8 @@ export interface StoringRequest {
   readonly folder: string
   /** The file that the base has at a path. git leaves the line ends of `text=auto` alone where it has CRLF already. */
   readonly indexed: (path: string) => TreeFile | undefined
+  /** The `.gitattributes` of folders that have none in the workspace and have one all the same, by folder. */
+  readonly missing: (folders: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Buffer>, GitError>
 }
 
 /** A writer whose ids stand for the content before `settle` gives the final ones. */
@@ -40,7 +42,7 @@ const attributesIn = (workTree: string, folder: string) =>
 /** The attributes of the paths in the workspace. */
 const workspaceAttributes = (
   options: GitOptionsShape,
-  { folder: place, workTree }: StoringRequest,
+  { folder: place, missing, workTree }: StoringRequest,
   paths: ReadonlyArray<string>
 ) =>
   Effect.gen(function* () {
@@ -49,9 +51,11 @@ const workspaceAttributes = (
       (folder) => Effect.map(attributesIn(workTree, folder), (text) => ({ folder, text })),
       { concurrency: 8 }
     )
-    const files = texts.flatMap(({ folder, text }) =>
-      text === null || text.length > maxAttributesBytes ? [] : [{ folder, text }]
-    )
+    const others = yield* missing(texts.flatMap(({ folder, text }) => (text === null ? [folder] : [])))
+    const files = texts.flatMap(({ folder, text: own }) => {
+      const text = own ?? others.get(folder)
+      return text === undefined || text.length > maxAttributesBytes ? [] : [{ folder, text }]
+    })
     return yield* attributesOf(options, { place, files, paths, names: conversions })
   })
 

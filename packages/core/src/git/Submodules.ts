@@ -32,7 +32,8 @@ const maxPointerBytes = 4 * 1024
 
 /** The finding at the path of a submodule. A repository whose git directory is out of reach has none. */
 export type Place =
-  | { readonly kind: "elsewhere" | "empty" | "folder" | "unreadable" }
+  | { readonly kind: "empty" | "folder" | "unreadable" }
+  | { readonly kind: "elsewhere"; readonly isMissing: boolean }
   | { readonly kind: "repository"; readonly root: AgentGitFolder | null }
 
 /** The git directory to which a `.git` file of a submodule leads; null outside the workspace. */
@@ -71,7 +72,9 @@ export const placeOf = (workTree: string, path: string): Effect.Effect<Place> =>
     }),
     Effect.catchAll(({ reason }) => {
       const isElsewhere = reason === "missing" || reason === "link" || reason === "not_a_directory"
-      return Effect.succeed<Place>({ kind: isElsewhere ? "elsewhere" : "unreadable" })
+      return Effect.succeed<Place>(
+        isElsewhere ? { kind: "elsewhere", isMissing: reason === "missing" } : { kind: "unreadable" }
+      )
     })
   )
 
@@ -176,8 +179,10 @@ const judge = (
 ): Effect.Effect<Verdict> => {
   const kept = known === undefined ? {} : { id: known }
   switch (place.kind) {
-    case "elsewhere":
-      return Effect.succeed({})
+    case "elsewhere": {
+      const { isOutside, removed } = capturing.cone
+      return Effect.succeed(place.isMissing && isOutside(path) && !removed.has(path) ? kept : {})
+    }
     case "unreadable":
       return Effect.succeed({ ...kept, note: `${quotedName(path)} could not be read` })
     case "empty":

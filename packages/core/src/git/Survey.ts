@@ -9,6 +9,7 @@ import { type GitError, onDisk, understood } from "./GitError.js"
 import { gitlink } from "./GitModules.js"
 import { editIndex } from "./IndexEdit.js"
 import type { Links } from "./Links.js"
+import { skipPaths, treeFiles } from "./Outside.js"
 import { type Submodules, submodulesOf } from "./Submodules.js"
 
 // Finds the paths of a workspace that may differ from its base. Reads no content.
@@ -41,6 +42,7 @@ const plumbing = (capturing: Capturing, index: string, args: ReadonlyArray<strin
     gitDir: capturing.request.gitDir,
     workTree: capturing.request.workTree,
     indexFile: index,
+    settings: capturing.cone.settings,
     timeoutMs: capturing.options.localTimeoutMs
   })
 
@@ -88,7 +90,7 @@ const keptLinks = (text: string): Links =>
 // untracked paths are subject to ignore rules.
 const baseIndex = (capturing: Capturing) =>
   Effect.gen(function* () {
-    const { base, gitDir } = capturing.request
+    const { base, gitDir, workTree } = capturing.request
     const path = join(gitDir, `reins-base-${base ?? "none"}`)
     if (base === null) return { path, links: new Map<string, string>() }
     const names = `${path}-links`
@@ -97,6 +99,11 @@ const baseIndex = (capturing: Capturing) =>
       yield* plumbing(capturing, made, ["read-tree", base])
       const entries = yield* entriesOf(capturing, made)
       const lines = [...entries].flatMap(([name, { id, mode }]) => (mode === gitlink ? [`${id} ${name}\0`] : []))
+      // git takes the ignore rules of a folder that is not there from the index, if the index says that their file is not needed.
+      const rules = [...entries.keys()].filter(
+        (name) => capturing.cone.isOutside(name) && /(?:^|\/)\.gitignore$/.test(name)
+      )
+      yield* skipPaths(capturing.options, { gitDir, workTree, index: made }, rules)
       yield* inGitDir(() => fs.writeFile(`${made}-links`, lines.join(""), "latin1"))
       yield* moveIndex(`${made}-links`, names)
       yield* moveIndex(made, path)
@@ -141,11 +148,27 @@ const surveyBase = (capturing: Capturing) =>
     return {
       ofBase,
       taken: listing.taken,
+      doubtful: yield* doubtful(capturing, listing.path),
       untracked: new Set(others.filter((name) => !name.endsWith("/") && !isAtOrBelow(name, folders))),
       nested: [...nested].filter((name) => !isAtOrBelow(name.slice(0, -1), folders)),
       submodules: { ...found, links },
       warnings: directoryWarnings(output.stderr)
     }
+  })
+
+/**
+ * The entries of the base outside of the cone that are to be looked at although the index tells no difference: those below a file that has come in
+ * the place of their folder, and those that an applied change has removed.
+ */
+const doubtful = (capturing: Capturing, index: string) =>
+  Effect.gen(function* () {
+    const { cone, options, request } = capturing
+    if (!cone.isSparse || request.base === null) return new Map<string, TreeFile>()
+    const { stdout } = yield* plumbing(capturing, index, ["ls-files", "-z", "--killed", "--exclude-standard"])
+    const killers = new Set(records(stdout))
+    if (killers.size === 0 && cone.removed.size === 0) return new Map<string, TreeFile>()
+    const entries = yield* treeFiles(options, request.gitDir, request.base)
+    return new Map([...entries].filter(([path]) => cone.removed.has(path) || isBelow(path, killers)))
   })
 
 /** Gives every submodule, and every path that one has taken over, its place among the known paths. */
@@ -199,6 +222,12 @@ export const survey = (capturing: Capturing): Effect.Effect<Survey, GitError> =>
     }
     for (const { newId, newMode, oldId, oldMode, path } of yield* readRaw("diff-index", differing.stdout))
       known.set(path, { base: sideOf(oldMode, oldId), cached: sideOf(newMode, newId) })
+    for (const [path, entry] of found.doubtful) if (!known.has(path)) known.set(path, { base: entry, cached: entry })
     const gone = withLinks(known, found)
-    return { ...found, known, gone, dirty: new Set(dirtyFiles.map((change) => change.path)) }
+    return {
+      ...found,
+      known,
+      gone,
+      dirty: new Set([...dirtyFiles.map((change) => change.path), ...found.doubtful.keys()])
+    }
   })

@@ -149,6 +149,7 @@ const newColumns = Effect.gen(function* () {
       executor_limits,
       repository: repository?.url ?? null,
       base_ref: repository?.base_ref ?? null,
+      sparse: repository?.sparse === undefined ? null : JSON.stringify(repository.sparse),
       ...lineage,
       auto_capture: input.auto_capture === false ? 0 : 1,
       options: selection?.options === undefined ? null : JSON.stringify(selection.options),

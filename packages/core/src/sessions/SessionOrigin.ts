@@ -18,7 +18,7 @@ export interface ChildSession {
   readonly title: string
   /** Where it is undefined, the child has the provider, the connection and the model of its parent. */
   readonly harness: HarnessSelection | undefined
-  readonly source: Pick<SessionRow, "project_version_id" | "repository" | "base_ref" | "base_commit">
+  readonly source: Pick<SessionRow, "project_version_id" | "repository" | "base_ref" | "base_commit" | "sparse">
   readonly seed: WorkspaceSeed | null
 }
 
@@ -125,11 +125,18 @@ const executorOf = ({ backend, executor_limits }: SessionRow): NonNullable<Sessi
 const sourceOf = ({
   base_ref,
   project_version_id,
-  repository
-}: Pick<SessionRow, "project_version_id" | "repository" | "base_ref">): Pick<
+  repository,
+  sparse
+}: Pick<SessionRow, "project_version_id" | "repository" | "base_ref" | "sparse">): Pick<
   SessionInput,
   "project_version_id" | "repository"
 > => ({
   ...(project_version_id !== null && { project_version_id }),
-  ...(repository !== null && { repository: { url: repository, ...(base_ref !== null && { base_ref }) } })
+  ...(repository !== null && {
+    repository: {
+      url: repository,
+      ...(base_ref !== null && { base_ref }),
+      ...(sparse !== null && { sparse: JSON.parse(sparse) })
+    }
+  })
 })

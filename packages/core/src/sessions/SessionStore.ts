@@ -63,6 +63,8 @@ export interface SessionRow {
   readonly repository: string | null
   readonly base_ref: string | null
   readonly base_commit: string | null
+  /** A `SparseFolders` as JSON; null for the whole tree. */
+  readonly sparse: string | null
   readonly parent_session_id: SessionId | null
   readonly parent_delegation_id: DelegationId | null
   /** The API key that the session was made with, or that the session was made with which it works for; null for none. */

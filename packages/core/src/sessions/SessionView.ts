@@ -18,7 +18,7 @@ export const toSession = (row: SessionRow, actions: Session["actions"]): Session
     options: parsed(row.options)
   },
   executor: { backend: row.backend, state: row.lease_state, lease_id: row.lease_id },
-  base: { repository: row.repository, ref: row.base_ref, commit: row.base_commit },
+  base: { repository: row.repository, ref: row.base_ref, commit: row.base_commit, sparse: parsed(row.sparse) },
   workspace: { state: row.workspace_state },
   permissions: parsed(row.permissions),
   auto_capture: row.auto_capture === 1,

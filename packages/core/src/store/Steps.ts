@@ -22,6 +22,7 @@ import { releases } from "./migrations/0016_releases.js"
 import { sparseIndexes } from "./migrations/0017_sparse_indexes.js"
 import { answerPlaces } from "./migrations/0018_answer_places.js"
 import { allowedObstacles } from "./migrations/0019_allowed_obstacles.js"
+import { sparseCheckouts } from "./migrations/0020_sparse_checkouts.js"
 import { expand, original, type Step, statements } from "./Step.js"
 
 /** The steps of the schema in their order, by number and name. A new one is `expand` or `contract`, as CONTRIBUTING.md says. */
@@ -53,5 +54,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0016_releases": original(statements(releases)),
   "0017_sparse_indexes": original(statements(sparseIndexes)),
   "0018_answer_places": original(answerPlaces),
-  "0019_allowed_obstacles": expand(statements(allowedObstacles))
+  "0019_allowed_obstacles": expand(statements(allowedObstacles)),
+  "0020_sparse_checkouts": expand(statements(sparseCheckouts))
 }

@@ -51,11 +51,14 @@ const askGit = (workTree: string, args: ReadonlyArray<string>): Buffer =>
 export const sealedSession = Effect.fnUntraced(function* (
   files: Readonly<Record<string, string>> | null,
   /** The address of the repository, which is at a path of this machine. */
-  urlOf: (path: string) => Effect.Effect<string, never, Scope.Scope> = Effect.succeed
+  urlOf: (path: string) => Effect.Effect<string, never, Scope.Scope> = Effect.succeed,
+  /** The folders of the repository that the workspace holds; null for all. */
+  sparse: ReadonlyArray<string> | null = null
 ) {
   const root = yield* temporaryDirectory
   const { principal, workspaceId } = yield* ownerWithConnection
-  const repository = files === null ? {} : { repository: { url: yield* urlOf(bareRemote(root, files)) } }
+  const repository =
+    files === null ? {} : { repository: { url: yield* urlOf(bareRemote(root, files)), ...(sparse && { sparse }) } }
   const { id } = yield* (yield* Sessions).create(principal, workspaceId, { ...repository, prewarm: false })
   const trees = yield* WorkingTrees
   const journal = yield* Journal

@@ -74,10 +74,11 @@ describe("snapshots", () => {
           const runtime = yield* Effect.runtime<Effect.Effect.Context<ReturnType<typeof sealedSession>>>()
           const once = Effect.fnUntraced(function* (
             files: typeof base | null,
+            sparse: ReadonlyArray<string> | null,
             first: ReadonlyArray<Deed>,
             second: ReadonlyArray<Deed>
           ) {
-            const session = yield* sealedSession(files)
+            const session = yield* sealedSession(files, undefined, sparse)
             const { workTree } = session.paths
             for (const deeds of [first, second]) {
               for (const each of deeds) doIt(workTree, each)
@@ -94,9 +95,11 @@ describe("snapshots", () => {
             fc.assert(
               fc.asyncProperty(
                 fc.constantFrom(base, null),
+                fc.option(fc.subarray(["dir", "dir/deep", "build", "elsewhere"], { minLength: 1 })),
                 fc.array(deed, { maxLength: 12 }),
                 fc.array(deed, { maxLength: 5 }),
-                (files, first, second) => Runtime.runPromise(runtime)(Effect.scoped(once(files, first, second)))
+                (files, sparse, first, second) =>
+                  Runtime.runPromise(runtime)(Effect.scoped(once(files, sparse, first, second)))
               ),
               { numRuns: walks.snapshots }
             )

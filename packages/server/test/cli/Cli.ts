@@ -177,6 +177,7 @@ export interface WorldOptions {
   readonly manifests?: Layer.Layer<Manifests, ManifestInvalid>
   readonly allowLocalRepositories?: boolean
   readonly cacheDir?: string
+  readonly executors?: ReadonlyArray<"local" | "bubblewrap">
 }
 
 /** A service in this process. */

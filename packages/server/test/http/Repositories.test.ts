@@ -2,6 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { textAt } from "../contract/Tenant.js"
 import { Caller, change, send, service } from "../Service.js"
+import { newSession } from "../Sessions.js"
 
 /** Texts that are no repository for anybody, and those that the operator of this server has not allowed. */
 const hostile = [
@@ -62,6 +63,58 @@ layer(service(), { excludeTestServices: true })("a repository that git would nev
       const good = { spec: { repository: { url: "https://git.example/a.git" }, network: ["registry.example"] } }
       const published = yield* change("POST", `/api/projects/${project}/versions`, { headers: bearer, body: good })
       assert.strictEqual(published.status, 201, JSON.stringify(published.json))
+    })
+  )
+
+  it.effect("so are folders that are none of a repository, and good ones are shown again", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { json } = yield* send("GET", "/api/workspaces", { headers: bearer })
+      const path = `/api/workspaces/${textAt(json, "items.0.id")}`
+      const url = "https://git.example/a.git"
+      for (const [sparse, said] of [
+        [[], "at least 1"],
+        [["/apps"], "from the root of the repository"],
+        [["apps/"], "from the root of the repository"],
+        [["../apps"], "from the root of the repository"],
+        [["apps/../docs"], "from the root of the repository"],
+        [["."], "from the root of the repository"],
+        [["a//b"], "from the root of the repository"],
+        [["a\\b"], "from the root of the repository"],
+        [["a\nb"], "from the root of the repository"],
+        [["a/.git"], "from the root of the repository"],
+        [[""], "at least 1"],
+        [["a".repeat(501)], "at most 500"],
+        [["apps", "docs", "apps"], "name each folder once"],
+        [Array.from({ length: 101 }, (_, at) => `f${at}`), "at most 100"],
+        ["apps", "list"]
+      ] as const) {
+        for (const [at, body, loc] of [
+          ["sessions", { repository: { url, sparse } }, '"body","repository","sparse"'],
+          ["projects", { slug: "q", name: "q", spec: { repository: { url, sparse } } }, '"spec","repository","sparse"']
+        ] as const) {
+          const answer = yield* change("POST", `${path}/${at}`, { headers: bearer, body })
+          assert.strictEqual(answer.status, 422, JSON.stringify(sparse))
+          assert.include(JSON.stringify(answer.json), loc)
+          assert.include(JSON.stringify(answer.json), said)
+        }
+      }
+      // It brings a connection along, without which no session begins.
+      yield* newSession
+      const sparse = ["apps/web", "ä ö/[x]", "packages/ui"]
+      const project = { slug: "sparse", name: "s", spec: { repository: { url, sparse } } }
+      const { json: made } = yield* change("POST", `${path}/projects`, { headers: bearer, body: project })
+      for (const [body, expected] of [
+        [{ repository: { url, sparse } }, sparse],
+        [{ project_id: textAt(made, "id") }, sparse],
+        [{ project_id: textAt(made, "id"), repository: { url } }, null]
+      ] as const) {
+        const { json: session } = yield* change("POST", `${path}/sessions`, { headers: bearer, body })
+        const shown = yield* send("GET", `/api/sessions/${textAt(session, "id")}`, { headers: bearer })
+        assert.deepInclude(shown.json, {
+          base: { repository: url, ref: null, commit: null, sparse: expected }
+        })
+      }
     })
   )
 

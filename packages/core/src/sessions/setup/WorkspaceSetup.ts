@@ -113,13 +113,14 @@ interface SetupFacts {
 
 /** Everything that what a setup leaves depends on. No two workspaces share it, because it may hold their secrets. */
 const sameness = (
-  { backend, project_id, repository, workspace_id }: SessionRow,
+  { backend, project_id, repository, sparse, workspace_id }: SessionRow,
   { environment = [], setup = [], setup_network }: ProjectSpec,
   secretVersions: Readonly<Record<string, number>>,
   { base_commit, base_ref }: Base
 ) => ({
   format: 1,
   ...{ workspace_id, project_id, repository, base_commit, base_ref },
+  ...(sparse !== null && { sparse }),
   ...{ setup, setup_network, environment: environment.filter(isFor("setup")), secretVersions },
   ...{ backend, platform: `${process.platform} ${process.arch}` }
 })

@@ -9,9 +9,11 @@ import { pathText } from "../../files/NameText.js"
 import { describeFile, pack, packJson, type WrittenBlob } from "../../files/PackedFiles.js"
 import { readOne, readTree, type TreeOptions } from "../../files/TreeReader.js"
 import { namesOnlyStore } from "../../git/AgentAlternates.js"
+import { outsideOf } from "../../git/Cone.js"
 import { Git } from "../../git/Git.js"
 import type { GitError } from "../../git/GitError.js"
 import { isOfMachine } from "../../git/RemoteUrl.js"
+import type { Snapshot } from "../../git/Snapshot.js"
 import { Harness } from "../../harness/Harness.js"
 import { Manifests } from "../../harness/Manifests.js"
 import type { SessionRow } from "../SessionStore.js"
@@ -51,7 +53,7 @@ export const archived = {
 } as const
 
 /** The files that the service keeps beside the objects of git, and cannot make again. */
-const keptBeside = ["reins-baseline", "reins-own-files"]
+const keptBeside = ["reins-baseline", "reins-own-files", "reins-removed"]
 
 /** Chooses what is taken, the smallest first, so that one that is too large keeps no other out. */
 const chosenOf = (items: ReadonlyArray<Leftover>) => {
@@ -93,6 +95,14 @@ const withoutClone = (prefix: string, gitDir: string, namesStore: boolean): NonN
     (path.startsWith(within) && known.has(path.slice(within.length).replace(/\.\w+$/, "")))
 }
 
+/** The paths of a captured tree that a checkout brings back. A sparse one leaves out what is outside of its folders and unchanged. */
+const heldBy = ({ sparse }: SessionRow, { changes }: Snapshot, inTree: ReadonlyMap<string, unknown>) => {
+  const isOutside = sparse === null ? () => false : outsideOf(JSON.parse(sparse))
+  const changed = new Set(changes.map(({ path }) => path))
+  const isRestored = (path: string) => !isOutside(path) || changed.has(path)
+  return [...inTree.keys()].filter(isRestored).map((path) => pathText(Buffer.from(path, "latin1")))
+}
+
 /** Makes the parts of a snapshot of a session, which nobody changes meanwhile. */
 export const snapshotParts = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
@@ -113,10 +123,9 @@ export const snapshotParts = Effect.gen(function* () {
     return isThere ? yield* attempt(file, () => describeFile(file)) : null
   })
 
-  const filesOf = Effect.fnUntraced(function* (session: SessionRow, tree: string, at: (name: string) => string) {
+  const filesOf = Effect.fnUntraced(function* (session: SessionRow, captured: Snapshot, at: (name: string) => string) {
     const { gitDir, workTree } = sessionPaths(dataDir, session.id)
-    const inTree = yield* git.treeModes({ gitDir, tree })
-    const held = [...inTree.keys()].map((path) => pathText(Buffer.from(path, "latin1")))
+    const held = heldBy(session, captured, yield* git.treeModes({ gitDir, tree: captured.tree }))
     const namesStore = yield* namesOnlyStore(workTree)
     return yield* attempt(workTree, async () => {
       const { items, modes } = await leftoversOf(workTree, held, new Set([".git"]), bounds)
@@ -163,7 +172,7 @@ export const snapshotParts = Effect.gen(function* () {
       (ordinal >= baseFrom || session.repository === null || isOfMachine(session.repository))
     const base = needsBase ? yield* bundleOf(session, "base", at("base")) : null
     const work = yield* bundleOf(session, "work", at("work"))
-    const found = captured && (yield* filesOf(session, captured.tree, at))
+    const found = captured && (yield* filesOf(session, captured, at))
     const state = hasFiles ? yield* stateOf(session, at("state")) : null
     const owed = yield* attempt(staging, () => owedPaths(sessionPaths(dataDir, session.id)))
     const leftOut: ReadonlyArray<LeftOut> = [

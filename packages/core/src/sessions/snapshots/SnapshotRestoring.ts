@@ -223,7 +223,8 @@ const gitParts = Effect.gen(function* () {
     const { copyBaseTo, gitDir, staging } = into
     const base: BaseSource = yield* baseOf(session, snapshot, staging)
     const file = yield* fetch(snapshot.manifest.blobs.work, join(staging, "work"))
-    yield* git.unbundle({ gitDir, base, file, copyBaseTo })
+    const sparse = session.sparse === null ? null : JSON.parse(session.sparse)
+    yield* git.unbundle({ gitDir, base, file, sparse, copyBaseTo })
   })
 
   const files = Effect.fnUntraced(function* (session: SessionRow, snapshot: SnapshotRow, staging: string) {
@@ -234,7 +235,9 @@ const gitParts = Effect.gen(function* () {
     const hasRepository = hasFiles && manifest.blobs.repository !== null
     const copyBaseTo = hasRepository ? join(workTree, ".git", "objects") : null
     yield* objects(session, snapshot, { staging, gitDir, copyBaseTo })
-    if (hasFiles && manifest.commit !== null) yield* git.checkOut({ gitDir, workTree, commit: manifest.commit })
+    if (hasFiles && manifest.commit !== null) {
+      yield* git.checkOut({ gitDir, workTree, base: manifest.base_commit, commit: manifest.commit })
+    }
   })
   return { files, objects }
 })

@@ -176,6 +176,7 @@ export const cloning = Effect.gen(function* () {
       gitDir,
       workTree,
       ...(store && { store }),
+      ...(row.sparse !== null && { sparse: JSON.parse(row.sparse) }),
       ...(credential && { credential })
     })
     return { base_commit: commit, base_ref: row.base_ref ?? ref }

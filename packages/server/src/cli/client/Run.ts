@@ -24,6 +24,10 @@ const options = {
   ),
   repo: optional("repo", "A folder of a git repository, or the URL of one (the working directory)"),
   ref: optional("ref", "The branch, tag or commit to start from (that of the folder)"),
+  sparse: optional(
+    "sparse",
+    "The folders of the repository that the agent gets, with commas between them: apps/web,packages/ui (the whole tree)"
+  ),
   session: optional("session", "Go on in this session instead of a new one"),
   provider: optional("provider", "The provider of the agent (the default of the server)"),
   model: optional("model", "The model (the preferred one of the connection)"),
@@ -107,12 +111,20 @@ const begin = async (
   const { id } = await reins.sessions.create({
     workspace_id: workspaceId,
     title: cutText(content.split("\n")[0] ?? content, 80),
-    repository: { url: repository.url, ...(repository.base_ref !== undefined && { base_ref: repository.base_ref }) },
+    repository: {
+      url: repository.url,
+      ...(repository.base_ref !== undefined && { base_ref: repository.base_ref }),
+      ...(Option.isSome(given.sparse) && { sparse: foldersIn(given.sparse.value) })
+    },
     ...(budget !== undefined && { budget }),
     ...(await harnessOf(reins, given))
   })
   return { sessionId: id, after: 0 }
 }
+
+/** The folders of a list. A shell that completes names puts a slash at their ends. */
+const foldersIn = (list: string): ReadonlyArray<string> =>
+  list.split(",").map((folder) => folder.trim().replace(/(?<=[^/])\/$/, ""))
 
 /** The provider and the model that were named. A model alone is one of the default provider, which the API has to be told. */
 const harnessOf = async (reins: Remote["reins"], given: Given) => {

@@ -1,11 +1,16 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { Manifests } from "@reins/core/harness/Manifests"
 import { testExecutor } from "@reins/testing/executor/TestExecutor"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
 import { git, reinsAt, worldForFile } from "./Cli.js"
 
-const world = worldForFile({ executors: [testExecutor] })
+// The sandbox shows no program of this repository, so the real agent works there.
+const world = worldForFile({
+  executors: [testExecutor],
+  ...(testExecutor === "bubblewrap" && { manifests: Manifests.layer })
+})
 const model = ["--model", "scripted-1"]
 const folders = ["apps/web", "packages/ui"]
 
@@ -31,6 +36,7 @@ it(`run --sparse: the agent has the folders alone, and the branch has the whole 
     ...model,
     "--sparse",
     "apps/web,packages/ui/",
+    "--approve",
     "--json",
     "--deliver",
     "--branch",

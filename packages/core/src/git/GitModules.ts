@@ -21,11 +21,17 @@ const pairOf = (record: string): readonly [key: string, value: string] => {
   return end < 0 ? [record, ""] : [record.slice(0, end), record.slice(end + 1)]
 }
 
-const parse = (output: Buffer): ModulePaths => {
+/** git passes over a submodule with another name (`check_submodule_name` of its submodule-config.c). */
+const isModuleName = (name: string): boolean => name !== "" && !name.split(/[/\\]/).includes("..")
+
+/** The paths in the answer of `git config -z --get-regexp`. Throws at a record of anything else. */
+export const parseModules = (output: Buffer): ModulePaths => {
   const paths = new Map<string, string>()
   const withUrl = new Set<string>()
   for (const [key, value] of records(output).map(pairOf)) {
-    const [, name = "", what] = /^submodule\.(.+)\.(path|url)$/s.exec(key) ?? []
+    const [, name, what] = /^submodule\.(.*)\.(path|url)$/s.exec(key) ?? []
+    if (name === undefined) throw new Error("not the path or URL of a submodule")
+    if (!isModuleName(name)) continue
     if (what === "path") paths.set(name, value.replace(/\/+$/, ""))
     if (what === "url" && value !== "") withUrl.add(name)
   }
@@ -46,7 +52,7 @@ export const modulePaths = (
   }).pipe(
     Effect.flatMap(({ exitCode, stderr, stdout, truncated }) => {
       // 1 says that nothing was found.
-      if ((exitCode === 0 || exitCode === 1) && !truncated) return Effect.succeed(parse(stdout))
+      if ((exitCode === 0 || exitCode === 1) && !truncated) return understood("config", () => parseModules(stdout))
       return /bad config/i.test(stderr) ? Effect.succeed(null) : Effect.fail(classify("config", stderr))
     })
   )

@@ -3,6 +3,7 @@ import { parseAttributes } from "@reins/core/git/Attributes"
 import { headReader } from "@reins/core/git/BlobHeads"
 import { modeIn, refsIn } from "@reins/core/git/Bundles"
 import { parseChanges } from "@reins/core/git/Changes"
+import { parseModules } from "@reins/core/git/GitModules"
 import { parsePackedRefs } from "@reins/core/git/PackedRefs"
 import { parseBatch } from "@reins/core/git/Storing"
 import { batchHasher } from "@reins/core/git/Subject"
@@ -48,6 +49,17 @@ const readers: Readonly<
       `160000 commit ${id}      12\ta`,
       `100644 blob ${id} 1x\ta`,
       `100644 thing ${id}      12\ta`
+    ]
+  ],
+  "the paths of submodules": [
+    (text) => parseModules(latin1(text)),
+    "submodule.a.b\xff.path\na\nb\xff/\0submodule.a.b\xff.url\nhttps://x\0submodule..path\nc\0submodule.../d.url\0submodule.e.path\0",
+    [
+      "submodule.path\na\0",
+      "submodule.a.branch\nb\0",
+      "core.path\na\0",
+      "Submodule.a.path\na\0",
+      "warning: something\0"
     ]
   ],
   "a tree": [

@@ -18,3 +18,9 @@ for (const test of tests) {
   const run = spawnSync(process.execPath, args, { cwd, stdio: "inherit", env })
   if (run.status !== 0) process.exit(run.status ?? 1)
 }
+
+const formatted = spawnSync("npx", ["biome", "check", "--write", "packages/server/src/http/openapi/examples.json"], {
+  cwd,
+  stdio: "inherit"
+})
+process.exit(formatted.status ?? 1)

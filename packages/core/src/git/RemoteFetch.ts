@@ -25,18 +25,26 @@ export interface Choice {
   readonly local: string
 }
 
-/** Finds a branch, a tag or a commit by its name; null is the default branch. */
+/** The branch that a HEAD without a name stands for, as `git clone` guesses it for old remotes; null where HEAD is a commit of none of them. */
+const branchOfHead = ({ names }: RemoteRefs): string | null => {
+  const head = names.get("HEAD")
+  if (head === undefined) return usualBranch
+  return [usualBranch, "master"].find((name) => names.get(`refs/heads/${name}`) === head) ?? null
+}
+
+/** Finds a branch, a tag or a commit by its name. Null is the default branch, or the commit of a HEAD that no branch has, as for `git clone`. */
 export const choose = (refs: RemoteRefs, ref: string | null): Choice | null => {
-  const wanted = ref?.replace(/^refs\/heads\//, "") ?? refs.defaultBranch ?? usualBranch
+  const wanted = ref?.replace(/^refs\/heads\//, "") ?? refs.defaultBranch ?? branchOfHead(refs)
+  if (wanted === null) {
+    const head = refs.names.get("HEAD") ?? ""
+    return { ref: head, branch: null, local: head }
+  }
   if (refs.names.has(`refs/heads/${wanted}`)) {
     return { ref: wanted, branch: wanted, local: `refs/remotes/origin/${wanted}` }
   }
   const tag = wanted.replace(/^refs\/tags\//, "")
   if (refs.names.has(`refs/tags/${tag}`)) return { ref: tag, branch: null, local: `refs/tags/${tag}` }
-  if (isObjectId(wanted)) return { ref: wanted, branch: null, local: wanted }
-  // A remote without a default branch has a detached HEAD.
-  const head = ref === null ? refs.names.get("HEAD") : undefined
-  return head === undefined ? null : { ref: head, branch: null, local: head }
+  return isObjectId(wanted) ? { ref: wanted, branch: null, local: wanted } : null
 }
 
 /** The branches and tags of a remote under the names that a clone gives them. Names that git would refuse are left out. */

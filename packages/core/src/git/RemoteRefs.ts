@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer"
 import { Effect } from "effect"
 import { isObjectId } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
@@ -8,8 +9,9 @@ import type { Remote } from "./RemoteUrl.js"
 
 // Reads what `git ls-remote` says. A line that is not understood is an error, because a remote that cannot be read is not an empty one.
 
-/** The branches and tags of a remote, and its default branch. */
+/** The branches and tags of a remote, and its default branch. A name that is no UTF-8 text is among `refs` alone, because nobody can say it. */
 export interface RemoteRefs {
+  /** Null where HEAD leads to a commit alone, or to a branch that nobody can say. */
   readonly defaultBranch: string | null
   readonly names: ReadonlyMap<string, string>
   /** The same by the bytes of the names. */
@@ -31,7 +33,11 @@ const notUnderstood = new GitError({
 const refLine = /^([0-9a-f]+)\t(HEAD|refs\/[^\t]+)$/
 const symbolicLine = /^ref: ([^\t]+)\t([^\t]+)$/
 
-const textOf = (latin1: string): string => Buffer.from(latin1, "latin1").toString("utf8")
+/** The text of a name; null for bytes that are no UTF-8. */
+const textOf = (latin1: string): string | null => {
+  const bytes = Buffer.from(latin1, "latin1")
+  return isUtf8(bytes) ? bytes.toString("utf8") : null
+}
 
 /** The refs in the output of `ls-remote`, which is read as latin1. */
 export const parseRemoteRefs = (output: string): Effect.Effect<RemoteRefs, GitError> => {
@@ -48,7 +54,8 @@ export const parseRemoteRefs = (output: string): Effect.Effect<RemoteRefs, GitEr
     const [, id = "", name = ""] = refLine.exec(line) ?? []
     if (/^[0-9a-f]{64}$/.test(id)) return Effect.fail(otherFormat)
     if (!isObjectId(id)) return Effect.fail(notUnderstood)
-    names.set(textOf(name), id)
+    const text = textOf(name)
+    if (text !== null) names.set(text, id)
     refs.set(name, id)
   }
   return Effect.succeed({ defaultBranch: head, names, refs })
@@ -70,7 +77,7 @@ export const askRemote = (
     })
   return Effect.gen(function* () {
     const refs = yield* parseRemoteRefs((yield* call({})).stdout.toString("latin1"))
-    if (refs.names.size > 0 || patterns.length > 0) return refs
+    if (refs.refs.size > 0 || patterns.length > 0) return refs
     // A remote without refs says its format in the packets alone.
     const { stderr } = yield* call({ GIT_TRACE_PACKET: "1" })
     return /\bobject-format=sha256\b/.test(stderr) ? yield* otherFormat : refs

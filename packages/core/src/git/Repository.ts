@@ -204,7 +204,7 @@ export const resolve = Effect.fnUntraced(function* (options: GitMeans, request: 
   if (request.ref !== null) yield* requireRefName(request.ref)
   const remote = yield* remoteOf(options, request.url, request.credential)
   const refs = yield* listRemote(options, request.directory, remote)
-  if (refs.names.size === 0) return { commit: null, ref: request.ref ?? usualBranch } satisfies CloneResult
+  if (refs.refs.size === 0) return { commit: null, ref: request.ref ?? usualBranch } satisfies CloneResult
   const choice = choose(refs, request.ref)
   if (choice === null) return yield* refNotFound(request.ref)
   const name = choice.branch === null ? choice.local : `refs/heads/${choice.branch}`
@@ -251,7 +251,7 @@ export const clone = Effect.fnUntraced(function* (options: GitMeans, request: Cl
   yield* initTrusted(request.gitDir, request.sparse)
   const refs = yield* listRemote(options, request.gitDir, remote)
   const choice = choose(refs, request.ref)
-  if (refs.names.size === 0) {
+  if (refs.refs.size === 0) {
     const ref = request.ref ?? usualBranch
     const { sparse } = request
     yield* makeAgentRepository(request, { url: remote.url, branch: ref, head: onBranch(ref), sparse })

@@ -10,7 +10,6 @@ import { deliveryCancelled, failedEnd, isBlocking } from "./DeliveryEnd.js"
 import { type DeliveryRemote, deliveryRemote } from "./DeliveryRemote.js"
 import { type DeliveryAttempt, deliveryActor, deliverySteps } from "./DeliverySteps.js"
 import { DeliveryStore } from "./DeliveryStore.js"
-import { blockedBy } from "./ObstacleTexts.js"
 
 /**
  * Gives the function that delivers a changeset as a branch: it makes the commit, looks at the remote, pushes, and looks again. A cancellation
@@ -80,6 +79,8 @@ const checking = Effect.gen(function* () {
     const gravest = left[0]?.kind
     if (gravest === undefined) return
     const ofKind = left.filter(({ kind }) => kind === gravest)
+    // Loaded with the first obstacle.
+    const { blockedBy } = yield* Effect.promise(() => import("./ObstacleTexts.js"))
     const message = blockedBy(gravest, ofKind)
     yield* steps.failed(work, "materialize", {
       kind: gravest,

@@ -8,7 +8,9 @@ import type { SessionRow } from "../sessions/SessionStore.js"
 import { Snapshots } from "../sessions/snapshots/Snapshots.js"
 import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import type { Commit } from "../store/Commit.js"
-import { obstacleDiagnostic } from "./ObstacleTexts.js"
+
+// Loaded with the first obstacle.
+const obstacleTexts = Effect.promise(() => import("./ObstacleTexts.js"))
 
 /** The content of a workspace at one moment. The git objects that it names are pinned before anybody writes it down. */
 export interface Captured {
@@ -47,7 +49,11 @@ export const workspaceCapture = Effect.gen(function* () {
         git.keep({ gitDir, ref: `changesets/${changesetId}`, commit }),
         git.leftBehind({ gitDir, workTree, base, tree }),
         git.obstacles({ gitDir, base, tree, changes }).pipe(
-          Effect.map((found) => found.map(obstacleDiagnostic)),
+          Effect.flatMap((found) =>
+            found.length === 0
+              ? Effect.succeed([])
+              : Effect.map(obstacleTexts, (texts) => found.map(texts.obstacleDiagnostic))
+          ),
           Effect.catchTag("GitError", ({ message }) => Effect.succeed([unknownObstacles(message)]))
         )
       ],

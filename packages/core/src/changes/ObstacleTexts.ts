@@ -1,5 +1,5 @@
 import type { DeliveryObstacle } from "../domain/Delivery.js"
-import { quotedName } from "../git/Changes.js"
+import { quotedPath } from "../files/NameText.js"
 import type { Obstacle } from "../git/Obstacles.js"
 
 /** More paths than this are counted and not named. */
@@ -10,7 +10,9 @@ const namesOf = ({ beside, paths }: Obstacle): string => {
   const names = paths
     .slice(0, maxNamed)
     .map((path, at) =>
-      [path, beside[at]].flatMap((name) => (name === undefined ? [] : [quotedName(name)])).join(" beside ")
+      [path, beside[at]]
+        .flatMap((name) => (name === undefined ? [] : [quotedPath(Buffer.from(name, "latin1"))]))
+        .join(" beside ")
     )
   const more = paths.length - names.length
   return more > 0 ? `${names.join(", ")} and ${more} more` : names.join(", ")

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import { Data, Effect, FiberRef, GlobalValue } from "effect"
+import { Data, Effect, FiberRef } from "effect"
 import { wholeCharacters } from "../base/CutText.js"
 import { limited } from "../base/Limited.js"
 import { bytesText } from "../files/NameText.js"
 import { classify, GitError, scrub } from "./GitError.js"
+import { processMarks, settingsEnv } from "./GitVariables.js"
 
 // Starts git: its environment, settings, process group and limits. Knows no operation.
 
@@ -82,15 +83,6 @@ const settings = [
   "merge.directoryRenames=false"
 ].flatMap((setting) => ["-c", setting])
 
-/** Settings as variables of the environment, for those that are secret: a command line can be read by everybody. */
-export const settingsEnv = (given: Readonly<Record<string, string>>): Record<string, string> => {
-  const pairs = Object.entries(given).map(([name, value], index) => ({
-    [`GIT_CONFIG_KEY_${index}`]: name,
-    [`GIT_CONFIG_VALUE_${index}`]: value
-  }))
-  return Object.assign({ GIT_CONFIG_COUNT: String(pairs.length) }, ...pairs)
-}
-
 /** A proxy that is not there, for git that has no remote to ask. */
 const noProxy = settingsEnv({ "http.proxy": "http://127.0.0.1:1" })
 
@@ -153,11 +145,6 @@ const endGroup = (child: ChildProcess): Effect.Effect<void> =>
     })
     signal("SIGTERM")
   })
-
-/** Variables that every git process of the running method carries. By them the next start of the service finds a process that was left behind. */
-export const processMarks = GlobalValue.globalValue("@reins/core/workspace/processMarks", () =>
-  FiberRef.unsafeMake<Readonly<Record<string, string>>>({})
-)
 
 const start = (invocation: GitInvocation, marks: Readonly<Record<string, string>>): ChildProcess =>
   spawn("git", argv(invocation), {

@@ -5,9 +5,9 @@ import { Effect, Redacted, type Scope } from "effect"
 import { placeOf, type RepositoryPlace } from "../domain/RepositoryUrl.js"
 import { hostOf, isPublic, portOf } from "../outbound/Address.js"
 import { AddressRefused } from "../outbound/AddressRefused.js"
-import { settingsEnv } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
+import { settingsEnv } from "./GitVariables.js"
 import { type SshKey, sshCommand } from "./SshCommand.js"
 
 /** A name and password, a forge's access token, or a key for SSH. The caller gives it to the home of its connection only. */

@@ -72,7 +72,9 @@ describe("the sources", () => {
 
   /** Cuts of ASCII, of bytes and of lists. */
   const allowed = new Set([
+    "core/src/backup/Backup.ts",
     "core/src/connections/CredentialSeal.ts",
+    "core/src/git/AgentAlternates.ts",
     "core/src/git/AgentGit.ts",
     "core/src/git/Submodules.ts",
     "core/src/git/Survey.ts",

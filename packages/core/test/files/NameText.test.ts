@@ -113,11 +113,13 @@ describe("the sources", () => {
     "executor/ProcessTable.ts",
     "executor/sandbox/Cgroups.ts",
     "git/Commit.ts",
+    "git/StoreCare.ts",
     "harness/ManifestFiles.ts",
     "identity/OutboxMailer.ts",
     "placement/Boot.ts",
     "sessions/setup/SetupSweep.ts",
     "sessions/snapshots/SnapshotParts.ts",
+    "sessions/workspace/StoreSweep.ts",
     "upkeep/ThisNode.ts"
   ])
   const root = join(import.meta.dirname, "../../src")

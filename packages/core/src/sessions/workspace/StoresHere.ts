@@ -25,13 +25,15 @@ export const storesAt = (root: string): ((name: string) => ObjectStore) => {
   const lock = SessionLock.makeShared<string>(lockIn(root))
   return (name) => ({
     path: join(root, name),
+    // The one that loses ends at once. In a region without interruptions it would end by itself, and be waited for.
     alone: (use) =>
       Effect.flatMap(Deferred.make<void>(), (began) =>
         Effect.raceFirst(
-          lock(name, Effect.zipRight(Deferred.succeed(began, undefined), use)),
+          Effect.interruptible(lock(name, Effect.zipRight(Deferred.succeed(began, undefined), use))),
           Effect.sleep(patience).pipe(
             Effect.zipRight(Deferred.isDone(began)),
-            Effect.flatMap((isHeld) => (isHeld ? Effect.never : tooLong))
+            Effect.flatMap((isHeld) => (isHeld ? Effect.never : tooLong)),
+            Effect.interruptible
           )
         )
       )

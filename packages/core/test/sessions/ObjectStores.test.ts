@@ -11,7 +11,7 @@ import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { Effect, Layer } from "effect"
 import { storeSweep } from "../../src/sessions/workspace/StoreSweep.js"
-import { storeNameOf } from "../../src/sessions/workspace/StoresHere.js"
+import { storeNameOf, storesAt } from "../../src/sessions/workspace/StoresHere.js"
 import { temporaryDirectory } from "../execution/Agent.js"
 import { listingOf, repositoryOf, sealedSession, withSnapshots } from "./Snapshooting.js"
 
@@ -143,3 +143,12 @@ describe("the object stores of sessions", () => {
     }).pipe(Effect.provide(withSnapshots(layer)))
   )
 })
+
+it.scopedLive("work with a store ends when it is done, also where nothing may interrupt it", () =>
+  Effect.gen(function* () {
+    const store = storesAt(yield* temporaryDirectory)("a".repeat(64))
+    const used = store.alone(Effect.succeed("done"))
+    assert.strictEqual(yield* used, "done")
+    assert.strictEqual(yield* Effect.uninterruptible(used), "done")
+  })
+)

@@ -2,6 +2,7 @@ import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
+import type { GitError } from "@reins/core/git/GitError"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { WorkingTrees } from "@reins/core/sessions/workspace/WorkingTrees"
 import { Bell } from "@reins/core/store/Bell"
@@ -9,7 +10,7 @@ import * as Sqlite from "@reins/core/store/Sqlite"
 import { bareRemote, plainGit, put, remoteCommit } from "@reins/testing/git/Fixture"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
-import { Effect, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
 import { storeSweep } from "../../src/sessions/workspace/StoreSweep.js"
 import { storeNameOf, storesAt } from "../../src/sessions/workspace/StoresHere.js"
 import { temporaryDirectory } from "../execution/Agent.js"
@@ -150,5 +151,32 @@ it.scopedLive("work with a store ends when it is done, also where nothing may in
     const used = store.alone(Effect.succeed("done"))
     assert.strictEqual(yield* used, "done")
     assert.strictEqual(yield* Effect.uninterruptible(used), "done")
+    // Its caller was interrupted before, and nothing may cut its work short.
+    const [begun, go, ended] = yield* Effect.all([
+      Deferred.make<void>(),
+      Deferred.make<void>(),
+      Deferred.make<string, GitError>()
+    ])
+    const work = Deferred.succeed(begun, undefined).pipe(
+      Effect.zipRight(Deferred.await(go)),
+      Effect.zipRight(Effect.intoDeferred(used, ended)),
+      Effect.uninterruptible
+    )
+    const caller = yield* Effect.fork(work)
+    yield* Deferred.await(begun)
+    const interrupted = yield* Effect.fork(Fiber.interrupt(caller))
+    yield* Effect.yieldNow()
+    yield* Deferred.succeed(go, undefined)
+    assert.strictEqual(yield* Deferred.await(ended), "done")
+    yield* Fiber.join(interrupted)
+    // Whoever may be interrupted while another has the store goes at once.
+    const holds = yield* Deferred.make<void>()
+    const holder = yield* Effect.fork(store.alone(Effect.zipRight(Deferred.succeed(holds, undefined), Effect.never)))
+    yield* Deferred.await(holds)
+    const waiting = yield* Effect.fork(used)
+    yield* Effect.yieldNow()
+    yield* Fiber.interrupt(waiting)
+    yield* Fiber.interrupt(holder)
+    assert.strictEqual(yield* used, "done")
   })
 )

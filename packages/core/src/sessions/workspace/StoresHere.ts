@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { join } from "node:path"
 import { Deferred, Effect } from "effect"
+import { limited } from "../../base/Limited.js"
 import { isReliable, objectsOfStore, readStore, reserveStore } from "../../git/Alternates.js"
 import { GitError } from "../../git/GitError.js"
 import type { ObjectStore } from "../../git/ObjectStore.js"
@@ -25,18 +26,18 @@ export const storesAt = (root: string): ((name: string) => ObjectStore) => {
   const lock = SessionLock.makeShared<string>(lockIn(root))
   return (name) => ({
     path: join(root, name),
-    // The one that loses ends at once. In a region without interruptions it would end by itself, and be waited for.
     alone: (use) =>
-      Effect.flatMap(Deferred.make<void>(), (began) =>
-        Effect.raceFirst(
-          Effect.interruptible(lock(name, Effect.zipRight(Deferred.succeed(began, undefined), use))),
-          Effect.sleep(patience).pipe(
-            Effect.zipRight(Deferred.isDone(began)),
-            Effect.flatMap((isHeld) => (isHeld ? Effect.never : tooLong)),
-            Effect.interruptible
-          )
+      Effect.flatMap(Deferred.make<void>(), (began) => {
+        const outOfPatience = Effect.sleep(patience).pipe(
+          Effect.zipRight(Deferred.isDone(began)),
+          Effect.flatMap((isHeld) => (isHeld ? Effect.never : tooLong)),
+          Effect.interruptible
         )
-      )
+        return limited(
+          lock(name, Effect.zipRight(Deferred.succeed(began, undefined), use)),
+          Effect.raceFirst(outOfPatience)
+        )
+      })
   })
 }
 

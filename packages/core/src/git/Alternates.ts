@@ -40,7 +40,7 @@ export const nameStore = (gitDir: string, store: string): Effect.Effect<void, Gi
     await fs.rename(`${file(gitDir)}.new`, file(gitDir))
   })
 
-/** Whoever filled the store has not come to the end. */
+/** The mark of a store that was not filled to the end. */
 export const unfinished = (path: string): string => join(path, "reins-unfinished")
 
 /** An object that the store should have could not be read. */

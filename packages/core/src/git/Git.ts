@@ -99,8 +99,8 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      */
     readonly leftBehind: (request: LeftRequest) => Effect.Effect<ReadonlyArray<string>, GitError>
     /**
-     * What should not reach a branch unless somebody allows it, the gravest first: content of a path with a filter that is not in the form which
-     * the filter stores, and added names that collide with others where case or Unicode form does not count. A function of the objects alone.
+     * The reasons not to deliver a tree unless somebody allows them, the gravest first. One is content that a filter of the repository has not
+     * stored. The other is an added name that differs from another one by case or Unicode form alone. A function of the objects alone.
      */
     readonly obstacles: (request: ObstacleRequest) => Effect.Effect<ReadonlyArray<Obstacle>, GitError>
     /** The filters that the attributes of a tree name, those of most files first, at most 20. Fails with `conflict` above 200,000 files. */

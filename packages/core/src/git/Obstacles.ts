@@ -14,7 +14,7 @@ import { treeFilters } from "./TreeAttributes.js"
 
 // Finds what should not reach a branch unseen. No filter runs, so content is judged by its form.
 
-/** What stands in the way of a change. All names are latin1. */
+/** A reason not to deliver a change, with its paths. All names are latin1. */
 export interface Obstacle {
   readonly kind: DeliveryObstacle
   /** The filter that the content belongs to; null for a name. */

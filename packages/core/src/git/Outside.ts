@@ -87,7 +87,7 @@ export const skipPaths = (
       )
 
 /**
- * The paths of a capture that are unchanged because a sparse workspace never had their files: nothing is there, nothing wanted has taken the
+ * The paths whose files a sparse workspace never had, so that a capture leaves them unchanged. Nothing is there, nothing wanted has taken the
  * place of a folder above, and no applied change has removed them.
  */
 export const neverThere = (

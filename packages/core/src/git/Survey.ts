@@ -157,8 +157,8 @@ const surveyBase = (capturing: Capturing) =>
   })
 
 /**
- * The entries of the base outside of the cone that are to be looked at although the index tells no difference: those below a file that has come in
- * the place of their folder, and those that an applied change has removed.
+ * The entries of the base outside of the cone of which the index tells no difference, though there may be one. A file may stand in the place of
+ * their folder, or an applied change may have removed them.
  */
 const doubtful = (capturing: Capturing, index: string) =>
   Effect.gen(function* () {

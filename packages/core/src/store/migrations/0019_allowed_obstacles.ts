@@ -1,2 +1,2 @@
-/** What stands in the way of a branch, and the caller of a delivery has allowed, as a list in JSON. Null allows nothing. */
+/** The obstacles that the caller of a delivery has allowed, as a list in JSON. Null allows none. */
 export const allowedObstacles: ReadonlyArray<string> = ["alter table deliveries add column allowed text"]

@@ -70,7 +70,7 @@ const isObstacle = (name: string | null): name is Obstacle => name !== null && O
 
 const obstacleNames = Object.keys(obstacleReasons).filter(isObstacle)
 
-/** What `--allow` takes, as often as it is given. */
+/** The flag `--allow`, which may be given more than once. */
 export const allowOption = Options.choice("allow", obstacleNames).pipe(
   Options.withDescription("Deliver although the changeset has this obstacle; may be given more than once"),
   Options.repeated

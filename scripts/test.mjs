@@ -41,7 +41,6 @@ const read = () => {
       numPassedTests: 0,
       numFailedTests: 1,
       numPendingTests: 0,
-      numFailedTestSuites: 1,
       success: false,
       testResults: []
     }
@@ -77,10 +76,27 @@ const sayWhereTheTimeWent = (results) => {
   process.stdout.write(`\n${line((Date.now() - started) / 1000, sum(files, "count"), "in all")}`)
 }
 
+/** Whether a file has failed without a failed test: it could not be loaded, or a hook threw. */
+const isBroken = ({ assertionResults, status }) =>
+  status === "failed" && assertionResults.every((each) => each.status !== "failed")
+
+/** Names each test that failed with the first line of why, and each file that could not be run: whoever reads only the end has it all. */
+const sayWhatFailed = (results) => {
+  const firstLine = (text = "") => text.replaceAll(/\u001b\[[\d;]*m/g, "").trim().split("\n", 1)[0].slice(0, 300)
+  const lines = results.flatMap((file) => {
+    const path = relative(root, file.name)
+    if (isBroken(file)) return [`${path}: ${firstLine(file.message)}`]
+    const failures = file.assertionResults.filter((each) => each.status === "failed")
+    return failures.map((each) => `${path} > ${each.fullName}: ${firstLine(each.failureMessages[0])}`)
+  })
+  if (lines.length > 0) process.stdout.write(`\nFailed:\n${lines.map((each) => `  FAIL ${each}\n`).join("")}\n`)
+}
+
 const result = read()
 sayWhereTheTimeWent(result.testResults)
-const broken = result.success || result.numFailedTests > 0 ? 0 : Math.max(1, result.numFailedTestSuites)
-const failed = result.numFailedTests + broken + (status !== 0 && result.numFailedTests + broken === 0 ? 1 : 0)
+sayWhatFailed(result.testResults)
+const broken = result.testResults.filter(isBroken).length
+const failed = Math.max(result.numFailedTests + broken, result.success && status === 0 ? 0 : 1)
 const skipped = result.numPendingTests > 0 ? `, ${result.numPendingTests} skipped` : ""
 process.stdout.write(`${result.numPassedTests} passed, ${failed} failed${skipped}\n`)
 process.exit(failed === 0 && result.numPassedTests > 0 ? 0 : 1)

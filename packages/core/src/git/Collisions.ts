@@ -21,21 +21,26 @@ const above = (path: string): ReadonlyArray<string> => {
   return folders
 }
 
+const append = (lists: Map<string, Array<string>>, key: string, value: string): void => {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [value])
+  else list.push(value)
+}
+
 /** The added paths that collide with another name of the tree, each with that name. A file collides with a folder too. */
 export const collidingNames = (added: ReadonlySet<string>, all: Iterable<string>): ReadonlyMap<string, string> => {
   const addedAs = new Map<string, Array<string>>()
-  const belowOf = new Map<string, string>()
+  const addedBelow = new Map<string, Array<string>>()
   for (const path of added) {
     const name = foldedName(path)
-    addedAs.set(name, [...(addedAs.get(name) ?? []), path])
-    for (const folder of above(name)) belowOf.set(folder, path)
+    append(addedAs, name, path)
+    for (const folder of above(name)) append(addedBelow, folder, path)
   }
   const found = new Map<string, string>()
   for (const path of all) {
     const name = foldedName(path)
     for (const other of addedAs.get(name) ?? []) if (other !== path) found.set(other, path)
-    const below = belowOf.get(name)
-    if (below !== undefined) found.set(below, path)
+    for (const below of addedBelow.get(name) ?? []) found.set(below, path)
     if (name.includes("/"))
       for (const folder of above(name)) for (const other of addedAs.get(folder) ?? []) found.set(other, path)
   }

@@ -185,7 +185,8 @@ describe("Git.obstacles", () => {
             foldedName(left).startsWith(`${foldedName(right)}/`))
         const expected = [...added].filter((one) => all.some((other) => isCollision(one, other)))
         assert.sameMembers([...collidingNames(added, all).keys()], expected)
-      })
+      }),
+      { numRuns: 1000, examples: [[["B/a", "b/B", "B"], 2]] }
     )
   })
 })

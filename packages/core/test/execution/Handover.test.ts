@@ -9,6 +9,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { SessionFiles } from "@reins/core/sessions/workspace/SessionFiles"
 import { processesOf } from "@reins/testing/executor/Processes"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -40,7 +41,7 @@ for (const { layer, name } of databases) {
             yield* eventsUntil(session.id, (event) => event.type === "tool.started")
             // The tool is told of before it has done anything.
             const files = yield* SessionFiles
-            yield* Effect.repeat(files.list(principal, session.id, ""), {
+            yield* Effect.repeat(Effect.zipRight(aMoment, files.list(principal, session.id, "")), {
               until: ({ items }) => items.some((file) => file.path === "half.txt")
             })
             const { lease } = yield* executors.get(principal, session.id)
@@ -52,9 +53,10 @@ for (const { layer, name } of databases) {
             assert.deepStrictEqual([released.executor.lease.id, released.executor.lease.state], [lease.id, "quiescing"])
             const jobs = yield* Jobs
             yield* eventsUntil(session.id, (event) => event.type === "executor.released")
-            const operation = yield* Effect.repeat(jobs.operation(principal, released.operation.id), {
-              until: ({ finished_at }) => finished_at !== null
-            })
+            const operation = yield* Effect.repeat(
+              Effect.zipRight(aMoment, jobs.operation(principal, released.operation.id)),
+              { until: ({ finished_at }) => finished_at !== null }
+            )
             assert.strictEqual(operation.state, "succeeded", JSON.stringify(operation))
             assert.isEmpty(processesOf(lease.id ?? ""))
             const states = yield* Effect.forEach([working, waiting], ({ turn_id: id }) =>

@@ -8,6 +8,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { talkingAgents } from "@reins/testing/harness/SmallAgent"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { Effect, Schema, Stream } from "effect"
 import { type Step, script } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, withAgent } from "./Agent.js"
@@ -35,6 +36,7 @@ const working = Effect.fnUntraced(function* (
     messages.send(principal, session.id, { content, routing })
   const turns = yield* Turns
   const idle = eventsUntil(session.id, (event) => isTurnEnd(event)).pipe(
+    Effect.zipRight(aMoment),
     Effect.zipRight(Effect.map(turns.list(principal, session.id, { limit: 200 }), ({ items }) => items)),
     Effect.repeat({ until: (all) => all.every(({ finished_at }) => finished_at !== null) })
   )

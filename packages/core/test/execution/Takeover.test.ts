@@ -14,6 +14,7 @@ import { existingOf } from "@reins/core/store/Existing"
 import * as Postgres from "@reins/core/store/Postgres"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { migratedPostgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Exit, Layer, Logger, LogLevel, Scope } from "effect"
 import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
@@ -82,7 +83,9 @@ it.scopedLive(
         const create = (yield* Sessions).create(principal, workspaceId, {})
         const [used, unused] = yield* Effect.all([create, create])
         yield* (yield* SessionExecutors).activate(principal, unused.id, {})
-        const ahead = yield* Effect.repeat(agentOf(unused.id), { until: ({ agents }) => agents.length === 1 })
+        const ahead = yield* Effect.repeat(Effect.zipRight(aMoment, agentOf(unused.id)), {
+          until: ({ agents }) => agents.length === 1
+        })
         return { ...(yield* turnIn(used.id, "One.")), ahead }
       }).pipe(first.run)
       assert.lengthOf(before.agents, 1)
@@ -104,7 +107,7 @@ it.scopedLive(
       assert.deepStrictEqual([processesOf(before.ahead.leaseId).length, begun.agents.length], [0, 1])
 
       const pool = yield* first.run(AgentPool)
-      yield* Effect.repeat(pool.isKept(before.leaseId), { until: (isKept) => !isKept })
+      yield* Effect.repeat(Effect.zipRight(aMoment, pool.isKept(before.leaseId)), { until: (isKept) => !isKept })
       yield* pool.stop(before.leaseId)
       assert.deepStrictEqual((yield* next("Three.")).agents, after.agents)
     }),

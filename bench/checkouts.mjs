@@ -1,7 +1,7 @@
 // The time until the agent of a session in a large repository asks its model, and the disk of the session, beside git by hand.
 import { execFile, execFileSync, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
@@ -23,7 +23,9 @@ export const checkouts = async ({ report, settings: { repository, rounds } }) =>
   const shares = { first: [], second: [] }
   try {
     for (let round = 0; round < rounds; round++) {
+      await settled()
       const byHand = await handMade(remote.url, round)
+      await settled()
       const session = await inSessions(remote.url, round)
       for (const [name, time] of Object.entries({ ...byHand, ...session.times })) times[name].push(time)
       for (const name of ["first", "second"]) shares[name].push(session.disks[name])
@@ -58,12 +60,14 @@ const makeLarge = (name, { files, megabytes }) => {
     writeFileSync(path, randomBytes(2 * size).toString("hex"))
   }
   git(source, ["init", "--quiet", "--initial-branch=main"])
+  // Random content has no deltas to look for.
+  git(source, ["config", "pack.window", "0"])
+  git(source, ["config", "gc.auto", "0"])
   git(source, ["add", "--all"])
   git(source, ["commit", "--quiet", "--message=first"])
   const bare = join(directory, `${name}.git`)
   git(directory, ["clone", "--quiet", "--bare", source, bare])
-  rmSync(source, { recursive: true })
-  git(bare, ["repack", "-a", "-d", "--quiet"])
+  git(bare, ["repack", "-a", "-d", "--quiet", "--window=0"])
   return bare
 }
 
@@ -124,13 +128,18 @@ const timed = async (run) => {
   return now() - began
 }
 
+/**
+ * Waits until the disk has all that was written. Nothing is deleted while times are taken: a disk that is mounted with `discard` is busy for many
+ * seconds after a tree was deleted, and whatever writes then takes five times as long.
+ */
+const settled = () => promisify(execFile)("sync", [])
+
 /** The times of a clone by hand, and of a checkout of what is cloned. */
 const handMade = async (url, round) => {
   const [whole, objects] = [join(directory, `by-hand-${round}`), join(directory, `by-hand-objects-${round}`)]
   const clone = await timed(() => gitBeside(["clone", "--quiet", url, whole]))
   await gitBeside(["clone", "--quiet", "--no-checkout", url, objects])
   const checkout = await timed(() => gitBeside(["-C", objects, "checkout", "--quiet", "main"]))
-  for (const path of [whole, objects]) rmSync(path, { recursive: true })
   return { clone, checkout }
 }
 
@@ -182,7 +191,6 @@ const inSessions = async (url, round) => {
   } finally {
     await server.stop()
     await gateway.close()
-    rmSync(dataDir, { recursive: true, force: true })
   }
 }
 

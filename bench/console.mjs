@@ -41,7 +41,7 @@ export const consolePage = async ({ report, settings }) => {
       [`a diff of ${lines} lines`, "Diff", filled.diff.short, filled.diff.long]
     ]) {
       const [ofFew, ofMany] = [await framesOf(label, few), await framesOf(label, many)]
-      report.figure(`Costliest frame while scrolling ${what}: CPU`, ofMany, "ms")
+      report.figure(`Costliest frame while scrolling ${what}: CPU`, ofMany, "ms", { atMost: 100 })
       report.figure(`Costliest frame while scrolling ${what}, in that of ${short}`, ofMany / ofFew, "")
     }
   } finally {

@@ -35,13 +35,14 @@ const isInside = (page: Page) =>
 /** Reads the question, closes it by Escape, and then says yes to it. */
 const deliverAnyway = async (
   { card, page }: Pick<Awaited<ReturnType<typeof blockedBy>>, "card" | "page">,
-  question: RegExp,
+  { files, question }: { readonly question: RegExp; readonly files: string },
   name: string
 ) => {
   const button = card.getByRole("button", { name: "Deliver anyway" })
   const dialog = page.getByRole("dialog", { name: "Deliver anyway?" })
   await button.click()
   await dialog.getByText(question).waitFor()
+  await dialog.getByText(files).waitFor()
   await picture(page, `${name}-question`)
   await page.keyboard.press("Escape")
   await dialog.waitFor({ state: "detached" })
@@ -61,7 +62,11 @@ describe("a delivery with an obstacle", () => {
     await card.getByText('"large.bin"').waitFor()
     assert.strictEqual(await card.getByRole("button", { name: "Retry" }).count(), 0)
     await picture(page, "obstacle-lfs-1280")
-    await deliverAnyway({ card, page }, /Git LFS expects pointers/, "obstacle-lfs-1280")
+    await deliverAnyway(
+      { card, page },
+      { question: /repository grows by it/, files: '"large.bin"' },
+      "obstacle-lfs-1280"
+    )
     await card.getByText("delivery succeeded", { exact: true }).waitFor()
     await card.getByText("Deliver anyway").waitFor({ state: "detached" })
     assert.deepInclude(await delivery(), { state: "succeeded", allow: ["lfs_content"] })
@@ -74,10 +79,18 @@ describe("a delivery with an obstacle", () => {
     await card.getByText('"secret/key"').waitFor()
     await picture(page, "obstacle-two-390")
     assert.isTrue(await isInside(page), "nothing is beside the page")
-    await deliverAnyway({ card, page }, /keeps encrypted/, "obstacle-encrypted-390")
+    await deliverAnyway(
+      { card, page },
+      { question: /keeps encrypted/, files: '"secret/key"' },
+      "obstacle-encrypted-390"
+    )
     await card.getByText('"large.bin"').waitFor()
     assert.deepInclude(await delivery(), { state: "blocked", reason: "lfs_content", allow: ["unencrypted_content"] })
-    await deliverAnyway({ card, page }, /Git LFS expects pointers/, "obstacle-lfs-390")
+    await deliverAnyway(
+      { card, page },
+      { question: /repository grows by it/, files: '"large.bin"' },
+      "obstacle-lfs-390"
+    )
     await card.getByText("delivery succeeded", { exact: true }).waitFor()
     assert.sameMembers([...((await delivery())?.allow ?? [])], ["unencrypted_content", "lfs_content"])
     await picture(page, "obstacle-two-390-delivered")
@@ -86,12 +99,16 @@ describe("a delivery with an obstacle", () => {
   it("asks before names that differ by case alone, and content that another filter should have converted", async () => {
     const collision = await blockedBy("echo 1 > Notes.txt; echo 2 > notes.txt", phone)
     await picture(collision.page, "obstacle-names-390")
-    await deliverAnyway(collision, /macOS or Windows/, "obstacle-names-390")
+    await deliverAnyway(
+      collision,
+      { question: /checkout on macOS or Windows/, files: '"Notes.txt" beside "notes.txt"' },
+      "obstacle-names-390"
+    )
     await collision.card.getByText("delivery succeeded", { exact: true }).waitFor()
 
     const other = await blockedBy("echo '*.sql filter=indent' > .gitattributes; echo 'SELECT 1' > a.sql")
     await picture(other.page, "obstacle-filter-1280")
-    await deliverAnyway(other, /should have converted/, "obstacle-filter-1280")
+    await deliverAnyway(other, { question: /should have converted/, files: '"a.sql"' }, "obstacle-filter-1280")
     await other.card.getByText("delivery succeeded", { exact: true }).waitFor()
     assert.deepInclude(await other.delivery(), { allow: ["unfiltered_content"] })
   })

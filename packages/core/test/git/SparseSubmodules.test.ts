@@ -124,7 +124,7 @@ describe("submodules of a sparse workspace", () => {
       open(workTree, "submodule", "--quiet", "add", sub, "apps/web/new")
       // The agent has cloned one of those outside all the same.
       plainGit(workTree, "clone", "--quiet", sub, "docs/sub")
-      const links = {
+      const links: Readonly<Record<string, string>> = {
         ...Object.fromEntries(outside.map((path) => [path, first])),
         "apps/web/deep/sub": second,
         "apps/web/new": second,

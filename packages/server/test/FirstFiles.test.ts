@@ -85,7 +85,7 @@ const turn = async (session_id: string, cmd: string) => {
   assert.strictEqual(ended.state, "succeeded", JSON.stringify(ended))
   const [newest] = (await client().sessions.listChangesets({ session_id })).items
   const files = await client().changesets.listFiles({ changeset_id: newest?.id ?? "" })
-  return files.items.map(({ path }) => path).sort()
+  return (files.items ?? []).map(({ path }) => path).sort()
 }
 
 const refusalOf = async (call: PromiseLike<unknown>): Promise<ReinsApiError> => {

@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { stripVTControlCharacters } from "node:util"
 import { scratch } from "./scratch.mjs"
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
@@ -82,7 +83,7 @@ const isBroken = ({ assertionResults, status }) =>
 
 /** Names each test that failed with the first line of why, and each file that could not be run: whoever reads only the end has it all. */
 const sayWhatFailed = (results) => {
-  const firstLine = (text = "") => text.replaceAll(/\u001b\[[\d;]*m/g, "").trim().split("\n", 1)[0].slice(0, 300)
+  const firstLine = (text = "") => stripVTControlCharacters(text).trim().split("\n", 1)[0].slice(0, 300)
   const lines = results.flatMap((file) => {
     const path = relative(root, file.name)
     if (isBroken(file)) return [`${path}: ${firstLine(file.message)}`]

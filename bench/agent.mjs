@@ -1,13 +1,26 @@
 // An agent without a model, so that only our own time is measured. It speaks the Agent Client Protocol, answers at once, and writes down the
-// times of its prompt, its answer and its stop. `node agent.mjs <file>`
+// times of its prompt, its answer and its stop. It makes as many tool calls before each answer as it is told. `node agent.mjs <file> [calls]`
 import { appendFileSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { now } from "./clock.mjs"
 
-const marks = process.argv[2]
+const [, , marks, calls = "0"] = process.argv
+let made = 0
 const mark = (name) => appendFileSync(marks, `${name} ${now()}\n`)
 const send = (message) =>
   new Promise((resolve) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`, resolve))
+
+/** A command that prints a line. */
+const callTool = async (sessionId) => {
+  const toolCallId = `call-${++made}`
+  const update = (update) =>
+    send({ method: "session/update", params: { sessionId, update: { toolCallId, ...update } } })
+  const rawInput = { command: "echo done" }
+  await update({ sessionUpdate: "tool_call", title: "bash", kind: "execute", rawInput, status: "pending" })
+  await update({ sessionUpdate: "tool_call_update", status: "in_progress" })
+  const content = [{ type: "content", content: { type: "text", text: "done\n" } }]
+  await update({ sessionUpdate: "tool_call_update", status: "completed", content })
+}
 
 const methods = {
   initialize: () => ({
@@ -19,6 +32,7 @@ const methods = {
   "session/resume": () => ({}),
   "session/prompt": async ({ sessionId }) => {
     mark("prompted")
+    for (let call = 0; call < Number(calls); call++) await callTool(sessionId)
     const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Done." } }
     await send({ method: "session/update", params: { sessionId, update } })
     return { stopReason: "end_turn", usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10 } }

@@ -21,10 +21,11 @@ export const install = (name, env = {}) => {
   mkdirSync(dataDir, { recursive: true })
   // Only the figures about the sandbox are measured in it, so that the others are the same on every machine.
   const settings = { REINS_RATE_LIMIT: "off", REINS_EXECUTOR: "local", REINS_PREWARM: "off", ...env }
+  const password = randomUUID()
   const cli = (...args) => {
     const run = spawnSync(process.execPath, [main, ...args, "--data-dir", dataDir], {
       encoding: "utf8",
-      env: { ...process.env, ...settings, REINS_PASSWORD: randomUUID() }
+      env: { ...process.env, ...settings, REINS_PASSWORD: password }
     })
     if (run.status !== 0) throw new Error(run.stderr)
     return run.stdout.trim()
@@ -70,7 +71,7 @@ export const install = (name, env = {}) => {
     }
   }
 
-  return { dataDir, start }
+  return { dataDir, email, password, start }
 }
 
 /** Alpha needs a connection. Nothing calls the gateway of this one, unless another is given. */

@@ -11,6 +11,8 @@ import { rmSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { agents } from "./agents.mjs"
 import { checkouts } from "./checkouts.mjs"
+import { consolePage } from "./console.mjs"
+import { history } from "./history.mjs"
 import { jobs } from "./jobs.mjs"
 import { nodes } from "./nodes.mjs"
 import { postgres } from "./postgres.mjs"
@@ -36,6 +38,8 @@ const subjects = {
   nodes,
   jobs,
   turns,
+  history,
+  console: consolePage,
   sandbox,
   agents,
   setups,
@@ -70,7 +74,10 @@ const rates = values.quick
   ? { rounds: 1, seconds: 1.5, warmUp: 1500, longLog: 100_000, samples: 3, postgresUrl: values.postgres }
   : { rounds: 3, seconds: 3, warmUp: 4000, longLog: 1_000_000, samples: 9, postgresUrl: values.postgres }
 
-const settings = { ...rates, repository }
+/** The later turns of a session that are compared with its first. */
+const laterTurns = values.quick ? [10, 40] : [50, 200]
+
+const settings = { ...rates, repository, history: laterTurns }
 
 const say = (line) => void (values.json ? process.stderr : process.stdout).write(`${line}\n`)
 const report = makeReport(say)

@@ -1,10 +1,13 @@
-import { existsSync, readdirSync, rmSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
+import { bareRemote } from "@reins/testing/git/Fixture"
+import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import type { Caller } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { reinsAside, type ServerProcess } from "@reins/testing/process/ServerProcess"
 import { assertAnswers, beginTurn, endlessTool, wholeLog } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
+import { Effect, Exit, Scope } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
 import { allSealed, type Machine, type Machines, newMachines, twoMachines } from "./Machines.js"
@@ -166,4 +169,81 @@ it("a changeset is applied to a session of another node", async () => {
     async () => (await client.applications.get({ application_id: application.id })).state === "applied"
   )
   assert.include((await read(caller, other, target, "kept.txt")).text, "kept")
+})
+
+it("a session of a repository has its objects from a store of the node that it goes to, which it fills where it has none", async () => {
+  const machines = await newMachines(place)
+  const [a, b] = [await machines.machine("a", allowed), await machines.machine("b", allowed)]
+  const server = await a.start()
+  const caller = await machines.caller(server)
+  const scope = await Effect.runPromise(Scope.make())
+  try {
+    const url = await served(scope)
+    const begin = async () => {
+      const repository = { url }
+      const harness = { provider_id: "alpha", model: "scripted-1" }
+      const { id } = await caller.at(server).sessions.create({ workspace_id: caller.workspaceId, harness, repository })
+      await works(caller, server, id, "Begin.", "cat a.txt > seen.txt; git log --format=%s > log.txt")
+      return id
+    }
+    const ids = [await begin(), await begin()]
+    assert.deepStrictEqual(storesOf(a, ids), { stores: 1, named: [storeAt(a), storeAt(a)] })
+    await allSealed(server)
+    const other = await b.start()
+    machines.command("node", "drain", "a", "--wait")
+    for (const id of ids) {
+      await works(
+        caller,
+        other,
+        id,
+        "Go on.",
+        "git log --format=%s | cmp - log.txt && git fsck --connectivity-only && echo whole > whole.txt"
+      )
+      assert.include((await read(caller, other, id, "whole.txt")).text, "whole")
+      assert.include((await read(caller, other, id, "seen.txt")).text, "one")
+    }
+    assert.deepStrictEqual(storesOf(b, ids), { stores: 1, named: [storeAt(b), storeAt(b)] })
+    assert.deepStrictEqual(storesOf(a, ids).named, [null, null])
+    // Without its store the node asks the remote again before the next turn.
+    rmSync(join(b.dataDir, "object-stores"), { recursive: true })
+    for (const id of ids) {
+      await works(caller, other, id, "Go on.", "git fsck --connectivity-only && git log --format=%s | cmp - log.txt")
+      const [changeset] = (await caller.at(other).sessions.listChangesets({ session_id: id })).items
+      assert.include(
+        (await caller.at(other).changesets.getDiff({ changeset_id: changeset?.id ?? "" })).diff,
+        "whole.txt"
+      )
+    }
+    assert.deepStrictEqual(storesOf(b, ids), { stores: 1, named: [storeAt(b), storeAt(b)] })
+  } finally {
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  }
+})
+
+/** The repository is at an address of this machine. */
+const allowed = { REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1" }
+
+/** The URL of a repository with one file, until the scope closes. */
+const served = (scope: Scope.Scope) => {
+  const root = join(place.directory, "remote")
+  mkdirSync(root)
+  bareRemote(root, { "a.txt": "one\n" })
+  const serving = Effect.provideService(gitHttpServer(root, null), Scope.Scope, scope)
+  return Effect.runPromise(Effect.map(serving, ({ url }) => `${url}/remote.git`))
+}
+
+/** The directory of the only object store of a machine. */
+const storeAt = ({ dataDir }: Machine): string => {
+  const root = join(dataDir, "object-stores")
+  const name = readdirSync(root).find((each) => /^[0-9a-f]{64}$/.test(each)) ?? ""
+  return join(root, name, "objects")
+}
+
+/** The object stores of a machine, and the one that each session names there; null for a session that is not there. */
+const storesOf = ({ dataDir }: Machine, ids: ReadonlyArray<string>) => ({
+  stores: readdirSync(join(dataDir, "object-stores")).filter((name) => /^[0-9a-f]{64}$/.test(name)).length,
+  named: ids.map((id) => {
+    const alternates = join(dataDir, "sessions", id, "trusted.git/objects/info/alternates")
+    return existsSync(alternates) ? readFileSync(alternates, "utf8").trimEnd() : null
+  })
 })

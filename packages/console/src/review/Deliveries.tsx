@@ -38,10 +38,10 @@ const questions: Readonly<Record<Obstacle, string>> = {
   unencrypted_content:
     "The branch then has plain content of files that the repository keeps encrypted. Everybody who can read the branch can read them, and a push cannot be taken back.",
   unfiltered_content:
-    "The branch then has these files as the agent wrote them. A filter of the repository should have converted them.",
+    "The branch then has files as the agent wrote them. A filter of the repository should have converted them.",
   lfs_content:
-    "The branch then has the content of these files itself. Git LFS expects pointers there, and the repository grows by the content.",
-  name_collision: "A checkout on macOS or Windows then has only one of the two files."
+    "The branch then has the content of files for which Git LFS expects pointers, and the repository grows by it.",
+  name_collision: "A checkout on macOS or Windows then has one file only for each two of these names."
 }
 
 const obstacleOf = ({ reason }: Delivery): Obstacle | undefined =>
@@ -155,10 +155,11 @@ const DeliveryCard = ({
       {isAsking.value && obstacle !== undefined && (
         <Dialog title="Deliver anyway?" close={() => (isAsking.value = false)}>
           <p>{questions[obstacle]}</p>
+          <p class="fine">{reason_message}</p>
           <p class="end">
             <button
               type="button"
-              class="primary"
+              class={obstacle === "unencrypted_content" ? "danger" : "primary"}
               onClick={() => {
                 isAsking.value = false
                 void act("the delivery", () =>

@@ -181,7 +181,7 @@ const SendComments = ({ review, sessionId }: { readonly review: Review; readonly
 /** The sentences about what a capture left out, or what is left in the git of the agent. */
 const Diagnostics = ({ given }: { readonly given: ReadonlyArray<string> }) =>
   given.length === 0 ? null : (
-    <ul class="notice ask" aria-label="Not in the changeset">
+    <ul class="notice ask" aria-label="Notes about the changeset">
       {given.map((sentence) => (
         <li key={sentence}>{sentence}</li>
       ))}

@@ -25,6 +25,8 @@ export class Quotas extends Context.Tag("@reins/core/sessions/Quotas")<
     readonly unmeasured: (limit: number) => Effect.Effect<ReadonlyArray<SessionId>>
     /** Notes the bytes that the files of a session take on the disk. The statement is a commit of its own. */
     readonly measured: (sessionId: SessionId, bytes: number) => Effect.Effect<void>
+    /** Corrects what was noted by so many bytes, which may be negative. Nothing happens for a session that was not measured. */
+    readonly corrected: (sessionId: string, bytes: number) => Effect.Effect<void>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -92,7 +94,9 @@ export class Quotas extends Context.Tag("@reins/core/sessions/Quotas")<
           yield* db.run(sql`insert into session_disk (session_id, workspace_id, bytes, measured_at)
             select id, workspace_id, ${bytes}, ${at} from sessions where id = ${sessionId}
             on conflict (session_id) do update set bytes = excluded.bytes, measured_at = excluded.measured_at`)
-        })
+        }),
+        corrected: (sessionId, bytes) =>
+          db.run(sql`update session_disk set bytes = bytes + ${bytes} where session_id = ${sessionId}`)
       })
     })
   )

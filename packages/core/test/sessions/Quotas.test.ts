@@ -1,16 +1,26 @@
+import { randomBytes } from "node:crypto"
+import { cpSync, rmSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { Connections } from "@reins/core/connections/Connections"
+import type { SessionId } from "@reins/core/domain/Ids"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { SessionFiles } from "@reins/core/sessions/workspace/SessionFiles"
 import { WorkingTrees } from "@reins/core/sessions/workspace/WorkingTrees"
+import { Database } from "@reins/core/store/Database"
 import { measure } from "@reins/core/upkeep/DiskMeasure"
+import { bareRemote } from "@reins/testing/git/Fixture"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Either, Redacted } from "effect"
+import { bytesBelow } from "../../src/files/DiskUse.js"
+import { storeNameOf } from "../../src/sessions/workspace/StoresHere.js"
+import { temporaryDirectory } from "../execution/Agent.js"
 import { principalOf } from "../identity/Principals.js"
 
 const mebibyte = 1024 * 1024
@@ -47,6 +57,46 @@ const upload = (path: string, bytes: number) => ({
   path,
   content: "x".repeat(bytes),
   encoding: "utf-8" as const
+})
+
+/** A workspace with sessions of one repository, whose object store they share. */
+const sharing = Effect.gen(function* () {
+  const { principal, workspaceId } = yield* ownerWithConnection
+  const { dataDir } = yield* CoreConfig
+  const db = yield* Database
+  const sessions = yield* Sessions
+  const trees = yield* WorkingTrees
+  const content = randomBytes(mebibyte).toString("hex")
+  const url = bareRemote(yield* temporaryDirectory, { "large.txt": content })
+  const store = join(dataDir, "object-stores", storeNameOf(workspaceId, url))
+  const live: Array<string> = []
+  return {
+    store,
+    measured: yield* measure,
+    create: sessions.create(principal, workspaceId, {}),
+    begin: Effect.gen(function* () {
+      const { id } = yield* sessions.create(principal, workspaceId, { repository: { url }, prewarm: false })
+      yield* trees.make(id)
+      live.push(trees.paths(id).root)
+      return id
+    }),
+    close: (id: SessionId) => Effect.zipRight(sessions.close(principal, id), trees.remove(id)),
+    /** Another node has the session from now on, and has measured it. */
+    leave: (id: SessionId) =>
+      Effect.gen(function* () {
+        rmSync(trees.paths(id).root, { recursive: true })
+        live.splice(live.indexOf(trees.paths(id).root), 1)
+        yield* db.run(db.sql`delete from session_disk where session_id = ${id}`)
+        yield* db.run(db.sql`update sessions set workspace_state = 'none' where id = ${id}`)
+      }),
+    /** The bytes that count for the workspace, and how many more they are than those on the disk. Shares are whole bytes. */
+    excess: Effect.gen(function* () {
+      const rows = yield* db.all(db.sql<{ bytes: number }>`select bytes from session_disk`)
+      const counted = rows.reduce((sum, { bytes }) => sum + Number(bytes), 0)
+      const there = yield* Effect.forEach([store, ...live], bytesBelow)
+      return { counted, excess: counted - there.reduce((sum, bytes) => sum + bytes, 0) }
+    })
+  }
 })
 
 for (const { layer, name } of databases)
@@ -127,5 +177,72 @@ for (const { layer, name } of databases)
           yield* measured
           yield* sessions.create(principal, workspaceId, {})
         }).pipe(Effect.provide(fresh))
+    )
+
+    it.scopedLive("the objects of a repository count once, however its sessions come, end and move", () =>
+      Effect.gen(function* () {
+        const world = yield* sharing
+        const rightAfter = (measured: Effect.Effect<void>) =>
+          Effect.gen(function* () {
+            yield* measured
+            const { counted, excess } = yield* world.excess
+            assert.isAtMost(Math.abs(excess), 8, `${counted} bytes are counted`)
+            return counted
+          })
+        const isRight = rightAfter(world.measured)
+        const first = yield* world.begin
+        const alone = yield* isRight
+        const store = yield* bytesBelow(world.store)
+        assert.isAtLeast(store, mebibyte)
+        assert.isAtLeast(alone, store + 2 * mebibyte)
+        const second = yield* world.begin
+        yield* isRight
+        const third = yield* world.begin
+        const three = yield* isRight
+        assert.isAtMost(three, 3 * alone - 2 * store + 64 * 1024)
+        // A store that has grown is counted by the next session that fetches into it.
+        cpSync(join(world.store, "objects"), join(world.store, "more"), { recursive: true })
+        yield* world.close(second)
+        assert.isAtLeast(three, yield* isRight)
+        yield* world.leave(third)
+        yield* isRight
+        // The next process goes on from what this one has counted.
+        const isRightNext = rightAfter(yield* measure)
+        yield* isRightNext
+        yield* world.begin
+        yield* isRightNext
+        yield* world.close(first)
+        yield* isRightNext
+      }).pipe(
+        Effect.provide(
+          services(layer, {
+            allowLocalRepositories: true,
+            limits: { ...defaultLimits, diskBytesPerWorkspace: 1024 * mebibyte }
+          })
+        )
+      )
+    )
+
+    it.scopedLive("a store is what takes a workspace over its share, and the refusal says the sum", () =>
+      Effect.gen(function* () {
+        const world = yield* sharing
+        yield* world.begin
+        yield* world.measured
+        yield* world.create
+        yield* world.begin
+        yield* world.measured
+        const { counted } = yield* world.excess
+        assert.deepInclude(yield* refusalOf(world.create), {
+          code: "quota_exhausted",
+          details: { quota: "disk_bytes", used: counted, limit: 5 * mebibyte }
+        })
+      }).pipe(
+        Effect.provide(
+          services(layer, {
+            allowLocalRepositories: true,
+            limits: { ...defaultLimits, diskBytesPerWorkspace: 5 * mebibyte }
+          })
+        )
+      )
     )
   })

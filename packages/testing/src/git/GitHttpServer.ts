@@ -9,8 +9,8 @@ export interface GitHttpServer {
   readonly seen: ReadonlyArray<string>
 }
 
-/** Answers a request itself and gives true, or leaves it to git. */
-type Intercept = (request: IncomingMessage, response: ServerResponse) => boolean
+/** Answers a request itself and gives true, or leaves it to git, at once or later. */
+type Intercept = (request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>
 
 const backend = (root: string, request: IncomingMessage, response: ServerResponse): void => {
   const url = new URL(request.url ?? "/", "http://localhost")
@@ -52,15 +52,15 @@ export const gitHttpServer = (
   host = "127.0.0.1"
 ): Effect.Effect<GitHttpServer, never, Scope.Scope> => {
   const seen: Array<string> = []
-  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     seen.push(request.headers.authorization ?? "")
-    if (intercept(request, response)) return
+    if (await intercept(request, response)) return
     if (authorization !== null && request.headers.authorization !== authorization) {
       response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end("no entry")
     } else backend(root, request, response)
   }
   return Effect.map(
-    onLoopback(() => createServer(answer), host),
+    onLoopback(() => createServer((request, response) => void answer(request, response)), host),
     (port) => ({ url: `http://${host}:${port}`, seen })
   )
 }

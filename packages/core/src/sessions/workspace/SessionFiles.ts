@@ -129,14 +129,17 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/workspace/Se
                 return yield* notSetUp(session)
               const mode = upload.mode === undefined ? null : Number.parseInt(upload.mode, 8)
               const keep = yield* Effect.mapError(snapshots.keepUpload(session.id, { bytes, mode }), notKept)
-              yield* Effect.mapError(trees.make(session.id), notMade)
-              const written = yield* put(session, upload, bytes)
+              const written = yield* Effect.mapError(trees.make(session.id), notMade).pipe(
+                Effect.zipRight(put(session, upload, bytes)),
+                // The workspace of a session that was closed meanwhile is gone, which tells nothing about the path.
+                Effect.tapError(() => Effect.flatMap(store.readable(principal, sessionId), requireNotClosed))
+              )
               yield* failpoint("upload.written")
               return Effect.gen(function* () {
                 yield* placements.fence(session.id)
                 const row = yield* store.writable(principal, sessionId)
                 // The session was closed meanwhile, and the file is removed with its workspace.
-                if (row.lifecycle === "closed") return yield* notOpen(row)
+                yield* requireNotClosed(row)
                 yield* journal.append(row.id, actorOf(principal), [
                   { type: "workspace.changed", payload: { base_commit: row.base_commit, path: written.path } }
                 ])
@@ -174,6 +177,8 @@ const rooting = Effect.gen(function* () {
     return workTree
   })
 })
+
+const requireNotClosed = (row: SessionRow) => (row.lifecycle === "closed" ? Effect.fail(notOpen(row)) : Effect.void)
 
 const notSetUp = (session: SessionRow): ReinsError<"executor_unavailable"> =>
   new ReinsError({

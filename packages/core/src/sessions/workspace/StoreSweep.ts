@@ -22,16 +22,17 @@ const namesIn = (folder: string): Promise<ReadonlyArray<string>> =>
     throw cause
   })
 
-/** The stores that the git directories below a data directory name, each as often as it is named. Rejects where one of them cannot be read. */
-export const storesNamed = async (dataDir: string): Promise<ReadonlyMap<string, number>> => {
-  const named = new Map<string, number>()
-  const look = async (root: string) => {
-    for (const name of await namesIn(root)) {
-      const store = await readStore(join(root, name, "trusted.git"))
-      if (store !== null) named.set(store, (named.get(store) ?? 0) + 1)
-    }
+/** The stores that the sessions below a data directory name, each with the ids of those sessions. Rejects where one of them cannot be read. */
+export const storesNamed = async (dataDir: string): Promise<ReadonlyMap<string, ReadonlyArray<string>>> => {
+  const named = new Map<string, Array<string>>()
+  const root = join(dataDir, "sessions")
+  for (const name of await namesIn(root)) {
+    const store = await readStore(join(root, name, "trusted.git"))
+    if (store === null) continue
+    const others = named.get(store)
+    if (others === undefined) named.set(store, [name])
+    else others.push(name)
   }
-  await look(join(dataDir, "sessions"))
   return named
 }
 

@@ -94,15 +94,14 @@ describe("a turn on a PostgreSQL that is busy", () => {
     return { client, other, server, session_id: await caller.newSession(client) }
   }
 
-  /** Holds a table until the server has waited for it in so many statements, each of which was refused but the last. */
+  /** Holds a table until the server has waited for it in more than so many transactions, of which all but the last were refused. */
   const hold = async (other: pg.Client, table: string, refusals: number) => {
     await other.query(`begin; lock table ${table} in access exclusive mode`)
     const seen = new Set<string>()
     return async () => {
       await eventually(`${refusals} refusals`, async () => {
         const waiting = await other.query<{ begun: string }>(
-          `select pid || ' ' || query_start as begun from pg_stat_activity join pg_locks using (pid)
-            where not granted and relation = '${table}'::regclass`
+          `select virtualtransaction as begun from pg_locks where not granted and relation = '${table}'::regclass`
         )
         for (const { begun } of waiting.rows) seen.add(begun)
         return seen.size > refusals

@@ -142,6 +142,8 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
   const problems = config.databaseUrl === undefined ? DatabaseFile.problems(file) : Effect.succeed([])
   return Effect.gen(function* () {
     const [problem, ...more] = yield* problems
+    const full = yield* room(config)
+    if (full !== undefined) return [full, keyRing(config, keys, [])]
     const state = yield* Effect.either(Effect.provide(inventory, Installation.databaseAsIs(config, { writes: true })))
     if (problem !== undefined) {
       const detail = `damaged: ${problem}${more.length > 0 ? ` and ${more.length} more` : ""}`
@@ -152,8 +154,6 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
         fail("database", state.left.message, "Run the release that made it, or correct --data-dir and --database-url."),
         keyRing(config, keys, [])
       ]
-    const full = yield* room(config)
-    if (full !== undefined) return [full, keyRing(config, keys, state.right.keyIds)]
     const missing = pending(state.right.schema)
     const name = config.databaseUrl === undefined ? "whole" : "reachable"
     const newest = state.right.schema.at(-1)?.id ?? 0

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process"
-import { createServer, request, type Server } from "node:http"
 import { picture, watch } from "@reins/testing/browser/Browser"
 import { newKey, password } from "@reins/testing/process/Caller"
+import { proxyBelow } from "@reins/testing/process/PathProxy"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { desk, harness, logIn, owner, phone, worldForFile } from "./World.js"
@@ -114,7 +114,8 @@ describe("the console, live", () => {
   it("works below a path of a proxy, from a deep link on", async () => {
     const caller = await world.caller()
     const session = await caller.newSession(caller.at(world.server))
-    const proxy = await proxyBelow("/tools/reins", Number(new URL(world.server.url).port))
+    const proxy = await proxyBelow("/tools/reins")
+    proxy.lead(Number(new URL(world.server.url).port))
     try {
       const page = await world.newPage(desk, { isStranger: true })
       const { complaints, requests } = watch(page)
@@ -140,33 +141,7 @@ describe("the console, live", () => {
       await page.goto(`${proxy.url}/`)
       assert.strictEqual(page.url(), `${proxy.url}/ui`)
     } finally {
-      proxy.server.closeAllConnections()
-      proxy.server.close()
+      proxy.close()
     }
   })
 })
-
-/** A reverse proxy that serves a server below a path. */
-const proxyBelow = async (path: string, port: number): Promise<{ readonly server: Server; readonly url: string }> => {
-  const server = createServer((incoming, outgoing) => {
-    if (incoming.url?.startsWith(`${path}/`) !== true) {
-      outgoing.writeHead(404).end()
-      return
-    }
-    const { headers, method = "GET" } = incoming
-    const asked = request(
-      { host: "127.0.0.1", port, path: incoming.url.slice(path.length), method, headers },
-      (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
-        answer.pipe(outgoing)
-      }
-    )
-    asked.on("error", () => outgoing.destroy())
-    outgoing.on("close", () => asked.destroy())
-    incoming.pipe(asked)
-  })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const address = server.address()
-  if (typeof address !== "object" || address === null) throw new Error("The proxy has no address")
-  return { server, url: `http://127.0.0.1:${address.port}${path}` }
-}

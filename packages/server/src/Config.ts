@@ -117,7 +117,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
   const settings = yield* Effect.catchAll(decode(given), ({ issue }) => Effect.flatMap(invalid(issue), Effect.fail))
   const host = settings.host ?? "127.0.0.1"
   const port = settings.port ?? 7117
-  const publicUrl = new URL(
+  const publicUrl = withoutSlashes(
     settings.public_url ?? `http://${host.includes(":") ? `[${host.split("%")[0]}]` : host}:${port}`
   )
   const blobs =
@@ -177,6 +177,13 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
 })
 
 /** The reader of the setting is loaded where it is given. */
+/** A URL with which paths are joined, so that no link has two slashes. */
+const withoutSlashes = (text: string): URL => {
+  const url = new URL(text)
+  url.pathname = url.pathname.replace(/\/+$/, "")
+  return url
+}
+
 const blobsOf = (text: string, { database_url }: typeof Settings.Type, environment: NodeJS.ProcessEnv) =>
   Effect.flatMap(
     Effect.promise(() => import("./BlobSetting.js")),

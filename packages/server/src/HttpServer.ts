@@ -41,7 +41,9 @@ export const layer = (options: HttpServerOptions = {}) =>
       const { console = true, heartbeat = "15 seconds", measured = false, metrics = false, ...listen } = options
       const publicUrl = options.publicUrl ?? new URL(publicUrlOfCore)
       const routes = routesAt(publicUrl)
-      const served = console ? Effect.zipWith(routes, consoleRoutes, (all, page) => [...all, ...page]) : routes
+      const served = console
+        ? Effect.zipWith(routes, consoleRoutes(publicUrl), (all, page) => [...all, ...page])
+        : routes
       const withMetrics = Effect.zipWith(served, metricsRoute, (all, page) => [...withMeters(all), page])
       return Server.layer(metrics ? withMetrics : measured ? Effect.map(served, withMeters) : served, {
         host: "127.0.0.1",

@@ -22,6 +22,12 @@ const withLogConsole = <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effect
     ? Console.consoleWith((console) => Effect.withConsole(program, { ...console, unsafe: terminalConsole(colors) }))
     : program
 
+/** Of all commands, the service alone has more to do than to write its output. */
+const isService = typed[0] === "serve"
+
+/** The status of a command whose output could not be written; undefined for one that could write it. */
+let unwritten: number | undefined
+
 /** The time in which two signals count as one, because npm passes on the Ctrl-C that the terminal has already sent. */
 const sameWishMs = 1000
 
@@ -36,21 +42,20 @@ for (const [signal, number] of [
     if (stoppingSince === undefined) {
       stoppingSince = performance.now()
       stoppedBy = number
-      setTimeout(() => process.exit(0), stopDeadlineMs()).unref()
+      setTimeout(() => process.exit(unwritten ?? (isService ? 0 : 128 + number)), stopDeadlineMs()).unref()
     } else if (performance.now() - stoppingSince > sameWishMs) process.exit(128 + number)
   })
 }
-
-/** Of all commands, the service alone has more to do than to write its output. */
-const isService = typed[0] === "serve"
 
 /** The status of a program that SIGPIPE has ended, which is what shells expect when the reader of an output stops early, as `head` does. */
 const readerGone = 128 + 13
 
 process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
-  if (isService) return
+  if (isService || unwritten !== undefined) return
+  unwritten = code === "EPIPE" ? readerGone : 1
   if (code !== "EPIPE") tell(`reins: The output could not be written: ${message}`)
-  process.exit(code === "EPIPE" ? readerGone : 1)
+  // What the command has begun ends in order: servers and agents that it started, files that are half written.
+  process.emit("SIGTERM", "SIGTERM")
 })
 
 // A command goes on when nobody reads its standard error.
@@ -64,6 +69,7 @@ if (isService)
 
 /** A service that was told to stop has done what it was told; another command that was stopped has not. */
 const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number => {
+  if (unwritten !== undefined) return unwritten
   if (Exit.isSuccess(exit)) return Number(process.exitCode ?? 0)
   if (!Cause.isInterruptedOnly(exit.cause)) return 1
   return isService || stoppedBy === 0 ? 0 : 128 + stoppedBy
@@ -76,6 +82,7 @@ commandLine(typed).pipe(
   NodeRuntime.runMain({
     disableErrorReporting: true,
     disablePrettyLogger: true,
-    teardown: (exit, end) => end(exitCodeOf(exit))
+    // The system's answer to the last write comes a turn of the loop later.
+    teardown: (exit, end) => void setImmediate(() => end(exitCodeOf(exit)))
   })
 )

@@ -7,7 +7,7 @@ import type { JobKind } from "../jobs/JobKind.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { type TurnEnd, TurnStore } from "../sessions/turns/TurnStore.js"
 import { Leases } from "../sessions/workspace/Leases.js"
-import { describeFault, type StorageFault } from "../store/StorageFault.js"
+import { describeFault, type WorkFault } from "../store/StorageFault.js"
 import { endTurn } from "./EndTurn.js"
 import { settleNativeSession } from "./NativeSession.js"
 import { keepWords, readWords } from "./SaidWords.js"
@@ -85,7 +85,7 @@ const lookAndGoOn =
  * The reason for the end of a turn whose worker was lost while the agent worked. A turn that was still being prepared gives it as the reason to
  * wait.
  */
-const endingOf = (loss: Loss | StorageFault) => {
+const endingOf = (loss: Loss | WorkFault) => {
   if (loss === "ended") {
     const reasonMessage = `The service stopped while the agent worked, so ${lookAndGoOn}`
     return { reason: "service_restart", reasonMessage, requeuedFor: "service_restart" } as const

@@ -14,6 +14,12 @@ import { type DownloadProgress, diskError, download, HarnessInstallError, unpack
 export { HarnessInstallError } from "./PackageDownload.js"
 
 const defaultRegistry = "https://registry.npmjs.org"
+
+/** The URL of the registry that packages of agents come from. */
+export const npmRegistry = Config.nonEmptyString("REINS_NPM_REGISTRY").pipe(
+  Config.orElse(() => Config.nonEmptyString("npm_config_registry")),
+  Config.withDefault(defaultRegistry)
+)
 const markerFile = "reins-install.json"
 
 /** An agent's program on this machine. */
@@ -180,10 +186,7 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
       HarnessInstall,
       Effect.gen(function* () {
         const manifests = yield* Manifests
-        const registry = yield* Config.nonEmptyString("REINS_NPM_REGISTRY").pipe(
-          Config.orElse(() => Config.nonEmptyString("npm_config_registry")),
-          Config.withDefault(defaultRegistry)
-        )
+        const registry = yield* npmRegistry
 
         const verified: Verified = new Map()
         const underWay = new Map<string, InstallProgress>()

@@ -1,8 +1,8 @@
-import { Cause, Effect } from "effect"
+import { Effect } from "effect"
 import type { JobFailure } from "../domain/Job.js"
 import type { Commit } from "../store/Commit.js"
 import type { Journal } from "../store/Journal.js"
-import { describeFault, type StorageFault, storageFaultOf } from "../store/StorageFault.js"
+import { describeFault, type WorkFault, workFaultOf } from "../store/StorageFault.js"
 import { type AttemptEnd, backOff, type Claim, type Loss, type Outcome } from "./Claim.js"
 import type { JobClaims } from "./JobClaims.js"
 import { AttemptLost, type Completion, type JobKind } from "./JobKind.js"
@@ -71,7 +71,7 @@ const fail = Effect.fnUntraced(function* (
 })
 
 /** Ends an attempt whose worker is lost, or whose work could not be written. It does nothing when another worker has ended it already. */
-export const lose = Effect.fnUntraced(function* (ending: Ending, found: Claim, loss: Loss | StorageFault) {
+export const lose = Effect.fnUntraced(function* (ending: Ending, found: Claim, loss: Loss | WorkFault) {
   const { claims, kinds, self } = ending
   const kind = kinds.get(found.kind)
   if (kind === undefined) return
@@ -82,9 +82,9 @@ export const lose = Effect.fnUntraced(function* (ending: Ending, found: Claim, l
   const { command, next } = yield* kind.lost(claim, loss)
   const why = lost ? workerLost(claim.workerId, self.workerId, loss, claims.leaseMs) : storageLost(loss)
   const failure = { ...why, retryable: next === "retry" }
-  // A lost worker says nothing against the work, so one more attempt is allowed, unless workers are lost again and again. A full disk counts as
-  // an attempt, because the disk may be full again at once.
-  const isMadeUp = lost && next === "retry" && claim.maxAttempts < mostAttempts
+  // A lost worker and a busy database say nothing against the work, so one more attempt is allowed, unless that happens again and again. A full
+  // disk counts as an attempt, because the disk may be full again at once.
+  const isMadeUp = (lost || loss === "database_busy") && next === "retry" && claim.maxAttempts < mostAttempts
   const maxAttempts = isMadeUp ? claim.maxAttempts + 1 : claim.maxAttempts
   const delayMs = yield* (lost ? delayOfLost : backOff)(claim.attempt)
   const failing = fail(ending, kind, { ...claim, maxAttempts }, { failure, attempt: "abandoned", delayMs })
@@ -94,9 +94,9 @@ export const lose = Effect.fnUntraced(function* (ending: Ending, found: Claim, l
 })
 
 /** Ends an attempt whose work could not be written, as soon as the end can be written. */
-export const loseToStorage = (ending: Ending, claim: Claim, fault: StorageFault): Effect.Effect<void> =>
+export const loseToStorage = (ending: Ending, claim: Claim, fault: WorkFault): Effect.Effect<void> =>
   Effect.catchAllDefect(lose(ending, claim, fault), (defect) => {
-    const still = storageFaultOf(Cause.die(defect))
+    const still = workFaultOf(defect)
     return still === undefined
       ? Effect.die(defect)
       : Effect.zipRight(Effect.sleep(storageMs), loseToStorage(ending, claim, still))
@@ -105,7 +105,7 @@ export const loseToStorage = (ending: Ending, claim: Claim, fault: StorageFault)
 /** Milliseconds between two tries to write the end of an attempt. */
 const storageMs = 1000
 
-/** The number of lost workers after which work is given up, because it may end its worker each time. */
+/** The number of attempts that ended without its fault after which work is given up, because it may end its worker each time. */
 const mostAttempts = 30
 
 /**
@@ -118,9 +118,9 @@ const promptAttempts = 5
 const delayOfLost = (attempt: number): Effect.Effect<number> =>
   attempt <= promptAttempts ? Effect.succeed(0) : backOff(Math.min(attempt - promptAttempts, 6))
 
-const isWorkerLoss = (loss: Loss | StorageFault): loss is Loss => loss === "ended" || loss === "silent"
+const isWorkerLoss = (loss: Loss | WorkFault): loss is Loss => loss === "ended" || loss === "silent"
 
-const storageLost = (fault: StorageFault) => ({
+const storageLost = (fault: WorkFault) => ({
   code: "storage_failed",
   message: `${describeFault(fault)}, so its result could not be stored.`
 })

@@ -8,7 +8,7 @@ export const tell = (what: string, defect: unknown): Effect.Effect<void> => {
   const fault = storageFaultOf(Cause.die(defect))
   return fault === undefined
     ? logDefect(what, defect)
-    : Effect.logError(`${describeFault(fault)}: jobs wait until there is room again`)
+    : Effect.logError(`${describeFault(fault)}: jobs wait until it takes writes again`)
 }
 
 /** Logs a defect of an attempt, with the ids of its job. */

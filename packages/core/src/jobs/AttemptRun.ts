@@ -4,7 +4,8 @@ import type { JobFailure } from "../domain/Job.js"
 import { toMillis } from "../domain/Timestamp.js"
 import { NotOwner, NotRestored } from "../placement/Placements.js"
 import { type Bell, jobTopic } from "../store/Bell.js"
-import { storageFaultOf } from "../store/StorageFault.js"
+import { patient } from "../store/BusyDatabase.js"
+import { storageFaultOf, workFaultOf } from "../store/StorageFault.js"
 import { complete, type Ending, failed, fenced, lose, loseToStorage } from "./AttemptEnds.js"
 import { tellOf } from "./AttemptLog.js"
 import type { Claim } from "./Claim.js"
@@ -24,7 +25,7 @@ export const run = Effect.fnUntraced(function* (running: Running, kind: JobKind,
   const cancel = yield* Deferred.make<void>()
   const rung = yield* Effect.makeLatch(false)
   const stopListening = running.bell.listen(jobTopic(claim.jobId), () => rung.unsafeOpen())
-  yield* Effect.raceFirst(work(running, kind, claim, cancel), watch(running.claims, claim, cancel, rung)).pipe(
+  yield* Effect.raceFirst(patient(work(running, kind, claim, cancel)), watch(running.claims, claim, cancel, rung)).pipe(
     Effect.catchTag("JobError", ({ attempt = "failed", code, message, retryable }) =>
       failed(running, kind, claim, { failure: { code, message, retryable }, attempt })
     ),
@@ -106,13 +107,13 @@ const renewMsOf = ({ leaseMs }: JobClaims["Type"]): number => leaseMs / 3
 /** Milliseconds between two tries to renew a claim. */
 const renewAgainMs = 1_000
 
-/** Ends an attempt whose work died. A full disk is no fault of the work, so the attempt then counts as lost. */
+/** Ends an attempt whose work died. A full disk and a busy database are no fault of the work, so the attempt then counts as lost. */
 const endUnforeseen = (running: Running, kind: JobKind, claim: Claim, defect: unknown) => {
   // The session has another node by now, where the job goes on.
   if (defect instanceof NotOwner) return lose(running, claim, "ended")
   if (defect instanceof NotRestored)
     return failed(running, kind, claim, { failure: failureOf(defect), attempt: "failed" })
-  const fault = storageFaultOf(Cause.die(defect))
+  const fault = workFaultOf(defect)
   const end =
     fault === undefined
       ? failed(running, kind, claim, { failure: unforeseen, attempt: "failed" })

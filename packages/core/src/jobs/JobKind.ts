@@ -1,7 +1,7 @@
 import { Data, type Effect } from "effect"
 import type { JobFailure } from "../domain/Job.js"
 import type { Commit } from "../store/Commit.js"
-import type { StorageFault } from "../store/StorageFault.js"
+import type { WorkFault } from "../store/StorageFault.js"
 import type { Claim, Loss } from "./Claim.js"
 
 /** The failure of an attempt. A `retryable` one is tried again until the attempts of the job are used up. */
@@ -55,6 +55,6 @@ export interface JobKind {
    */
   readonly lost: (
     claim: Claim,
-    loss: Loss | StorageFault
+    loss: Loss | WorkFault
   ) => Effect.Effect<{ readonly next: "retry" | "failed"; readonly command: Effect.Effect<void, never, Commit> }>
 }

@@ -10,10 +10,15 @@ export class EgressFailed extends Error {
   readonly code = "ERR_EGRESS_PROXY"
   constructor(
     message: string,
-    /** True for an answer after which another address of the host may do. */
-    readonly mayTryAnother = false
+    /** The status of the proxy's refusal; undefined when it gave none. */
+    readonly status?: number
   ) {
     super(message)
+  }
+
+  /** True for an answer after which another address of the host may do. */
+  get mayTryAnother(): boolean {
+    return this.status !== undefined && this.status >= 500
   }
 }
 
@@ -28,10 +33,10 @@ const authorizationOf = ({ password, username }: URL): Record<string, string> =>
 const refusalOf = (proxy: URL, place: string, status: number): EgressFailed => {
   const who = `The proxy ${proxy.host} (REINS_EGRESS_PROXY)`
   return status === 407
-    ? new EgressFailed(`${who} does not accept its name and password (407). Correct them in the setting.`)
+    ? new EgressFailed(`${who} does not accept its name and password (407). Correct them in the setting.`, status)
     : new EgressFailed(
         `${who} does not connect to ${place} (${status}). Allow the host in the proxy, or name it in REINS_EGRESS_DIRECT.`,
-        status >= 500
+        status
       )
 }
 

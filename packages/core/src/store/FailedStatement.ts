@@ -33,7 +33,8 @@ export const isSqlError = (error: unknown): error is SqlError.SqlError =>
 
 /** The fields of a defect in the log. The message of a database may quote values of a statement, so only its names are logged. */
 export const defectFields = (defect: unknown): Readonly<Record<string, string>> => {
-  if (!isSqlError(defect)) return { cause: Cause.pretty(Cause.die(defect)) }
+  const isOfDatabase = isSqlError(defect) || (defect instanceof Error && isSqlError(defect.cause))
+  if (!isOfDatabase) return { cause: Cause.pretty(Cause.die(defect)) }
   const fields = Object.entries(failedStatementOf(defect) ?? { code: "unknown" })
   return Object.fromEntries(
     fields.flatMap(([name, value]) => (value === undefined ? [] : [[`database_${name}`, value]]))

@@ -10,10 +10,10 @@ const tryAgain = "200 millis"
 export class CommitUnknown extends Data.TaggedError("CommitUnknown")<{ readonly cause: unknown }> {}
 
 /**
- * The server ends its connections or takes none yet (57P01 to 57P03), it has waited too long within a transaction (25P03), or the system
- * has lost the connection.
+ * The server ends its connections or takes none yet (57P01 to 57P03), it has waited too long between statements (57P05), within a
+ * transaction (25P03) or for one (25P04), or the system has lost the connection.
  */
-const codes = /^(?:08\w{3}|57P0[123]|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
+const codes = /^(?:08\w{3}|57P0[1235]|25P0[34]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
 /** The messages of the driver that have no code: for a statement that it has not sent, and for one that it may have sent. */
 const unsent = /^(?:timeout exceeded when trying to connect|timeout expired|Client (?:has|was) .* not queryable)/
 const cutOff = /^Connection terminated/
@@ -27,7 +27,7 @@ export const isConnectionLost = (error: unknown): boolean => {
 }
 
 /** The server ended the connection on purpose, which it does between statements and never while it commits. */
-const endedOnPurpose = /^(?:57P01|25P03)$/
+const endedOnPurpose = /^(?:57P0[15]|25P0[34])$/
 
 /**
  * True when a COMMIT that failed with its connection may have taken place. It cannot when it was not sent, or when the server says that it

@@ -20,6 +20,10 @@ const reasons: Readonly<Record<string, string>> = {
   "57014":
     "PostgreSQL ended a statement before it was done, as statement_timeout lets it. Raise statement_timeout for the user of REINS_DATABASE_URL, or try again.",
   "40P01": "PostgreSQL ended a transaction that waited for another, which waited for it. Try again.",
+  "57P01":
+    "PostgreSQL ended the connection, because it is being stopped or an operator ended it. Try again when it takes connections.",
+  "57P02":
+    "PostgreSQL ended every connection, because one of its processes failed. Try again when it takes connections.",
   "57P03": "PostgreSQL takes no connections yet, because it is being started or stopped. Try again in a moment.",
   "22021": "PostgreSQL refuses a text that its encoding cannot hold. Use a database with the encoding UTF8.",
   "22P05": "PostgreSQL refuses a text that its encoding cannot hold. Use a database with the encoding UTF8."
@@ -44,12 +48,6 @@ export const operatorReason = (failure: unknown): string | undefined => {
     return `The certificate of the PostgreSQL server is not trusted (${code}). Name its authority with sslrootcert in REINS_DATABASE_URL or NODE_EXTRA_CA_CERTS, and the server by the name in its certificate.`
   return reasons[code]
 }
-
-/** Another statement was in the way, or there was no connection left: the same request may succeed later. */
-const passing = /^(?:40001|40P01|53200|53300|55P03|57014|SQLITE_(?:BUSY|LOCKED)\w*)$/
-
-/** True for a refusal of a database that may be gone the next time, and that wrote nothing. */
-export const isBusy = (failure: unknown): boolean => passing.test(failedStatementOf(failure)?.code ?? "")
 
 /** The words of the innermost error. */
 const wordsOf = (failure: unknown): string => {

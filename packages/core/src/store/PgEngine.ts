@@ -1,5 +1,6 @@
 import { Cause, Effect, FiberRef, Option } from "effect"
 import type pg from "pg"
+import { onceItIsFree } from "./BusyDatabase.js"
 import type { Engine } from "./Database.js"
 import { isConnectionLost, onceItIsBack } from "./LostConnection.js"
 import { PgBatch } from "./PgBatch.js"
@@ -39,7 +40,7 @@ export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
     )
 
   const outside = <Row extends object>(query: Query<Row>) =>
-    changesNothing(query) ? patiently(alone(query)) : unlessForgotten(alone(query))
+    onceItIsFree(changesNothing(query) ? patiently(alone(query)) : unlessForgotten(alone(query)))
 
   const outermost = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.uninterruptibleMask((restore) =>
@@ -61,7 +62,8 @@ export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
   return {
     all: (query) => whereItStands((open) => (open ? open.ask(query) : outside(query))),
     run: (query) => whereItStands((open) => (open ? open.send(query) : Effect.asVoid(outside(query)))),
-    transaction: (effect) => whereItStands((open) => (open ? open.nest(effect) : patiently(outermost(effect)))),
+    transaction: (effect) =>
+      whereItStands((open) => (open ? open.nest(effect) : onceItIsFree(patiently(outermost(effect))))),
     breakSilent: (silentMs) => Effect.sync(() => statements.breakSilent(silentMs))
   }
 }

@@ -1,8 +1,13 @@
 import { Cause, Chunk } from "effect"
 import { ReinsError } from "../domain/ReinsError.js"
+import { isBusy } from "./BusyDatabase.js"
+import { CommitUnknown, isConnectionLost } from "./LostConnection.js"
 
 /** A reason that the service cannot write. The caller is not at fault, and the operator can mend it. */
 export type StorageFault = "disk_full" | "read_only" | "io_error"
+
+/** A reason that work in the background could not be written. A request is told of the last one by other words. */
+export type WorkFault = StorageFault | "database_busy"
 
 const faults: ReadonlyArray<readonly [RegExp, StorageFault]> = [
   // By the codes of the system, of SQLite and of PostgreSQL.
@@ -11,10 +16,11 @@ const faults: ReadonlyArray<readonly [RegExp, StorageFault]> = [
   [/^(?:EIO|SQLITE_IOERR\w*|SQLITE_CANTOPEN\w*|58030)$/, "io_error"]
 ]
 
-const sentences: Readonly<Record<StorageFault, string>> = {
+const sentences: Readonly<Record<WorkFault, string>> = {
   disk_full: "The disk of the service is full",
   read_only: "The storage of the service takes no writes",
-  io_error: "The disk of the service fails"
+  io_error: "The disk of the service fails",
+  database_busy: "The database of the service was busy or away for too long"
 }
 
 /** The fault that a failure comes from; undefined when it comes from something else. */
@@ -29,6 +35,11 @@ export const storageFaultOf = (cause: Cause.Cause<unknown>): StorageFault | unde
   return undefined
 }
 
+/** The fault by which work in the background could not be written, though nothing is wrong with the work; undefined for another defect. */
+export const workFaultOf = (defect: unknown): WorkFault | undefined =>
+  storageFaultOf(Cause.die(defect)) ??
+  (isBusy(defect) || isConnectionLost(defect) || defect instanceof CommitUnknown ? "database_busy" : undefined)
+
 const faultOf = (error: unknown): StorageFault | undefined => {
   if (typeof error !== "object" || error === null) return undefined
   if ("code" in error && typeof error.code === "string") {
@@ -40,7 +51,7 @@ const faultOf = (error: unknown): StorageFault | undefined => {
 }
 
 /** The fault as the beginning of a sentence. */
-export const describeFault = (fault: StorageFault): string => sentences[fault]
+export const describeFault = (fault: WorkFault): string => sentences[fault]
 
 /** The answer to a request that meets the fault. The same request succeeds once there is room again. */
 export const storageError = (fault: StorageFault): ReinsError<"waiting_capacity"> =>

@@ -2,6 +2,7 @@ import { CliConfig, Command, ValidationError } from "@effect/cli"
 import { Cause, Effect } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
 import { flushLog } from "../LogLines.js"
+import { reasonOfDefect } from "./DefectReason.js"
 import { tell } from "./terminal/Output.js"
 import { withPlainConsole } from "./terminal/PlainConsole.js"
 
@@ -82,16 +83,6 @@ const report = (cause: Cause.Cause<unknown>) =>
     if (ValidationError.isValidationError(failure)) return
     flushLog()
     const isExpected = !Cause.isDie(cause) && failure instanceof Error && failure.message !== ""
-    const told = isExpected ? failure.message : yield* reasonOf(cause)
+    const told = isExpected ? failure.message : yield* reasonOfDefect(cause)
     tell(`reins: ${told ?? Cause.pretty(cause, { renderErrorCause: true }).trimEnd()}`)
-  })
-
-/** The reason of a defect, where the operator of the database or of the disk can mend it. */
-const reasonOf = (cause: Cause.Cause<unknown>): Effect.Effect<string | undefined> =>
-  Effect.promise(async () => {
-    const { operatorReason } = await import("@reins/core/store/OperatorReasons")
-    const { describeFault, storageFaultOf } = await import("@reins/core/store/StorageFault")
-    const reason = operatorReason(Cause.squash(cause))
-    const fault = reason === undefined ? storageFaultOf(cause) : undefined
-    return fault === undefined ? reason : `${describeFault(fault)}.`
   })

@@ -14,7 +14,7 @@ import type { Route } from "./Route.js"
  * The routes of the console: `/` leads to `/ui`, every path below `/ui` is the same page, and `/ui/assets` holds what the page loads.
  * There is none where the console was not built. The files are read with the first request for them.
  */
-export const consoleRoutes: Effect.Effect<ReadonlyArray<Route>> = Effect.gen(function* () {
+export const consoleRoutes = Effect.fnUntraced(function* (publicUrl: URL): Effect.fn.Return<ReadonlyArray<Route>> {
   if (!existsSync(join(consoleDirectory(), "index.html"))) return []
   const html = yield* once(read("index.html"))
   // The page names its files relative to itself, so that it works below the path of a proxy. So it differs with its depth.
@@ -28,7 +28,7 @@ export const consoleRoutes: Effect.Effect<ReadonlyArray<Route>> = Effect.gen(fun
   )
   const assets = yield* once(assetFiles)
   return [
-    route("/", () => Effect.succeed(new Reply(307, null, { location: "ui" }))),
+    route("/", (exchange) => Effect.succeed(new Reply(307, null, { location: consoleFrom(exchange, publicUrl) }))),
     ...pages.map(({ page, pattern }) =>
       route(pattern, (exchange) =>
         exchange.path.endsWith("/") ? Effect.succeed(withoutSlash(exchange.path)) : answerOf(page, exchange)
@@ -56,6 +56,15 @@ const depths = [
 ] as const
 
 const route = (path: `/${string}`, answer: Route["answer"]): Route => ({ method: "GET", path, mutates: false, answer })
+
+/**
+ * A proxy that takes `/reins` off sends `/reins` and `/reins/` on as the same `/`, and `ui` leads from the first to somewhere else. So who
+ * comes by the public URL is given its whole path. Who comes past the proxy is given a path of the server itself.
+ */
+const consoleFrom = (exchange: Exchange, { host, pathname }: URL): string => {
+  const path = pathname.replace(/\/+$/, "")
+  return path !== "" && exchange.header("host") === host ? `${path}/ui` : "ui"
+}
 
 /** Relative to the path with a slash, which is a level deeper than the page. */
 const withoutSlash = (path: string): Reply => {

@@ -10,6 +10,7 @@ import { corsOf } from "./middleware/Cors.js"
 import { errorReply, replyToFailure } from "./middleware/ErrorEnvelope.js"
 import { securityHeaders } from "./middleware/SecurityHeaders.js"
 import { spansOf } from "./middleware/Tracing.js"
+import { refusalOfRepeated } from "./RepeatedHeaders.js"
 import { type Reply, send } from "./Reply.js"
 import type { Route } from "./Route.js"
 import { RouteTable } from "./RouteTable.js"
@@ -65,7 +66,8 @@ export const listener = (
       const startedAt = performance.now()
       const exchange = new Exchange(request, response, addressOf, commonHeaders)
       const preflight = cors?.admit(exchange)
-      const refusal = shutdown.enter(exchange) ?? refusalOfBody(exchange, limits)
+      const refusal =
+        shutdown.enter(exchange) ?? refusalOfRepeated(request.rawHeaders) ?? refusalOfBody(exchange, limits)
       const match = refusal === undefined && preflight === undefined ? table.find(exchange) : undefined
       const route = match?.route
       const untraced = Effect.catchAllCause(

@@ -187,15 +187,21 @@ const bodyDecoder = (
 /** Longer texts, such as the file of an upload, are in the canonical body by their digest, so that no second copy of them is held. */
 const longText = 64 * 1024
 
-/** `If-Match: "3"` says the same as `expected_version: 3` in the body, which wins; `*` is any version. */
+/** `If-Match: "3"` says the same as `expected_version: 3` in the body, and `*` is any version. Of two that differ neither is taken. */
 const withExpectedVersion = (exchange: Exchange, body: unknown): Either.Either<unknown, ValidationError> => {
   const given = exchange.header("if-match")?.trim()
   if (given === undefined || given === "*" || typeof body !== "object" || body === null || Array.isArray(body))
     return Either.right(body)
   const version = /^(?:W\/)?"(\d{1,15})"$/.exec(given)?.[1]
-  return version === undefined
-    ? Either.left(notAVersion(given))
-    : Either.right({ expected_version: Number(version), ...body })
+  if (version === undefined) return Either.left(notAVersion(given))
+  const expected = "expected_version" in body ? (body.expected_version ?? undefined) : undefined
+  if (expected === undefined) return Either.right({ ...body, expected_version: Number(version) })
+  // A value of another type has its own fault.
+  return typeof expected !== "number" || expected === Number(version)
+    ? Either.right(body)
+    : Either.left(
+        conditionError(given, `this is not the expected_version of the body, which is ${expected}: send one of them`)
+      )
 }
 
 /** Refuses a condition on an operation that cannot have one. To ignore it would let the write happen against the caller's condition. */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -51,6 +51,36 @@ const refused = (databaseUrl: string, args: ReadonlyArray<string>) =>
     assert.notMatch(stderr + stdout, /^ +at /m)
     return { stderr, stdout }
   })
+
+/** A connection of somebody else. */
+const connected = (url: Redacted.Redacted) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const client = new pg.Client({ connectionString: Redacted.value(url) })
+      await client.connect()
+      return client
+    }),
+    (client) => Effect.promise(() => client.end())
+  )
+
+/** Puts lines before the others of pg_hba.conf, for as long as the scope lives. */
+const admitting = (lines: ReadonlyArray<string>) =>
+  Effect.acquireRelease(
+    Effect.gen(function* () {
+      const client = yield* connected(Redacted.make(inject("postgresUrl")))
+      const { rows } = yield* Effect.promise(() => client.query<{ hba_file: string }>("show hba_file"))
+      const path = rows[0]?.hba_file ?? assert.fail("there is no pg_hba.conf")
+      const before = readFileSync(path, "utf8")
+      const write = (text: string) =>
+        Effect.promise(() => {
+          writeFileSync(path, text)
+          return client.query("select pg_reload_conf()")
+        })
+      yield* write(`${lines.join("\n")}\n${before}`)
+      return write(before)
+    }),
+    (undo) => undo
+  ).pipe(Effect.asVoid)
 
 /** Each case makes a database, and gives back the URL by which it is refused. */
 const cases: Readonly<Record<string, readonly [RegExp, Effect.Effect<string, never, Scope.Scope>]>> = {
@@ -116,6 +146,28 @@ const cases: Readonly<Record<string, readonly [RegExp, Effect.Effect<string, nev
     /has no TLS/,
     Effect.map(postgresDatabase, (url) => changed(url, (other) => other.searchParams.set("sslmode", "verify-full")))
   ],
+  "that lets the user in over TLS alone": [
+    /lets the user of REINS_DATABASE_URL in over TLS alone.*sslmode/,
+    Effect.gen(function* () {
+      const user = yield* newUser()
+      yield* admitting([`hostssl all ${user} all scram-sha-256`, `hostnossl all ${user} all reject`])
+      return as(yield* postgresDatabase, user)
+    })
+  ],
+  "whose disk is full": [
+    /The disk of PostgreSQL is full\. Make room on it\./,
+    Effect.gen(function* () {
+      const url = yield* postgresDatabase
+      // Every statement that makes something fails as it does on a full disk.
+      const client = yield* connected(url)
+      yield* Effect.promise(() =>
+        client.query(`create function fill_up() returns event_trigger language plpgsql as
+            $$ begin raise 'could not extend file' using errcode = 'disk_full'; end $$;
+          create event trigger full_disk on ddl_command_start execute function fill_up()`)
+      )
+      return Redacted.value(url)
+    })
+  ],
   "whose statements may take no time": [
     /statement_timeout/,
     Effect.gen(function* () {
@@ -125,17 +177,6 @@ const cases: Readonly<Record<string, readonly [RegExp, Effect.Effect<string, nev
     })
   ]
 }
-
-/** A connection of somebody else. */
-const connected = (url: Redacted.Redacted) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const client = new pg.Client({ connectionString: Redacted.value(url) })
-      await client.connect()
-      return client
-    }),
-    (client) => Effect.promise(() => client.end())
-  )
 
 describe("a PostgreSQL database", () => {
   for (const [which, [sentence, prepare]] of Object.entries(cases))

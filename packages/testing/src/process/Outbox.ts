@@ -14,7 +14,7 @@ export const mailsTo = (dataDir: string, email: string): ReadonlyArray<string> =
 
 /** The URL of a mail's link to the page of that name; undefined when there is none. */
 export const linkIn = (mail: string, page = "verify|reset|join"): string | undefined =>
-  new RegExp(`^https?://[^/]+/(?:${page})\\?[\\w-]{43}(?=\\r$)`, "m").exec(mail)?.[0]
+  new RegExp(`^https?://[^?\\s]+/(?:${page})\\?[\\w-]{43}(?=\\r$)`, "m").exec(mail)?.[0]
 
 /** Waits for a mail to an address with a link to a page, and gives the link in the newest one. */
 export const linkFor = (dataDir: string, email: string, page: "verify" | "reset" | "join"): Promise<string> =>

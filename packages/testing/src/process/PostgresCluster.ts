@@ -17,6 +17,8 @@ import { steadyPort } from "./Ports.js"
 export interface PostgresCluster {
   /** The directory of its programs, `pg_dump` and `pg_restore` among them. */
   readonly bin: string
+  /** The directory of its data and its settings. It belongs to the user that the server runs as. */
+  readonly data: string
   /** The URL of a fresh database. */
   readonly newDatabase: (name: string) => Promise<string>
   /** Ends it as an operator does who restarts it, which breaks every connection, and starts it again. `meanwhile` runs while it is away. */
@@ -90,6 +92,7 @@ export const startCluster = async ({
   await ready(server, url("postgres"))
   return {
     bin,
+    data,
     newDatabase: async (name) => {
       await administer(url("postgres"), `create database ${name}`)
       return url(name)

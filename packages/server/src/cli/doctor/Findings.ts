@@ -9,14 +9,18 @@ import { HarnessInstall } from "@reins/core/harness/Install"
 import { Manifests } from "@reins/core/harness/Manifests"
 import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
 import { type Ring, readRing } from "@reins/core/secrets/KeyRingFile"
+import { Database } from "@reins/core/store/Database"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { databaseFile, restoring, serverLock } from "@reins/core/store/DataDirectory"
+import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import { known, pending } from "@reins/core/store/Migrations"
-import { Effect, Either, Layer } from "effect"
+import { Cause, Effect, Either, Layer } from "effect"
 import { type Config, isLoopback } from "../../Config.js"
+import { reasonOfDefect } from "../DefectReason.js"
 import * as Installation from "../operator/Installation.js"
 import { executorsOf, whyNoExecutor } from "../operator/RequiredExecutor.js"
 import { blobFindings } from "./BlobFindings.js"
+import { egressFindings } from "./EgressFindings.js"
 import { type Finding, fail, ok, warn } from "./Finding.js"
 import { nodeFindings } from "./NodeFindings.js"
 import { securityFindings } from "./SecurityFindings.js"
@@ -41,6 +45,7 @@ export const findings = (
       harnesses(config),
       sandbox(config),
       mail(config),
+      egressFindings(config),
       Effect.sync(() => address(config)),
       Effect.sync(() => securityFindings(config))
     ]),
@@ -137,6 +142,8 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
   const problems = config.databaseUrl === undefined ? DatabaseFile.problems(file) : Effect.succeed([])
   return Effect.gen(function* () {
     const [problem, ...more] = yield* problems
+    const full = yield* room(config)
+    if (full !== undefined) return [full, keyRing(config, keys, [])]
     const state = yield* Effect.either(Effect.provide(inventory, Installation.databaseAsIs(config, { writes: true })))
     if (problem !== undefined) {
       const detail = `damaged: ${problem}${more.length > 0 ? ` and ${more.length} more` : ""}`
@@ -168,9 +175,41 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
   }).pipe(
     Effect.catchAll(({ message }) =>
       Effect.succeed([fail("database", message, "Correct --data-dir and --database-url.")])
+    ),
+    Effect.catchAllCause((cause) =>
+      Effect.flatMap(reasonOfDefect(cause), (reason) =>
+        reason === undefined ? Effect.failCause(cause) : Effect.succeed([unusable(reason), keyRing(config, keys, [])])
+      )
     )
   )
 }
+
+/** What keeps PostgreSQL from taking more rows. The table that is tried is gone again with its transaction. */
+const room = (config: Config): Effect.Effect<Finding | undefined, { readonly message: string }> =>
+  config.databaseUrl === undefined
+    ? Effect.succeed(undefined)
+    : Effect.flatMap(Database, ({ run, sql, transaction }) =>
+        transaction(
+          Effect.zipRight(
+            run(sql`create temporary table reins_doctor (text text) on commit drop`),
+            run(sql`insert into reins_doctor select repeat(md5(n::text), 32) from generate_series(1, 4096) as n`)
+          )
+        )
+      ).pipe(
+        Effect.as(undefined),
+        Effect.catchAllDefect((defect) =>
+          // Temporary tables may be forbidden, and the server makes none.
+          failedStatementOf(defect)?.code === "42501"
+            ? Effect.succeed(undefined)
+            : Effect.flatMap(reasonOfDefect(Cause.die(defect)), (reason) =>
+                reason === undefined ? Effect.die(defect) : Effect.succeed(unusable(reason))
+              )
+        ),
+        Effect.provide(Installation.databaseAsIs(config, { writes: true }))
+      )
+
+const unusable = (reason: string): Finding =>
+  fail("database", reason, "Mend it, then run this again: no server works with the database as it is.")
 
 /** The files that the database tells of. Of several nodes each has those of its sessions. */
 const files = ({ dataDir }: Config, known: Inventory): Finding => {

@@ -21,7 +21,7 @@ const tellOfFault = (fault: StorageFault): Effect.Effect<void> =>
     const at = performance.now()
     if (at - (toldAt.get(fault) ?? -faultEveryMs) < faultEveryMs) return Effect.void
     toldAt.set(fault, at)
-    return Effect.logError(`${describeFault(fault)}: requests that write are refused until there is room again`)
+    return Effect.logError(`${describeFault(fault)}: requests that write are refused until it takes writes again`)
   })
 
 /**
@@ -38,25 +38,28 @@ export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): 
   if (Option.isSome(unrestored)) return Effect.succeed(errorReply(notRestored(unrestored.value), requestId))
   const fault = storageFaultOf(cause)
   if (fault !== undefined) return Effect.as(tellOfFault(fault), errorReply(storageError(fault), requestId))
-  return Effect.flatMap(isBusy(cause), (isPassing) =>
-    isPassing
-      ? Effect.logWarning("the database was busy").pipe(
-          Effect.annotateLogs({ request_id: requestId, ...databaseFields(cause) }),
-          Effect.as(errorReply(busy, requestId))
-        )
-      : Effect.logError("request failed unexpectedly").pipe(
+  return Effect.flatMap(passingOf(cause), (passing) =>
+    passing === undefined
+      ? Effect.logError("request failed unexpectedly").pipe(
           Effect.annotateLogs({ request_id: requestId, cause: Cause.pretty(cause), ...databaseFields(cause) }),
           Effect.as(errorReply(internalError, requestId))
+        )
+      : Effect.logWarning(passing === busy ? "the database was busy" : "the database could not be reached").pipe(
+          Effect.annotateLogs({ request_id: requestId, ...databaseFields(cause) }),
+          Effect.as(errorReply(passing, requestId))
         )
   )
 }
 
-/** The reasons of databases are loaded with the first failure, because a start needs none of them. */
-const isBusy = (cause: Cause.Cause<unknown>): Effect.Effect<boolean> =>
-  Effect.map(
-    Effect.promise(() => import("@reins/core/store/OperatorReasons")),
-    (reasons) => reasons.isBusy(Cause.squash(cause))
-  )
+/** The answer to a failure of the database that passes. What knows of them is loaded with the first failure, because a start needs none of it. */
+const passingOf = (cause: Cause.Cause<unknown>): Effect.Effect<typeof busy | undefined> =>
+  Effect.promise(async () => {
+    const { isBusy } = await import("@reins/core/store/BusyDatabase")
+    const { CommitUnknown, isConnectionLost } = await import("@reins/core/store/LostConnection")
+    const defect = Cause.squash(cause)
+    if (isBusy(defect)) return busy
+    return isConnectionLost(defect) || defect instanceof CommitUnknown ? unavailable : undefined
+  })
 
 /** Another statement was in the way for too long, or the database has no connection left. */
 const busy = new ReinsError({
@@ -64,6 +67,15 @@ const busy = new ReinsError({
   message: "The database is busy, and nothing was done. Try again in a moment.",
   details: { reason: "database_busy" },
   retryAfterSeconds: 1
+})
+
+/** The database is away for longer than a request waits for it, or the connection broke when a change was on its way. */
+const unavailable = new ReinsError({
+  code: "waiting_capacity",
+  message:
+    "The database cannot be reached, so it is not known whether the request was carried out. Try again in a moment, with the same Idempotency-Key.",
+  details: { reason: "database_unavailable" },
+  retryAfterSeconds: 5
 })
 
 /** The files are on another node since the request came here, or this node may not act any more. */

@@ -6,12 +6,12 @@ import { Config, Context, Effect, Layer, Option, Schema } from "effect"
 import type { Egress } from "../base/Egress.js"
 import { fn } from "../base/Traced.js"
 import * as HostPlatform from "./HostPlatform.js"
-import { withLock } from "./InstallLock.js"
+import { diskError, HarnessInstallError } from "./InstallError.js"
 import type { Manifest, PinnedPackage, Platform, Runtime } from "./Manifest.js"
 import { type HarnessNotFound, Manifests } from "./Manifests.js"
-import { type DownloadProgress, diskError, download, HarnessInstallError, unpack } from "./PackageDownload.js"
+import type * as PackageDownload from "./PackageDownload.js"
 
-export { HarnessInstallError } from "./PackageDownload.js"
+export { HarnessInstallError } from "./InstallError.js"
 
 const defaultRegistry = "https://registry.npmjs.org"
 
@@ -30,7 +30,7 @@ export interface InstalledHarness {
   readonly executable: string
 }
 
-export interface InstallProgress extends DownloadProgress {
+export interface InstallProgress extends PackageDownload.DownloadProgress {
   /** The number of packages that are complete. */
   readonly packages_done: number
   readonly packages_total: number
@@ -128,16 +128,17 @@ const onDisk = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch
  */
 const build = Effect.fnUntraced(function* (
   plan: Plan,
-  source: Parameters<typeof download>[0],
+  source: Parameters<typeof PackageDownload.download>[0],
   onProgress: (progress: InstallProgress) => void
 ) {
+  const { download, unpack } = yield* Effect.promise(() => import("./PackageDownload.js"))
   const partial = `${plan.installed.directory}.partial`
   const tree = path.join(partial, "tree")
   yield* onDisk(() => mkdir(path.join(partial, "tarballs"), { recursive: true }))
   const total = plan.packages.length
   const tarball = (index: number) => path.join(partial, "tarballs", `${index}.tgz`)
   for (const [index, pinned] of plan.packages.entries()) {
-    const report = (progress: DownloadProgress) =>
+    const report = (progress: PackageDownload.DownloadProgress) =>
       onProgress({ ...progress, packages_done: index, packages_total: total })
     yield* download(source, pinned, tarball(index), report)
   }
@@ -214,6 +215,7 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
             underWay.set(providerId, progress)
             onProgress(progress)
           }
+          const { withLock } = yield* Effect.promise(() => import("./InstallLock.js"))
           yield* Effect.unlessEffect(build(plan, { registry, egress }, report), isComplete(plan, verified)).pipe(
             withLock(`${plan.installed.directory}.lock`, diskError),
             Effect.ensuring(Effect.sync(() => underWay.delete(providerId)))

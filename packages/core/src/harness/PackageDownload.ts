@@ -5,18 +5,13 @@ import http, { type IncomingMessage } from "node:http"
 import https from "node:https"
 import * as path from "node:path"
 import { pipeline } from "node:stream/promises"
-import { Data, Effect, Schedule } from "effect"
+import { Effect, Schedule } from "effect"
 import type { Egress } from "../base/Egress.js"
 import { fn } from "../base/Traced.js"
 import { EgressFailed } from "../outbound/EgressTunnel.js"
 import { guardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
+import { codeOf, diskCodes, diskError, HarnessInstallError } from "./InstallError.js"
 import type { PinnedPackage } from "./Manifest.js"
-
-/** A harness cannot be installed. `message` says why, and what to do next. */
-export class HarnessInstallError extends Data.TaggedError("HarnessInstallError")<{
-  readonly kind: "network" | "integrity" | "platform_unsupported" | "disk" | "disabled" | "executable_missing"
-  readonly message: string
-}> {}
 
 export interface DownloadProgress {
   readonly package: string
@@ -31,23 +26,6 @@ const named = (pinned: PinnedPackage): string => `${pinned.name}@${pinned.versio
 
 export const tarballUrl = (registry: string, pinned: PinnedPackage): string =>
   `${registry.replace(/\/+$/, "")}/${pinned.name}/-/${path.posix.basename(pinned.name)}-${pinned.version}.tgz`
-
-const codeOf = (error: unknown): string => {
-  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-  return cause instanceof Error && "code" in cause
-    ? String(cause.code)
-    : cause instanceof Error
-      ? cause.name
-      : "unknown error"
-}
-
-const diskCodes = new Set(["ENOSPC", "EACCES", "EPERM", "EROFS", "EDQUOT", "EIO", "ENOTDIR"])
-
-export const diskError = (error: unknown): HarnessInstallError =>
-  new HarnessInstallError({
-    kind: "disk",
-    message: `The cache directory cannot be written (${codeOf(error)}). Free some space or choose another directory, then install again.`
-  })
 
 const downloadError =
   (pinned: PinnedPackage, registry: string) =>

@@ -117,7 +117,7 @@ export const findingsOf = (page, markdown) =>
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const root = join(dirname(fileURLToPath(import.meta.url)), "..")
   const docs = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"))
-  const all = ["README.md", "CONTRIBUTING.md", ...docs.sort().map((name) => `docs/${name}`)]
+  const all = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ...docs.sort().map((name) => `docs/${name}`)]
   const named = process.argv.slice(2)
   const pages = named.length > 0 ? named : all
   const findings = pages.flatMap((page) => findingsOf(page, readFileSync(join(root, page), "utf8")))

@@ -48,8 +48,8 @@ export type Plan = typeof Plan.Type
 
 export const Notice = Schema.Struct({
   severity: field(Schema.String, "`info`, `warning` or `error`, or another word of the agent."),
-  title: field(Schema.String, "What is told, in a line."),
-  description: field(Schema.NullOr(Schema.String), "What is told, in full; null when the title says it all.")
+  title: field(Schema.String, "The report, in a line."),
+  description: field(Schema.NullOr(Schema.String), "The report, in full; null when the title says it all.")
 }).annotations({ identifier: "AgentNotice", description: "What the agent tells people beside its answer." })
 export type Notice = typeof Notice.Type
 

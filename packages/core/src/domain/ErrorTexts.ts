@@ -11,7 +11,7 @@ export interface ErrorText {
 /** A text for every code. The pages of documentation and the OpenAPI document take theirs from here. */
 export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   malformed_request: {
-    when: "What arrived is no HTTP request that can be read.",
+    when: "The server cannot read an HTTP request in what arrived.",
     next: "Look at what the client or a proxy in between sends."
   },
   invalid_cursor: {
@@ -119,7 +119,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     next: "Name one as `harness.model` of a new session or as `model` of a `PATCH` of this one, or give the connection a `preferred_model`."
   },
   budget_unenforceable: {
-    when: "A budget would not hold: `details.why` is `no_price` where the connection has no price for the model and the budget is one in US dollars, and `calls_unseen` where the model calls do not pass through the service.",
+    when: "A budget would not hold. `details.why` is `no_price` when the budget is in US dollars and the connection has no price for the model. It is `calls_unseen` when the model calls do not pass through the service.",
     next: "Give the connection `prices` or set the budget in tokens; for calls that nobody sees, use a connection with an `api_key`."
   },
   harness_switch_required: {
@@ -151,7 +151,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     next: "Read the present state from the resources, and go on with `after` set to `details.next_after`."
   },
   token_expired: {
-    when: "The one-time token of a mail or of an invitation was used, has expired or never existed, or a setup code is not good any more.",
+    when: "The one-time token of a mail or an invitation was used, has expired or never existed. Or a setup code is not good any more.",
     next: "Ask for a new one, or register without a setup code."
   },
   payload_too_large: {
@@ -159,7 +159,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     next: "Send less, or a file in the place of text. `GET /api/limits` has the limits."
   },
   unsupported_media_type: {
-    when: "The body is not JSON in UTF-8 by its `Content-Type`, or has none or a `Content-Encoding`; or a page of the server got another body than its form.",
+    when: "The body is not JSON in UTF-8 by its `Content-Type`, or has none or a `Content-Encoding`. Or a page of the server got another body than its form.",
     next: "Send plain JSON with `Content-Type: application/json`. `details` has what was sent."
   },
   rate_limited: {

@@ -113,7 +113,7 @@ const RestoredPayload = Schema.Struct({
 }).annotations({ identifier: "RestoredPayload", description: "A workspace that was made." })
 const ChangesetPayload = Schema.Struct({
   state: field(ChangesetState, "Where the capture stands."),
-  origin: field(ChangesetOrigin, "What captured it."),
+  origin: field(ChangesetOrigin, "The way in which it was captured."),
   subject_digest: field(Schema.NullOr(Schema.String), "The digest of the sealed change; null until `ready`."),
   empty: field(Schema.Boolean, "True when nothing differs from the base commit."),
   file_count: field(Schema.Int, "The number of files that differ."),
@@ -155,7 +155,7 @@ const DelegationMessagePayload = Schema.Struct({
 })
 const DelegationResultPayload = Schema.Struct({
   result_id: field(ResultId, "The result that was given."),
-  kind: field(ResultKind, "What was done."),
+  kind: field(ResultKind, "The kind of work that the result reports."),
   verdict: field(Schema.NullOr(Schema.String), "The judgement; null for none."),
   changeset_id: field(Schema.NullOr(ChangesetId), "The changes that belong to the result; null for none.")
 }).annotations({
@@ -200,7 +200,7 @@ const MergeRequestPayload = Schema.Struct({
 }).annotations({ identifier: "MergeRequestPayload", description: "A merge request after what happened to it." })
 
 const DiagnosticPayload = Schema.Struct({
-  kind: field(Schema.String, "What it is, as in `unparsed`."),
+  kind: field(Schema.String, "The kind of the diagnostic, as in `unparsed`."),
   line: field(Schema.String, "The output.")
 }).annotations({
   identifier: "DiagnosticPayload",
@@ -352,7 +352,7 @@ export type EventSubjects = typeof EventSubjects.Type
 export const Event = Schema.Struct({
   id: field(EventId, "The id of the event."),
   seq: field(Schema.Int, "The number of the event in its session, counted from 1 without a gap. `after` takes it."),
-  type: field(Schema.String, "What happened. It decides the payload."),
+  type: field(Schema.String, "The type of the event. It decides the payload."),
   schema_version: field(
     Schema.Int,
     "The version of the shape of the payload. It grows when a reader of the old shape could misread the new one."
@@ -360,7 +360,7 @@ export const Event = Schema.Struct({
   session_id: field(SessionId, "The session whose log it is in."),
   workspace_id: field(WorkspaceId, "The workspace of the session."),
   recorded_at: field(Timestamp, "The time at which it was committed."),
-  actor: field(Actor, "Who did it."),
+  actor: field(Actor, "The one who did it."),
   ...EventSubjects.fields,
   payload: field(
     Schema.Record({ key: Schema.String, value: Schema.Unknown }),

@@ -21,10 +21,7 @@ export const SetupPayload = Schema.Struct({
 export const SetupStepPayload = Schema.Struct({
   step: field(Schema.Int, "The place of the command in the setup, from 1."),
   name: field(Schema.String, "The name of the command."),
-  output: field(
-    Schema.String,
-    "What it has written since the event before, to both of its streams, with secrets blanked."
-  ),
+  output: field(Schema.String, "The output since the event before, of both streams, with secrets blanked."),
   truncated: field(
     Schema.Boolean,
     "True for the last output of a setup that has written 256 KiB; the rest is no part of events."

@@ -5,7 +5,7 @@ import { field } from "./Field.js"
 export const ToolPayload = Schema.Struct({
   tool_id: field(Schema.String, "The id of the call within its turn, as the agent gives it."),
   kind: field(Schema.String, "The agent's own word for the kind of tool, as in `edit` or `execute`."),
-  title: field(Schema.String, "What the call does, for people."),
+  title: field(Schema.String, "A title of the call, for people."),
   input: field(
     Schema.Unknown,
     "The input of the tool, as the agent gives it. An input above 65,536 characters is `{truncated}` with its start."
@@ -14,10 +14,7 @@ export const ToolPayload = Schema.Struct({
     Schema.Literal("pending", "running", "done", "failed", "aborted"),
     "Where the call stands. `aborted`: its turn ended first."
   ),
-  output_text: field(
-    Schema.NullOr(Schema.String),
-    "What the tool has put out, at most 65,536 characters; null for none."
-  ),
+  output_text: field(Schema.NullOr(Schema.String), "The output of the tool, at most 65,536 characters; null for none."),
   diffs: field(
     Schema.Array(
       Schema.Struct({
@@ -55,7 +52,7 @@ export const ToolUpdate = Schema.extend(
     tool_id,
     output_offset: field(
       Schema.optionalWith(Schema.Int, { exact: true }),
-      "The length of the output that stays, in UTF-16 code units, as JavaScript counts. What was beyond it is gone."
+      "The length of the output that stays, in UTF-16 code units, as JavaScript counts. The rest is gone."
     ),
     output_appended: field(
       Schema.optionalWith(Schema.String, { exact: true }),

@@ -101,6 +101,8 @@ ${table(
 )}
 ${largeTrees(all)}## Evidence
 
+<!-- evidence: written by reins harnesses verify -->
+
 ${all
   .map(
     ({ display_name, evidence, provider_id }) =>
@@ -113,5 +115,7 @@ ${all
             )}`
       }`
   )
-  .join("\n")}`
+  .join("\n")}
+<!-- end of evidence -->
+`
 })

@@ -98,7 +98,7 @@ export const connections = Effect.map(
   kinds,
   ({ list, providerOf }) => `# Connections
 
-${made("the kinds of connection in packages/core/src/connections and forge")}A connection is a credential of a workspace. What is secret in it is sealed before it is stored, and never comes out again; what is not can be read as
+${made("the kinds of connection in packages/core/src/connections and forge")}A connection is a credential of a workspace. Its secret fields are sealed before they are stored, and never come out again. The others can be read as
 its \`settings\`. There are ${list.length} kinds.
 
 | To do | Request |
@@ -111,16 +111,16 @@ its \`settings\`. There are ${list.length} kinds.
 | rename, disable or enable it | \`PATCH /api/connections/{connection_id}\` with \`label\` or \`state\` |
 | end it | \`DELETE /api/connections/{connection_id}\`, which destroys its credentials |
 
-A session takes the connection that its creation names, else the first of its project that fits its provider, else the newest of the workspace that
-does. Clones and pushes take the first connection of the project whose home the repository is at: the forge of a token, the \`origin\` of another
-credential, with the same protocol, host and port. A delivery may name another, under the same rule. A connection of the kind \`git\` that an older server
-made has no \`origin\`, and is sent nowhere until its credential is given again with one. \`health\` is
+A session takes the connection that its creation names. Otherwise it takes the first of its project that fits its provider, then the newest of the
+workspace that does. Clones and pushes take the first connection of the project whose home the repository is at. The home is the forge of a token, or the
+\`origin\` of another credential, with the same protocol, host and port. A delivery may name another, under the same rule. A connection of the kind \`git\`
+that an older server made has no \`origin\`. It is sent nowhere until its credential is given again with one. \`health\` is
 \`unverified\`, \`verifying\`, \`ready\`, \`degraded\` or \`reauth_required\`, as the last validation, turn or merge request has found it.
 [deliveries.md](deliveries.md) walks from a connection to a merge.
 
-A credential is refused with 422 when a field is missing or malformed. It is sealed for its workspace, its connection, its kind and its settings
-together, so that no change of a row in the database leads it elsewhere. A \`base_url\` that is not https on a public address is not asked, and its
-validation says \`address_refused\`, unless the operator allows the host with \`REINS_ALLOW_PRIVATE_HOSTS\`.
+A credential is refused with 422 when a field is missing or malformed. It is sealed for its workspace, connection, kind and settings together, so that
+no change of a row in the database leads it elsewhere. A \`base_url\` that is not https on a public address is not asked, and its validation says
+\`address_refused\`. The operator can allow the host with \`REINS_ALLOW_PRIVATE_HOSTS\`.
 
 ${list.map((kind) => section(kind, providerOf(kind.kind)?.provider_id)).join("\n")}`
 )

@@ -66,7 +66,7 @@ export const events = (): string => {
   if (unknown.length > 0) throw new Error(`These types belong to no family: ${unknown.join(", ")}`)
   return `# Events
 
-${made("packages/core/src/domain/Event.ts and EventTexts.ts")}An event is one fact of a session. Its \`seq\` starts at 1 and has no gaps, so that a reader knows when it has missed something, and the pair of
+${made("packages/core/src/domain/Event.ts and EventTexts.ts")}An event is one fact of a session. Its \`seq\` starts at 1 and has no gaps, so that a reader knows when it has missed something. The pair of
 \`session_id\` and \`seq\` never changes its meaning. There are ${eventTypes.length} types.
 
 <!-- schema: Event -->
@@ -99,24 +99,23 @@ next page. \`event_watermark\` is the \`seq\` of the newest event.
 
 ## Resuming
 
-Keep the \`seq\` of the last event that you have dealt with, and go on with \`after\`, or with the header \`Last-Event-ID\`, which counts when both are
-there. Nothing is missed and nothing comes twice. Where events are left out by \`types\`, a frame with an \`id\` alone moves a reader beyond them.
+Keep the \`seq\` of the last event that you have dealt with, and go on with \`after\` or with the header \`Last-Event-ID\`. The header counts when both
+are there. Nothing is missed and nothing comes twice. Where events are left out by \`types\`, a frame with an \`id\` alone moves a reader beyond them.
 
-A stream ends with \`event: stream.end\` and \`data: {"reason", "next_after"}\`. The reason is \`max_seconds\`, \`shutdown\` of the server,
-\`slow_consumer\` for a reader that did not take what it was sent, or \`refused\` when its caller may no longer read; the next request says why. A line
-\`: heartbeat\` comes every 15 seconds, so a reader that hears nothing for three of them opens a new stream.
+A stream ends with \`event: stream.end\` and \`data: {"reason", "next_after"}\`. The reason is \`max_seconds\`, \`shutdown\` of the server, or
+\`slow_consumer\` for a reader that fell behind. It is \`refused\` when the caller may no longer read; the next request says why. A line \`: heartbeat\` comes every 15 seconds, so a reader that hears nothing for three of them opens a new stream.
 
-A browser's own \`EventSource\` reconnects after all of these and after a broken connection, but gives up for good on any answer other than 200, such as
-the 502 of nginx while a server that was killed is away: when its \`readyState\` is \`CLOSED\`, make a new one with \`?after=<lastEventId>\`. The client
-does all of this by itself.
+A browser's own \`EventSource\` reconnects after all of these and after a broken connection. It gives up for good on any answer other than 200, such as
+the 502 of nginx while a killed server is away. When its \`readyState\` is \`CLOSED\`, make a new one with \`?after=<lastEventId>\`. The client does all of
+this by itself.
 
 Where an installation keeps events for a time only (\`REINS_EVENT_RETENTION_DAYS\`), an \`after\` from before that is answered with
 \`history_reset_required\`, which says where to go on.
 
 ## All sessions of a workspace
 
-\`GET /api/workspaces/{workspace_id}/events\` is one stream for a list of sessions: ${quoted(listedFamilies)}, of every session
-that the workspace has, and of those that it will have. It answers in the same two forms and with the same limits, and needs no more than the right to
+\`GET /api/workspaces/{workspace_id}/events\` is one stream for a list of sessions: of every session that the workspace has,
+and of those that it will have. It has ${quoted(listedFamilies)}. It answers in the same two forms and with the same limits, and needs no more than the right to
 read the workspace. The rest of this page holds for it too, with these differences:
 
 - An event has a **position** in the workspace, counted from 1 without a gap. It is the \`id\` of a frame, and what \`after\`, \`Last-Event-ID\` and
@@ -124,10 +123,10 @@ read the workspace. The rest of this page holds for it too, with these differenc
 - An item of a page is \`{ "position", "event" }\`, and \`event_watermark\` is the newest position.
 - The events of one session come in the order of their \`seq\`. Those of different sessions come in the order in which they were committed or read,
   which is nearly that of time.
-- \`types\` takes the types above. \`project_id\` picks the sessions of a project, and \`label\` those that have a label now, as \`name=value\`; a
+- \`types\` takes the types above. \`project_id\` picks the sessions of a project, and \`label\` those that have a label now, as \`name=value\`. A
   \`session.updated\` then comes whatever the labels are, because it may tell that a session has taken the label or lost it.
 - Without \`after\` it begins with the first event that is kept. To show a list and keep it true, read \`event_watermark\` of a page with \`limit=1\`, then
-  the list of sessions, then the stream from there: whatever the list missed is in the stream.
+  the list of sessions, then the stream from there. The stream has all that the list missed.
 
 ## Deltas
 

@@ -25,8 +25,8 @@ export const configuration = async (): Promise<string> => {
   })
   return `# Configuration
 
-${made("the settings of the server")}Flags win over the environment, the environment over \`reins.json\` in the working directory, a JSON object with the names below in small letters
-and without \`REINS_\`. A variable that is empty counts as not set. A setting that cannot be used stops the start, and is named. \`reins config\`
+${made("the settings of the server")}Flags win over the environment, and the environment wins over \`reins.json\` in the working directory. That file is a JSON object with the names below in
+small letters and without \`REINS_\`. A variable that is empty counts as not set. A setting that cannot be used stops the start, and is named. \`reins config\`
 prints what is in force, with secrets masked; \`GET /api/limits\` gives the limits to clients.
 
 <!-- schema: reins.json -->
@@ -73,8 +73,8 @@ const codes = Object.keys(errorKinds).filter((code): code is ErrorCode => code i
 /** docs/errors.md */
 export const errors = (): string => `# Errors
 
-${made("packages/core/src/domain/ErrorTexts.ts and ReinsError.ts")}A request that fails is answered with a status and an envelope. Programs tell errors apart by \`code\`; \`message\` says to a person what happened and
-what to do next, and never holds a secret; \`details\` has facts for programs. \`request_id\` is the header \`X-Request-Id\` of the answer, and is in the
+${made("packages/core/src/domain/ErrorTexts.ts and ReinsError.ts")}A request that fails is answered with a status and an envelope. Programs tell errors apart by \`code\`. \`message\` says to a person what happened and
+what to do next, and never holds a secret. \`details\` has facts for programs. \`request_id\` is the header \`X-Request-Id\` of the answer, and is in the
 log of the server.
 
 <!-- schema: ErrorEnvelope -->
@@ -100,7 +100,7 @@ wrong field and the status 422:
 { "detail": [{ "loc": ["body", "kind"], "msg": "Field required", "type": "missing", "input": {} }] }
 \`\`\`
 
-A turn, a delivery, a merge request or a validation that goes wrong is no error of a request: the resource has a \`reason\`, and a \`reason_message\` for
+A turn, a delivery, a merge request or a validation that goes wrong is no error of a request. The resource has a \`reason\`, and a \`reason_message\` for
 people.
 
 ${Object.entries(categories)

@@ -29,7 +29,7 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   },
   node_address: { does: "The address at which the other nodes reach this one.", fallback: "none; a node needs one" },
   role: {
-    does: "What a node does: `api` serves requests and needs no disk, `runner` has the sessions and their agents, `all` does both.",
+    does: "The work of a node: `api` serves requests and needs no disk, `runner` has the sessions and their agents, `all` does both.",
     fallback: "`all`"
   },
   node_lease_seconds: {
@@ -43,12 +43,12 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "300"
   },
   node_drain_seconds: {
-    does: "For how long a node that is told to stop gives its sessions to the others first, once their turns have ended; it serves meanwhile. What stops it (Kubernetes, systemd, a compose file) has to wait for 15 seconds more. With 0, turns that run after some seconds are interrupted.",
+    does: "For how long a node that is told to stop gives its sessions to the others first, once their turns have ended; it serves meanwhile. Let Kubernetes, systemd or a compose file wait for 15 seconds more before they stop it. With 0, turns that run after some seconds are interrupted.",
     unit: "seconds",
     fallback: "0"
   },
   blobs: {
-    does: "The store of the snapshots of sessions, which outlive the machine: `directory:/path` on a file system that all machines share, `postgres`, or a bucket of S3. See [several machines](scale.md#blobs-and-snapshots).",
+    does: "The store of the snapshots of sessions, which outlive the machine. It is `directory:/path` on a file system that all machines share, `postgres`, or a bucket of S3. See [several machines](scale.md#blobs-and-snapshots).",
     fallback: "`postgres` for a node, and no snapshots on one machine"
   },
   public_url: {
@@ -152,7 +152,7 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "half of what was available at the start"
   },
   prewarm: {
-    does: "Makes the workspace of a new session and starts its agent before its first message comes, where there is room for one more agent; not while `working_trees_per_workspace` is set. A session that is created with `prewarm: false` is left alone."
+    does: "Makes the workspace of a new session and starts its agent before its first message comes, where there is room for one more agent. Not while `working_trees_per_workspace` is set. A session that is created with `prewarm: false` is left alone."
   },
   setup_snapshot_days: {
     does: "How long what the setup of a project has left is kept after its last use.",

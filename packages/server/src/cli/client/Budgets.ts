@@ -55,7 +55,7 @@ export const budget = Command.make(
   "budget",
   {
     of: Args.text({ name: "of" }).pipe(Args.withDescription("The id of a session, a turn, an API key or a workspace")),
-    amount: Args.text({ name: "amount" }).pipe(Args.withDescription(`What may be spent: ${budgetForms}; or none`))
+    amount: Args.text({ name: "amount" }).pipe(Args.withDescription(`The limit: ${budgetForms}; or none`))
   },
   ({ amount, of }) =>
     attempt(async () => {

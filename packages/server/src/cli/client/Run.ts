@@ -34,7 +34,7 @@ const options = {
   workspace: optional("workspace", "The workspace, by name or id (your own)"),
   budget: optional(
     "budget",
-    `What may be spent: ${budgetForms}; by the new session with all that it delegates, or with --session by the turn`
+    `The limit of the new session with all that it delegates, or with --session of the turn. Takes ${budgetForms}`
   ),
   deliver: Options.boolean("deliver").pipe(Options.withDescription("Deliver the branch without asking")),
   branch: optional("branch", "The name of the branch that is delivered"),
@@ -52,7 +52,7 @@ type Given = Command.Command.ParseConfig<typeof options>
 export const run = Command.make("run", options, (given) => attempt(() => runMessage(given))).pipe(
   Command.withDescription(
     "Have an agent do something to a repository, and see it. Exits with 2 when the turn failed, 3 when it was interrupted, " +
-      "4 when the delivery did not succeed, 5 when it was left running, 130 when it was cancelled, 1 for all else"
+      "5 when it was left running, 130 when it was cancelled. Exits with 4 when the delivery did not succeed, 1 for all else"
   )
 )
 

@@ -60,7 +60,7 @@ const add = Command.make(
       Options.optional
     ),
     description: Options.text("description").pipe(
-      Options.withDescription("What it is for, in your words"),
+      Options.withDescription("The purpose, in your words"),
       Options.optional
     )
   },

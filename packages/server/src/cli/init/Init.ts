@@ -80,7 +80,7 @@ export const init = Command.make("init", options, (given) =>
   }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
-    "Set everything up: a server, your account and key, the connection to your models, the agent. What is there already is taken, so " +
+    "Set everything up: a server, your account and key, the connection to your models, the agent. Reuses what is there already, so " +
       "it can be called again"
   )
 )

@@ -126,6 +126,6 @@ const foreignTo = (publicUrl: URL) =>
   new ReinsError({
     code: "csrf_failed",
     message:
-      `This request comes from a page of another site. Open the page at ${publicUrl.href.replace(/\/$/, "")}, or call with an API key. ` +
+      `This request comes from a page of another site. Open the page at ${publicUrl.host}${publicUrl.pathname.replace(/\/$/, "")}, or call with an API key. ` +
       "Where a proxy stands in front, let it pass the Host header on, or set REINS_PUBLIC_URL to the address that people open."
   })

@@ -139,7 +139,7 @@ const within = async <A>(
   } catch (cause) {
     connection.abort()
     signal?.throwIfAborted()
-    if (cause instanceof Failure) throw cause
+    if (cause instanceof Failure || isOfFramework(cause)) throw cause
     const message = redact(server, `${request.name} failed: ${reasonOf(cause)}`)
     throw unanswered(new ReinsConnectionError({ reason: "unreachable", message }))
   }
@@ -158,6 +158,18 @@ const send = ({ fetch }: Server, { body, headers, method, url }: Asked, { signal
 
 /** Frameworks keep answers of `fetch`, and those of an API change. Older Workers refuse the option, and do not have the field either. */
 const uncached: RequestInit = typeof Request === "function" && "cache" in Request.prototype ? { cache: "no-store" } : {}
+
+/**
+ * True for what a framework throws out of its `fetch` to steer itself, and has to catch again. Next.js ends a page that it tries to make ahead of its
+ * requests so. React knows its own by a `digest`, by a type, or because they can be waited for.
+ */
+const isOfFramework = (cause: unknown): boolean =>
+  typeof cause === "object" &&
+  cause !== null &&
+  (("digest" in cause && typeof cause.digest === "string") ||
+    ("code" in cause && cause.code === "NEXT_STATIC_GEN_BAILOUT") ||
+    "$$typeof" in cause ||
+    ("then" in cause && typeof cause.then === "function"))
 
 /** Browsers give a page that came over plain HTTP from another machine no `randomUUID`. */
 const newKey = (): string =>

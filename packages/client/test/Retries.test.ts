@@ -62,6 +62,30 @@ describe("Retries", () => {
     })
   }
 
+  const words: Record<string, unknown> = {
+    "an error with a digest, as of Next.js": Object.assign(new Error("Dynamic server usage"), {
+      digest: "DYNAMIC_SERVER_USAGE"
+    }),
+    "an error with its code": Object.assign(new Error("bail out"), { code: "NEXT_STATIC_GEN_BAILOUT" }),
+    "a value of React": { $$typeof: Symbol.for("react.postpone") },
+    "a promise": new Promise(() => {})
+  }
+  for (const [name, word] of Object.entries(words)) {
+    it(`${name} is passed on to its framework at once, by a call and by a stream`, async () => {
+      let asked = 0
+      const fetch = () => {
+        asked++
+        throw word
+      }
+      const { sessions } = new Reins({ baseUrl: "http://127.0.0.1:1", fetch })
+      const thrown = (work: Promise<unknown>) => work.then(assert.fail, (error: unknown) => ({ error }))
+      assert.strictEqual((await thrown(sessions.get({ session_id: "s" }))).error, word)
+      const stream = sessions.stream({ session_id: "s" })[Symbol.asyncIterator]()
+      assert.strictEqual((await thrown(stream.next())).error, word)
+      assert.strictEqual(asked, 2)
+    })
+  }
+
   it("gives up after maxRetries with the last error", async () => {
     await using server = await serve((response) =>
       refuse(response, 503, "shutting_down", { retryable: true, headers: soon })

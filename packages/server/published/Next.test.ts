@@ -29,6 +29,12 @@ export default async function Page() {
   const reins = new Reins({ baseUrl: process.env.REINS_URL, apiKey: "rk_none" })
   return <p>{(await reins.sessions.get({ session_id: "s" })).title}</p>
 }`,
+  // What is asked for makes it a page of each request, which Next.js finds out while it builds.
+  "app/asked/page.jsx": `import { Reins } from "@reins/client"
+export default async function Page() {
+  const reins = new Reins({ baseUrl: process.env.REINS_URL, apiKey: "rk_none" })
+  return <p>{(await reins.sessions.get({ session_id: "s" })).title}</p>
+}`,
   "app/route/route.js": `import { Reins } from "@reins/client"
 export const dynamic = "force-dynamic"
 export async function GET() {
@@ -70,7 +76,7 @@ describe.each(["14", "15"] as const)("a project of Next %s", (release) => {
         const response = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined)
         return response?.ok === true && /T\d+/.exec(await response.text())?.[0]
       }
-      for (const path of ["/", "/route"]) {
+      for (const path of ["/", "/asked", "/route"]) {
         const first = await eventually(`${path} is shown`, () => shown(path))
         const second = await shown(path)
         assert.match(String(second), /^T\d+$/)

@@ -10,7 +10,7 @@ import { harness, logIn, worldForFile } from "./World.js"
 
 const world = worldForFile()
 
-/** Scrolls a list from its top to its end and back, and gives the most elements that it held at once: what a frame costs goes by that. */
+/** Scrolls a list from its top to its end and back, and gives the most elements that it held at once. The cost of a frame goes by them. */
 const mostElements = async (page: Page, label: string): Promise<number> => {
   const list = page.getByRole("region", { name: label, exact: true })
   const steps = 60

@@ -29,7 +29,7 @@ export default async function Page() {
   const reins = new Reins({ baseUrl: process.env.REINS_URL, apiKey: "rk_none" })
   return <p>{(await reins.sessions.get({ session_id: "s" })).title}</p>
 }`,
-  // What is asked for makes it a page of each request, which Next.js finds out while it builds.
+  // Nothing declares this page dynamic: Next.js finds that out while it builds, by the request of the client.
   "app/asked/page.jsx": `import { Reins } from "@reins/client"
 export default async function Page() {
   const reins = new Reins({ baseUrl: process.env.REINS_URL, apiKey: "rk_none" })

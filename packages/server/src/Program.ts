@@ -54,7 +54,7 @@ process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
   if (isService || unwritten !== undefined) return
   unwritten = code === "EPIPE" ? readerGone : 1
   if (code !== "EPIPE") tell(`reins: The output could not be written: ${message}`)
-  // What the command has begun ends in order: servers and agents that it started, files that are half written.
+  // The command ends the servers and agents that it has started, and removes files that are half written.
   process.emit("SIGTERM", "SIGTERM")
 })
 

@@ -14,7 +14,7 @@ import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { change, codeOf, newCaller, send, service } from "./Service.js"
 
-/** What PostgreSQL refuses a statement with, and the reason that the answer to the request gives. */
+/** The codes with which PostgreSQL refuses a statement, each with the reason that the answer to the request gives. */
 const refusals = {
   "53100": "disk_full",
   "25006": "read_only",

@@ -11,7 +11,7 @@ import { git, makeProject, worldForFile } from "./cli/Cli.js"
 const world = worldForFile()
 const scope = Effect.runSync(Scope.make())
 let remote = ""
-/** What a request for the objects of a store waits for. */
+/** A gate that requests for the objects of a store wait at. */
 let held: { readonly opened: Promise<void>; waiting: number } | undefined
 
 const stores = () => join(world().directory, "data", "object-stores")

@@ -10,8 +10,8 @@ const tryAgain = "200 millis"
 export class CommitUnknown extends Data.TaggedError("CommitUnknown")<{ readonly cause: unknown }> {}
 
 /**
- * The server ends its connections or takes none yet (57P01 to 57P03), it has waited too long between statements (57P05), within a
- * transaction (25P03) or for one (25P04), or the system has lost the connection.
+ * The server ends its connections or takes none yet (57P01 to 57P03), or the system has lost the connection. Or the server has waited too long: between
+ * statements (57P05), within a transaction (25P03) or for one (25P04).
  */
 const codes = /^(?:08\w{3}|57P0[1235]|25P0[34]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
 /** The messages of the driver that have no code: for a statement that it has not sent, and for one that it may have sent. */

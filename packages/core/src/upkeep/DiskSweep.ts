@@ -43,7 +43,7 @@ const divided = Effect.fnUntraced(function* (
 export const measure = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const quotas = yield* Quotas
-  // What an earlier process has counted is at most one sweep old.
+  // The counts of an earlier process are at most one sweep old.
   let before: Shared | null = null
   return Effect.gen(function* () {
     const ids = yield* quotas.unmeasured(batch)
@@ -55,7 +55,7 @@ export const measure = Effect.gen(function* () {
       yield* quotas.measured(id, own + (now.shares.get(id) ?? 0))
     }
     for (const [id, share] of now.shares) {
-      // What this process has not counted yet was measured with its share.
+      // A session that this process has not counted yet was measured with its share.
       const had: number = before?.shares.get(id) ?? share
       if (!measured.has(id) && had !== share) yield* quotas.corrected(id, share - had)
     }

@@ -36,7 +36,7 @@ const linksOf = (gitDir: string, tree: string) =>
       })
   )
 
-/** A remote with submodules at all of these places, each at the first of two commits of its own remote, and a way to clone it. */
+/** A remote with submodules at all of these places, and a way to clone it. Each submodule is at the first of two commits of its own remote. */
 const world = Effect.gen(function* () {
   const git = yield* Git
   const root = yield* temporary

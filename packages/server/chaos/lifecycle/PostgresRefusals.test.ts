@@ -21,7 +21,7 @@ afterEach(async () => {
   await cluster.stop()
 })
 
-/** What `serve`, `migrate` and `doctor` say: one sentence each, without a stack and without the password. */
+/** Holds `serve`, `migrate` and `doctor` to one sentence each, without a stack and without the password. */
 const assertRefused = (url: string, sentence: RegExp) => {
   const env = { REINS_DATABASE_URL: url }
   for (const command of ["serve", "migrate"]) {

@@ -58,8 +58,8 @@ const depths = [
 const route = (path: `/${string}`, answer: Route["answer"]): Route => ({ method: "GET", path, mutates: false, answer })
 
 /**
- * A proxy that takes `/reins` off sends `/reins` and `/reins/` on as the same `/`, and `ui` leads from the first to somewhere else. So who
- * comes by the public URL is given its whole path. Who comes past the proxy is given a path of the server itself.
+ * A proxy that takes `/reins` off sends `/reins` and `/reins/` on as the same `/`, and `ui` leads from the first to somewhere else. So a
+ * request by the public URL is given its whole path. A request past the proxy is given a path of the server itself.
  */
 const consoleFrom = (exchange: Exchange, { host, pathname }: URL): string => {
   const path = pathname.replace(/\/+$/, "")

@@ -14,7 +14,7 @@ const proxyOf = (options: Omit<Parameters<typeof startOperatorProxy>[0], "host">
     ({ close }) => Effect.promise(close)
   )
 
-/** What the doctor finds out about a proxy; undefined when it says nothing. */
+/** The finding of the doctor about a proxy; undefined when it has none. */
 const found = (env: Readonly<Record<string, string>>) =>
   Effect.promise(async () => {
     const args = ["doctor", "--json", "--data-dir", place.dataDir]

@@ -184,7 +184,7 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
   )
 }
 
-/** What keeps PostgreSQL from taking more rows. The table that is tried is gone again with its transaction. */
+/** The reason that PostgreSQL takes no more rows; undefined when it takes them. The table that is tried is gone again with its transaction. */
 const room = (config: Config): Effect.Effect<Finding | undefined, { readonly message: string }> =>
   config.databaseUrl === undefined
     ? Effect.succeed(undefined)

@@ -51,7 +51,7 @@ export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): 
   )
 }
 
-/** The answer to a failure of the database that passes. What knows of them is loaded with the first failure, because a start needs none of it. */
+/** The answer to a failure of the database that passes. The modules that know them are loaded with the first failure, because a start needs none of them. */
 const passingOf = (cause: Cause.Cause<unknown>): Effect.Effect<typeof busy | undefined> =>
   Effect.promise(async () => {
     const { isBusy } = await import("@reins/core/store/BusyDatabase")

@@ -78,7 +78,11 @@ describe("Retries", () => {
         throw word
       }
       const { sessions } = new Reins({ baseUrl: "http://127.0.0.1:1", fetch })
-      const thrown = (work: Promise<unknown>) => work.then(assert.fail, (error: unknown) => ({ error }))
+      const thrown = (work: Promise<unknown>) =>
+        work.then(
+          () => assert.fail("It was answered."),
+          (error: unknown) => ({ error })
+        )
       assert.strictEqual((await thrown(sessions.get({ session_id: "s" }))).error, word)
       const stream = sessions.stream({ session_id: "s" })[Symbol.asyncIterator]()
       assert.strictEqual((await thrown(stream.next())).error, word)

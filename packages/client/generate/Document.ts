@@ -1,4 +1,4 @@
-import { Api } from "@reins/core/api/Api"
+import { Api } from "@reins/core/Api"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Installed } from "@reins/core/catalog/Installed"
 import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"

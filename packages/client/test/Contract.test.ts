@@ -1,5 +1,5 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { Api } from "@reins/core/api/Api"
+import { Api } from "@reins/core/Api"
 import { errorKinds } from "@reins/core/domain/ReinsError"
 import { errorCategories, errorCodes } from "../src/generated/Routes.js"
 import {

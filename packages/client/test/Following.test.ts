@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { jobStates } from "@reins/core/domain/Job"
-import { turnStates } from "@reins/core/domain/Turn"
+import { jobStates } from "@reins/core/jobs/Job"
+import { turnStates } from "@reins/core/sessions/Turn"
 import { jobEnds, turnEnds } from "../src/Following.js"
 import { Reins, ReinsApiError } from "../src/index.js"
 import { type Answer, frame, json, openStream, refuse, serve } from "./ScriptedServer.js"

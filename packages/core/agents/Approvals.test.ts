@@ -7,7 +7,7 @@ import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { WorkingTrees } from "@reins/core/sessions/workspace/WorkingTrees"
+import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import alpha from "../../../manifests/alpha.json" with { type: "json" }

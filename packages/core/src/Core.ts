@@ -82,21 +82,17 @@ import { Messages } from "./sessions/Messages.js"
 import { Inbox } from "./sessions/messages/Inbox.js"
 import { InteractionStore } from "./sessions/messages/InteractionStore.js"
 import { MessageStore } from "./sessions/messages/MessageStore.js"
+import { UploadStore } from "./sessions/messages/UploadStore.js"
 import { Quotas } from "./sessions/Quotas.js"
 import { SessionLifecycles } from "./sessions/SessionLifecycles.js"
 import { SessionListeners } from "./sessions/SessionListeners.js"
 import { SessionStore } from "./sessions/SessionStore.js"
 import { Sessions } from "./sessions/Sessions.js"
-import { Snapshots } from "./sessions/snapshots/Snapshots.js"
 import { Turns } from "./sessions/Turns.js"
 import * as ConnectionTurns from "./sessions/turns/ConnectionTurns.js"
 import { Steering } from "./sessions/turns/Steering.js"
 import { TurnStore } from "./sessions/turns/TurnStore.js"
 import { Usages } from "./sessions/usage/Usages.js"
-import { Leases } from "./sessions/workspace/Leases.js"
-import { SessionFiles } from "./sessions/workspace/SessionFiles.js"
-import { UploadStore } from "./sessions/workspace/UploadStore.js"
-import { WorkingTrees } from "./sessions/workspace/WorkingTrees.js"
 import type { Bell } from "./store/Bell.js"
 import { Database } from "./store/Database.js"
 import { Idempotency } from "./store/Idempotency.js"
@@ -107,11 +103,15 @@ import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.
 import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
 import { WebhookStore } from "./webhooks/WebhookStore.js"
 import { Webhooks } from "./webhooks/Webhooks.js"
+import { Leases } from "./worktrees/Leases.js"
+import { SessionFiles } from "./worktrees/SessionFiles.js"
+import { Snapshots } from "./worktrees/snapshots/Snapshots.js"
+import { WorkingTrees } from "./worktrees/WorkingTrees.js"
 
-// The lists of what is part of Reins, for programs that add to them.
 export { builtInGateways } from "./connections/ConnectionKinds.js"
 export { builtInForges } from "./forge/Forges.js"
 export { builtInDrivers } from "./harness/Harness.js"
+// The lists of what is part of Reins, for programs that add to them.
 export { worker } from "./Worker.js"
 
 /** The services that given layers may need: the place where Reins runs, and its database. */
@@ -255,7 +255,7 @@ const snapshots = Layer.unwrapEffect(
     blobs === null
       ? Effect.succeed(Snapshots.layerNone)
       : Effect.map(
-          Effect.promise(() => import("./sessions/snapshots/KeptSnapshots.js")),
+          Effect.promise(() => import("./worktrees/snapshots/KeptSnapshots.js")),
           ({ layer }) => layer
         )
   )

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { SessionId } from "@reins/core/domain/Ids"
-import { MessageDelta } from "@reins/core/domain/Message"
+import { MessageDelta } from "@reins/core/domain/MessageDelta"
 import { notFound } from "@reins/core/domain/ReinsError"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Nodes } from "@reins/core/placement/Nodes"

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net"
 import { assert, describe, layer, it as plain } from "@effect/vitest"
 import { MessageId, newId, TurnId } from "@reins/core/domain/Ids"
-import type { MessageDelta } from "@reins/core/domain/Message"
+import type { MessageDelta } from "@reins/core/domain/MessageDelta"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { streamDefaults } from "@reins/server/EventStreams"
 import { Server } from "@reins/server/Server"

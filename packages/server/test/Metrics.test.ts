@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { SessionId } from "@reins/core/domain/Ids"
-import { Snapshots } from "@reins/core/sessions/snapshots/Snapshots"
 import { Journal } from "@reins/core/store/Journal"
+import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { aMoment } from "@reins/testing/process/Waiting"
 import { Effect } from "effect"
 import { Caller, change, send, service } from "./Service.js"

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { Scope } from "@reins/core/domain/ApiKey"
+import type { Scope } from "@reins/core/domain/Scope"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { PasswordCost } from "@reins/core/identity/Passwords"

@@ -1,10 +1,10 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import type { Role } from "../domain/Account.js"
-import type { Scope } from "../domain/ApiKey.js"
 import type { Actor } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
+import type { Role } from "../domain/Role.js"
+import type { Scope } from "../domain/Scope.js"
 import { Database } from "../store/Database.js"
 import { roleQuery } from "./Memberships.js"
 

@@ -1,7 +1,7 @@
 import type { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
-import type { Role } from "../domain/Account.js"
 import type { AccountId, WorkspaceId } from "../domain/Ids.js"
+import type { Role } from "../domain/Role.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import type { Database } from "../store/Database.js"

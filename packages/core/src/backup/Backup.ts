@@ -12,11 +12,11 @@ import { readStore } from "../git/Alternates.js"
 import type { ObjectStore } from "../git/ObjectStore.js"
 import { storesIn } from "../git/StorePlace.js"
 import { closedSessions, type SessionFacts } from "../sessions/SessionFacts.js"
-import type { SessionPaths } from "../sessions/workspace/SessionPaths.js"
-import { storesAt } from "../sessions/workspace/StoresHere.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, settingsFiles } from "../store/DataDirectory.js"
+import type { SessionPaths } from "../worktrees/SessionPaths.js"
+import { storesAt } from "../worktrees/StoresHere.js"
 import {
   BackupError,
   BackupManifest,

@@ -6,11 +6,11 @@ import { knownDiskId } from "../placement/cluster/DiskId.js"
 import * as NodeRows from "../placement/NodeRows.js"
 import * as SealedRecords from "../secrets/SealedRecords.js"
 import { type SessionFacts, sessionFacts } from "../sessions/SessionFacts.js"
-import { sessionPaths } from "../sessions/workspace/SessionPaths.js"
 import { ringKeyId } from "../store/Agreements.js"
 import { Database } from "../store/Database.js"
 import { requireUsable, stateOf } from "../store/Migrations.js"
 import { everySealed } from "../webhooks/SealedSecrets.js"
+import { sessionPaths } from "../worktrees/SessionPaths.js"
 import { BackupError } from "./BackupManifest.js"
 
 /**

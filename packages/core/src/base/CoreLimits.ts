@@ -1,3 +1,6 @@
+/** The most files that may come with one message. No operator can change it. */
+export const maxAttachments = 20
+
 /** The bounds that an operator may change. Bytes and characters bound one thing, counts bound what exists at once. */
 export interface CoreLimits {
   /** The text of one message. It cannot be more than 100,000, the bound of the contract. */

@@ -1,6 +1,6 @@
-import type { Budget } from "../domain/Budget.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Database } from "../store/Database.js"
+import type { Budget } from "./Budget.js"
 
 /** A budget as it is stored. Costs are billionths of a US dollar. */
 export interface BudgetRow {

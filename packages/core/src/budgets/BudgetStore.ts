@@ -1,12 +1,12 @@
 import { Context, Deferred, Effect, FiberId, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import type { Budget, BudgetInput } from "../domain/Budget.js"
 import { ModelCallId, newId, type TurnId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
 import { budgetTopic } from "../store/Bell.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import type { Budget, BudgetInput } from "./Budget.js"
 import { type BudgetRow, nano, toBudget } from "./BudgetRow.js"
 
 /** The tokens and the cost of a model call: those that it has spent, or an estimate of them. */

@@ -1,8 +1,8 @@
 import { Context, Effect, Layer } from "effect"
-import type { Limits as LimitValues } from "../api/CatalogApi.js"
 import { CoreConfig } from "../base/CoreConfig.js"
-import { maxAttachments } from "../domain/Message.js"
+import { maxAttachments } from "../base/CoreLimits.js"
 import { retentionMs } from "../store/AnswerStore.js"
+import type { Limits as LimitValues } from "./CatalogApi.js"
 
 /** The limits in force, as callers may read them. */
 export class Limits extends Context.Tag("@reins/core/catalog/Limits")<Limits, LimitValues>() {

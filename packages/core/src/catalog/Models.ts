@@ -1,5 +1,4 @@
 import { Cache, Context, Data, Duration, Effect, Fiber, Layer } from "effect"
-import type { ModelList, ModelQuery } from "../api/CatalogApi.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
@@ -12,6 +11,7 @@ import { now, type Timestamp } from "../domain/Timestamp.js"
 import { Manifests } from "../harness/Manifests.js"
 import { Workspaces } from "../identity/Workspaces.js"
 import { Outbound, type OutboundError } from "../outbound/Outbound.js"
+import type { ModelList, ModelQuery } from "./CatalogApi.js"
 import { connectionRequired, Providers, takes } from "./Providers.js"
 
 /** The time that a list of models is kept. A new credential version has a list of its own. */

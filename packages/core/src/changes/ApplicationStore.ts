@@ -1,11 +1,5 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import {
-  type Application,
-  type ApplicationReason,
-  type ApplicationState,
-  applicationStates
-} from "../domain/Application.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
 import type { ApplicationId, SessionId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
@@ -13,6 +7,7 @@ import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
+import { type Application, type ApplicationReason, type ApplicationState, applicationStates } from "./Application.js"
 
 /** The columns that a new application starts with. */
 export type NewApplication = Pick<

@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
-import type { ChangedFile } from "../domain/Changeset.js"
 import type { ChangesetId } from "../domain/Ids.js"
 import { Git } from "../git/Git.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { Snapshots } from "../sessions/snapshots/Snapshots.js"
-import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import type { Commit } from "../store/Commit.js"
+import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import type { ChangedFile } from "./Changeset.js"
 
 // Loaded with the first obstacle.
 const obstacleTexts = Effect.promise(() => import("./ObstacleTexts.js"))

@@ -1,16 +1,16 @@
 import { canChange } from "../access/Access.js"
-import type { ActionableChangeset, Changeset, ChangesetAction } from "../domain/Changeset.js"
 import { actionsOf, type Condition, type Rules } from "../domain/Condition.js"
+import type { Principal } from "../domain/Principal.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import type { SeenSession } from "../sessions/SessionStore.js"
+import type { ActionableChangeset, Changeset, ChangesetAction } from "./Changeset.js"
 import {
   type ActionableDelivery,
   type Delivery,
   type DeliveryAction,
   type DeliveryState,
   deliveryStates
-} from "../domain/Delivery.js"
-import type { Principal } from "../domain/Principal.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import type { SeenSession } from "../sessions/SessionStore.js"
+} from "./Delivery.js"
 
 const isSealed: Condition<Changeset, "stale_subject"> = {
   holds: ({ state }) => state === "ready",

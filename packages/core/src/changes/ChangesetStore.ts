@@ -1,12 +1,5 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import {
-  type ChangedFile,
-  type Changeset,
-  type ChangesetOrigin,
-  type ChangesetState,
-  changesetStates
-} from "../domain/Changeset.js"
 import type { Actor, NewEvent } from "../domain/Event.js"
 import type { ChangesetId, SessionId, TurnId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
@@ -19,6 +12,13 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState } from "../store/StateList.js"
 import type { Captured } from "./Capture.js"
+import {
+  type ChangedFile,
+  type Changeset,
+  type ChangesetOrigin,
+  type ChangesetState,
+  changesetStates
+} from "./Changeset.js"
 
 /** The reason for a capture, its name for people, and the turn whose work it holds. */
 export interface CaptureSource {

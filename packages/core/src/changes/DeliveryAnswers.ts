@@ -1,15 +1,15 @@
 import { Effect } from "effect"
 import { actorOf } from "../access/Access.js"
-import type { DeliveryAnswer } from "../api/ChangesApi.js"
 import { requireAll } from "../domain/Condition.js"
-import type { Delivery } from "../domain/Delivery.js"
-import type { OperationRef } from "../domain/Job.js"
 import type { Principal } from "../domain/Principal.js"
+import type { OperationRef } from "../jobs/Job.js"
 import { JobStore } from "../jobs/JobStore.js"
 import type { SeenSession } from "../sessions/SessionStore.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { deliveryRules, retriedState, toDeliveryFor } from "./ChangeRules.js"
+import type { DeliveryAnswer } from "./ChangesApi.js"
+import type { Delivery } from "./Delivery.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 
 /** The kind of the job that carries out a delivery; its payload is `{delivery_id}`. */

@@ -1,9 +1,9 @@
 import { Effect, Schema } from "effect"
-import { blockingReasons, DeliveryReason } from "../domain/Delivery.js"
 import type { Actor } from "../domain/Event.js"
 import type { DeliveryId } from "../domain/Ids.js"
-import type { JobFailure } from "../domain/Job.js"
+import type { JobFailure } from "../jobs/Job.js"
 import { JobStore } from "../jobs/JobStore.js"
+import { blockingReasons, DeliveryReason } from "./Delivery.js"
 import { type DeliveryChange, DeliveryStore } from "./DeliveryStore.js"
 
 /** Gives the function that ends an executing delivery as cancelled. It says so when an earlier attempt may have pushed. */

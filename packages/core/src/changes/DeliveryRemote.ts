@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
-import type { Delivery, DeliveryReason } from "../domain/Delivery.js"
 import { Forges } from "../forge/Forges.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
 import type { RemoteHeadRequest } from "../git/Push.js"
 import { JobError } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { isHomeless, noHome, speaksTo, toGitCredential } from "../sessions/workspace/GitCredentials.js"
-import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
+import { isHomeless, noHome, speaksTo, toGitCredential } from "../worktrees/GitCredentials.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import type { Delivery, DeliveryReason } from "./Delivery.js"
 
 /** The branch of a delivery on its remote, and the credential that git uses there. */
 export type DeliveryRemote = RemoteHeadRequest

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import type { Changeset } from "../domain/Changeset.js"
-import type { Delivery, DeliveryStep } from "../domain/Delivery.js"
 import type { GitError } from "../git/GitError.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
+import type { Changeset } from "./Changeset.js"
+import type { Delivery, DeliveryStep } from "./Delivery.js"
 import { deliveryError } from "./DeliveryRemote.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 

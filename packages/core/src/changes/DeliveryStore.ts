@@ -1,26 +1,26 @@
 import { Context, Effect, Layer } from "effect"
 import { Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
-import {
-  type Delivery,
-  type DeliveryObstacle,
-  type DeliveryReason,
-  type DeliveryState,
-  type DeliveryStep,
-  deliveryStates,
-  type UpdateStrategy
-} from "../domain/Delivery.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
 import type { ChangesetId, ConnectionId, DeliveryId, SessionId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
-import type { DeliveryTransport } from "../domain/Project.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
+import type { DeliveryObstacle } from "../git/Obstacle.js"
+import type { DeliveryTransport } from "../projects/Project.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState } from "../store/StateList.js"
+import {
+  type Delivery,
+  type DeliveryReason,
+  type DeliveryState,
+  type DeliveryStep,
+  deliveryStates,
+  type UpdateStrategy
+} from "./Delivery.js"
 
 /** The identity of a delivery: there is one of a changeset for each transport and branch. */
 export interface DeliveryTarget {

@@ -1,13 +1,13 @@
 import { Effect } from "effect"
+import type { ConnectionHealth } from "../connections/Connection.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
-import type { ConnectionHealth } from "../domain/Connection.js"
-import type { JobFailure } from "../domain/Job.js"
-import { type MergeRequest, MergeRequestReason } from "../domain/MergeRequest.js"
 import { type Forge, ForgeError, type ForgeErrorKind } from "../forge/Forge.js"
 import { Forges } from "../forge/Forges.js"
+import type { JobFailure } from "../jobs/Job.js"
 import { type AttemptLost, JobError, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { DeliveryStore } from "./DeliveryStore.js"
+import { type MergeRequest, MergeRequestReason } from "./MergeRequest.js"
 import type { Declined } from "./MergeRequestStore.js"
 
 /**

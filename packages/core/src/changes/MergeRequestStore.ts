@@ -2,12 +2,6 @@ import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
 import type { DeliveryId, MergeRequestId } from "../domain/Ids.js"
-import {
-  type MergeRequest,
-  type MergeRequestReason,
-  type MergeRequestState,
-  mergeRequestStates
-} from "../domain/MergeRequest.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
@@ -17,6 +11,12 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { stateList } from "../store/StateList.js"
+import {
+  type MergeRequest,
+  type MergeRequestReason,
+  type MergeRequestState,
+  mergeRequestStates
+} from "./MergeRequest.js"
 
 /** The columns that a new merge request starts with. */
 export type NewMergeRequest = Pick<

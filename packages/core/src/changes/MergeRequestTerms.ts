@@ -1,8 +1,6 @@
 import { Effect, ParseResult, Schema } from "effect"
-import type { MergeRequestInput } from "../api/ChangesApi.js"
 import { cutText } from "../base/CutText.js"
 import { Connections } from "../connections/Connections.js"
-import type { Delivery } from "../domain/Delivery.js"
 import { oneOf } from "../domain/Installed.js"
 import type { Principal } from "../domain/Principal.js"
 import { branchName, isRefName } from "../domain/RefName.js"
@@ -12,6 +10,8 @@ import { Forges } from "../forge/Forges.js"
 import { Projects } from "../projects/Projects.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 import { notBranch } from "./BranchName.js"
+import type { MergeRequestInput } from "./ChangesApi.js"
+import type { Delivery } from "./Delivery.js"
 
 /**
  * Gives the function that finds the forge for a merge request of a delivery: the connection of the delivery, or else the first connection of

@@ -1,5 +1,5 @@
-import type { DeliveryObstacle } from "../domain/Delivery.js"
 import { quotedPath } from "../files/NameText.js"
+import type { DeliveryObstacle } from "../git/Obstacle.js"
 import type { Obstacle } from "../git/Obstacles.js"
 
 /** More paths than this are counted and not named. */

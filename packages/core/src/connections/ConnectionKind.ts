@@ -1,5 +1,5 @@
 import { type Effect, ParseResult, Schema } from "effect"
-import type { GatewayProtocol } from "../domain/Connection.js"
+import type { GatewayProtocol } from "../domain/GatewayProtocol.js"
 import type { Outbound } from "../outbound/Outbound.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import type { Verdict } from "./Verdict.js"

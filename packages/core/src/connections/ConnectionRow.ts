@@ -1,7 +1,7 @@
-import type { Connection } from "../domain/Connection.js"
 import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { Timestamp } from "../domain/Timestamp.js"
+import type { Connection } from "./Connection.js"
 
 /** A connection as it is stored, with its current credential. The columns of the credential are null once the connection is revoked. */
 export interface ConnectionRow extends Omit<Connection, "settings" | "credential" | "prices"> {

@@ -1,5 +1,5 @@
 import { Either, Redacted, Schema } from "effect"
-import { GatewayProtocol } from "../domain/Connection.js"
+import { GatewayProtocol } from "../domain/GatewayProtocol.js"
 import { scrubber } from "../harness/Secrets.js"
 import type { ConnectionKind } from "./ConnectionKind.js"
 import type { OpenConnection } from "./OpenConnection.js"

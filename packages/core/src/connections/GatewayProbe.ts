@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import type { Observation } from "../domain/ConnectionValidation.js"
 import { now } from "../domain/Timestamp.js"
 import type { ConnectionKind } from "./ConnectionKind.js"
+import type { Observation } from "./ConnectionValidation.js"
 import { complete, type Gateway, gatewayOf, listModels, modelsOf, statusOf } from "./GatewayClient.js"
 import { type AskProbe, asking, inconclusive, passed, refusal, unexpected, type Verdict } from "./Verdict.js"
 

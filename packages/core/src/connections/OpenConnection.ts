@@ -1,6 +1,6 @@
 import type { Redacted } from "effect"
 import type { ConnectionId, CredentialId } from "../domain/Ids.js"
-import type { Prices } from "../domain/Prices.js"
+import type { Prices } from "./Prices.js"
 
 /** A connection with its secrets in the clear. Workers use it, and no answer to a caller may hold it. */
 export interface OpenConnection {

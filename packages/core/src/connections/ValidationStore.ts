@@ -1,12 +1,5 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import {
-  type ConnectionValidation,
-  type ConnectionValidationReason,
-  type ConnectionValidationState,
-  connectionValidationStates,
-  type Observation
-} from "../domain/ConnectionValidation.js"
 import { type ConnectionId, type CredentialId, newId, ValidationId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
@@ -14,6 +7,13 @@ import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
+import {
+  type ConnectionValidation,
+  type ConnectionValidationReason,
+  type ConnectionValidationState,
+  connectionValidationStates,
+  type Observation
+} from "./ConnectionValidation.js"
 
 /** A move of a validation, with the result that is written with it. */
 export interface ValidationChange {

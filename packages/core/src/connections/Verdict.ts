@@ -1,11 +1,7 @@
 import { Effect } from "effect"
-import type { ConnectionHealth } from "../domain/Connection.js"
-import type {
-  ConnectionValidationReason,
-  ConnectionValidationState,
-  Observation
-} from "../domain/ConnectionValidation.js"
 import type { Outbound, OutboundAnswer, OutboundError, OutboundRequest } from "../outbound/Outbound.js"
+import type { ConnectionHealth } from "./Connection.js"
+import type { ConnectionValidationReason, ConnectionValidationState, Observation } from "./ConnectionValidation.js"
 
 /** The result of a validation, and the health of the connection after it. It quotes no answer, because an answer may hold a secret. */
 export interface Verdict {

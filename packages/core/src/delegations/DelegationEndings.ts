@@ -2,12 +2,12 @@ import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
 import { cutEnd } from "../base/CutText.js"
 import { fn } from "../base/Traced.js"
-import { delegationStates } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
+import { delegationStates } from "./Delegation.js"
 import { DelegationStore, type EndReason, type HeldDelegation } from "./DelegationStore.js"
 
 /** Ends delegations without a result, together with the work of their child sessions. */

@@ -1,13 +1,5 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import {
-  type Delegation,
-  type DelegationReason,
-  type DelegationState,
-  delegationStates,
-  type ResultSchema,
-  waitStateOf
-} from "../domain/Delegation.js"
 import type { Actor, NewEvent } from "../domain/Event.js"
 import type { DelegationId, JobId, SessionId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
@@ -21,6 +13,14 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState, stateList } from "../store/StateList.js"
+import {
+  type Delegation,
+  type DelegationReason,
+  type DelegationState,
+  delegationStates,
+  type ResultSchema,
+  waitStateOf
+} from "./Delegation.js"
 import { WaitStore } from "./WaitStore.js"
 
 /** The kind of the job that tells the delegating session of the end of a delegation; its payload is `{wait_id}`. */

@@ -1,11 +1,11 @@
 import { runInNewContext } from "node:vm"
 import { Context, Effect, Layer, ParseResult, Schema, SchemaAST } from "effect"
-import type { ResultInput } from "../api/DelegationsApi.js"
 import { cutText } from "../base/CutText.js"
 import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
-import type { ResultSchema } from "../domain/Delegation.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
+import type { ResultSchema } from "./Delegation.js"
+import type { ResultInput } from "./DelegationsApi.js"
 
 /** The longest schema, in characters of its JSON. A schema is compiled to code, so its size has to be bounded. */
 const maxSchemaLength = 64 * 1024

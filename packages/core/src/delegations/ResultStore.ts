@@ -1,11 +1,11 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import type { Delegation, Result } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
 import { type DelegationId, newId, ResultId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
+import type { Delegation, Result } from "./Delegation.js"
 import { DelegationStore } from "./DelegationStore.js"
 
 /** The part of a result that its author gives. */

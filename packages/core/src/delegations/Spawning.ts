@@ -1,6 +1,5 @@
 import { Effect } from "effect"
 import { actorOf, type Unseen } from "../access/Access.js"
-import type { DelegationInput } from "../api/DelegationsApi.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { Changesets } from "../changes/Changesets.js"
 import { DelegationId, newId } from "../domain/Ids.js"
@@ -12,6 +11,7 @@ import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
 import type { ChildSession } from "../sessions/SessionOrigin.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { DelegationStore } from "./DelegationStore.js"
+import type { DelegationInput } from "./DelegationsApi.js"
 
 /** The kind of the job that ends a delegation at its deadline; its payload is `{delegation_id}`. */
 export const deadlineJobKind = "delegation.deadline"

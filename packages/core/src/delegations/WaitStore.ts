@@ -1,10 +1,10 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import { type Wait, type WaitState, waitStates } from "../domain/Delegation.js"
 import { type DelegationId, newId, WaitId } from "../domain/Ids.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
+import { type Wait, type WaitState, waitStates } from "./Delegation.js"
 
 /** The rows of lasting waits. A delegation has one at most, and its end settles it. */
 export class WaitStore extends Context.Tag("@reins/core/delegations/WaitStore")<

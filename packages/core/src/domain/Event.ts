@@ -1,9 +1,16 @@
 import { Schema } from "effect"
-import { AgentCommands, AgentOptions, AgentTitle, Compaction, Notice, Plan } from "./AgentReport.js"
-import { ApplicationReason, ApplicationState, ApplicationStrategy } from "./Application.js"
-import { ChangesetOrigin, ChangesetState } from "./Changeset.js"
-import { DelegationReason, DelegationState, ResultKind } from "./Delegation.js"
-import { DeliveryReason, DeliveryState, DeliveryStep } from "./Delivery.js"
+import { ApplicationReason, ApplicationState, ApplicationStrategy } from "../changes/Application.js"
+import { ChangesetOrigin, ChangesetState } from "../changes/Changeset.js"
+import { DeliveryReason, DeliveryState, DeliveryStep } from "../changes/Delivery.js"
+import { MergeRequestReason, MergeRequestState } from "../changes/MergeRequest.js"
+import { DelegationReason, DelegationState, ResultKind } from "../delegations/Delegation.js"
+import { AgentCommands, AgentOptions, AgentTitle, Compaction, Notice, Plan } from "../harness/AgentReport.js"
+import { Interaction } from "../sessions/Interaction.js"
+import { Message, MessagePart } from "../sessions/Message.js"
+import { Labels, LinkKind, SessionLifecycle, Usage } from "../sessions/Session.js"
+import { ToolPayload, ToolUpdate } from "../sessions/ToolCall.js"
+import { Turn } from "../sessions/Turn.js"
+import { SetupPayload, SetupStepPayload } from "../worktrees/SetupReport.js"
 import { field } from "./Field.js"
 import {
   ApplicationId,
@@ -22,15 +29,8 @@ import {
   WaitId,
   WorkspaceId
 } from "./Ids.js"
-import { Interaction } from "./Interaction.js"
-import { MergeRequestReason, MergeRequestState } from "./MergeRequest.js"
-import { Message, MessagePart } from "./Message.js"
 import { RepositoryFilter } from "./RepositoryFilter.js"
-import { Labels, LinkKind, SessionLifecycle, Usage } from "./Session.js"
-import { SetupPayload, SetupStepPayload } from "./SetupReport.js"
 import { Timestamp } from "./Timestamp.js"
-import { ToolPayload, ToolUpdate } from "./ToolCall.js"
-import { Turn } from "./Turn.js"
 
 const SessionPayload = Schema.Struct({
   lifecycle: field(SessionLifecycle, "The state of the session."),

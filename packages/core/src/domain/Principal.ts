@@ -1,5 +1,5 @@
-import type { Scope } from "./ApiKey.js"
 import type { AccountId, ApiKeyId, WorkspaceId } from "./Ids.js"
+import type { Scope } from "./Scope.js"
 
 /** The caller of a command or a read, and the bounds of its credentials. */
 export interface Principal {

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema, Stream } from "effect"
 import { fn } from "../base/Traced.js"
 import { Event } from "../domain/Event.js"
-import type { MessageDelta } from "../domain/Message.js"
+import type { MessageDelta } from "../domain/MessageDelta.js"
 import type { Principal } from "../domain/Principal.js"
 import { sessionTopic } from "../store/Bell.js"
 import type { LogFilter, StoredEvent } from "../store/SessionLog.js"

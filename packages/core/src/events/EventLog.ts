@@ -1,6 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { Access } from "../access/Access.js"
-import type { EventPage } from "../api/SessionsApi.js"
 import { fn } from "../base/Traced.js"
 import { Event } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
@@ -8,6 +7,7 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { Database } from "../store/Database.js"
 import * as SessionLog from "../store/SessionLog.js"
 import type { Slice } from "../store/Slices.js"
+import type { EventPage } from "./EventsApi.js"
 
 export interface EventPageRequest extends SessionLog.LogFilter {
   /** The `seq` to read on from, exclusive; the beginning when undefined. */

@@ -1,6 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { Access } from "../access/Access.js"
-import type { WorkspaceEventPage } from "../api/WorkspaceEvents.js"
 import { fn } from "../base/Traced.js"
 import { Event } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
@@ -9,6 +8,7 @@ import { Journal } from "../store/Journal.js"
 import type { Slice } from "../store/Slices.js"
 import * as WorkspaceLog from "../store/WorkspaceLog.js"
 import { checkCursor, maxPageBytes, maxSliceBytes, type Unreadable } from "./EventLog.js"
+import type { WorkspaceEventPage } from "./EventsApi.js"
 
 export interface WorkspacePageRequest extends WorkspaceLog.WorkspaceFilter {
   /** The position to read on from, exclusive; the first that is kept when undefined. */

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
 import type { SessionId } from "../domain/Ids.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { ownedCommits } from "../sessions/workspace/OwnedCommits.js"
-import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
+import { ownedCommits } from "../worktrees/OwnedCommits.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { liveState, type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 
 /** The start of agents for sessions that have no turn, where one more can be kept. What is in the way of a turn is left to the turn. */

@@ -1,7 +1,7 @@
 import { cutText } from "../base/CutText.js"
-import type { Media, Plan } from "../domain/AgentReport.js"
-import { type AnswerPart, type ContentBlock, withoutResult } from "../domain/Message.js"
-import type { ToolPayload } from "../domain/ToolCall.js"
+import type { Media, Plan } from "../harness/AgentReport.js"
+import { type AnswerPart, type ContentBlock, withoutResult } from "../sessions/Message.js"
+import type { ToolPayload } from "../sessions/ToolCall.js"
 
 /** The longest text of a tool call in a message, in characters. */
 const maxToolText = 4096

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import { turnStates, waitingTurnState } from "../domain/Turn.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { turnStates, waitingTurnState } from "../sessions/Turn.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { system, type TurnWork, turnOf } from "./TurnWork.js"
 

@@ -4,11 +4,11 @@ import type { Captured } from "../changes/Capture.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import { toMillis } from "../domain/Timestamp.js"
-import type { Turn } from "../domain/Turn.js"
 import { Git } from "../git/Git.js"
+import { UploadStore } from "../sessions/messages/UploadStore.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { UploadStore } from "../sessions/workspace/UploadStore.js"
-import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
+import type { Turn } from "../sessions/Turn.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 
 /** More files than these are told of as one. */
 const maxTold = 50

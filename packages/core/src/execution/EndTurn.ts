@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type Turn, turnStates } from "../domain/Turn.js"
+import { type Turn, turnStates } from "../sessions/Turn.js"
 import { type TurnEnd, TurnStore, userCancelled } from "../sessions/turns/TurnStore.js"
 import { system } from "./TurnWork.js"
 

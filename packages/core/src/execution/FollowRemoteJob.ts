@@ -5,9 +5,9 @@ import { Git } from "../git/Git.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { followRemoteJobKind } from "../sessions/RepositoryMove.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Snapshots } from "../sessions/snapshots/Snapshots.js"
-import { ownedCommits } from "../sessions/workspace/OwnedCommits.js"
-import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
+import { ownedCommits } from "../worktrees/OwnedCommits.js"
+import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 
 const Payload = Schema.Struct({ from: Schema.String, to: Schema.String })
 

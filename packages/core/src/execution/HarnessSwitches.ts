@@ -1,13 +1,12 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import { actorOf, type Denied } from "../access/Access.js"
 import { AgentPool } from "../agents/AgentPool.js"
-import type { HarnessSwitchInput } from "../api/SessionsApi.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
-import type { Session } from "../domain/Session.js"
 import { Inbox, type Unpostable } from "../sessions/messages/Inbox.js"
+import type { Session } from "../sessions/Session.js"
 import { SessionLifecycles, type Unbegun } from "../sessions/SessionLifecycles.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
@@ -17,6 +16,7 @@ import { toSession } from "../sessions/SessionView.js"
 import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
+import type { HarnessSwitchInput } from "./ExecutorApi.js"
 
 /** Goes on with another provider. A new session is linked to the old one, and its agent is told of the old one by a summary. */
 export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessSwitches")<

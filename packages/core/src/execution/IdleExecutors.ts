@@ -3,9 +3,9 @@ import { systemActor } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { fromNow, type Timestamp } from "../domain/Timestamp.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { Leases } from "../sessions/workspace/Leases.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { Leases } from "../worktrees/Leases.js"
 import { releases } from "./Releases.js"
 
 const actor = systemActor("workspaces")

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { Turn } from "../domain/Turn.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import type { Turn } from "../sessions/Turn.js"
 import { modelCallStore } from "../sessions/usage/ModelCallStore.js"
 import { Database } from "../store/Database.js"
 

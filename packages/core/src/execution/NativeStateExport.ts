@@ -2,7 +2,6 @@ import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Context, Effect, Layer } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
-import type { NativeState } from "../api/SessionsApi.js"
 import { fn } from "../base/Traced.js"
 import { Providers } from "../catalog/Providers.js"
 import type { Principal } from "../domain/Principal.js"
@@ -10,8 +9,9 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { Harness } from "../harness/Harness.js"
 import { turnActive } from "../sessions/Refusals.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import { digestOf } from "../store/CanonicalJson.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import type { NativeState } from "./ExecutorApi.js"
 
 /** The refusals of an export. */
 type Unexported = ReinsError<

@@ -9,10 +9,10 @@ import type { Claim } from "../jobs/Claim.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { releaseJobKind } from "../sessions/SessionLifecycles.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { Snapshots } from "../sessions/snapshots/Snapshots.js"
-import { Leases } from "../sessions/workspace/Leases.js"
-import { ownedCommits } from "../sessions/workspace/OwnedCommits.js"
-import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
+import { Leases } from "../worktrees/Leases.js"
+import { ownedCommits } from "../worktrees/OwnedCommits.js"
+import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 
 const actor = systemActor("workspaces")
 

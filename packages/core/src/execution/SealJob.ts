@@ -3,9 +3,9 @@ import { fn } from "../base/Traced.js"
 import { SessionId } from "../domain/Ids.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { sealJobKind } from "../sessions/snapshots/SnapshotStore.js"
-import { type SnapshotError, Snapshots } from "../sessions/snapshots/Snapshots.js"
-import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
+import { sealJobKind } from "../worktrees/snapshots/SnapshotStore.js"
+import { type SnapshotError, Snapshots } from "../worktrees/snapshots/Snapshots.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 
 const jobErrorOf = ({ message, retryable }: SnapshotError): JobError =>
   new JobError({ code: "snapshot_failed", message, retryable })

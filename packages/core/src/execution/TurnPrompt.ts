@@ -1,8 +1,8 @@
 import { join } from "node:path"
 import { Effect, Option } from "effect"
-import type { ContentBlock, FileBlock } from "../domain/Message.js"
 import { Files } from "../files/Files.js"
 import type { AgentInput, PromptBlock } from "../harness/TurnInput.js"
+import type { ContentBlock, FileBlock } from "../sessions/Message.js"
 import { mediaTypeOf } from "./MediaType.js"
 
 /** The working tree, and the path at which the agent finds it. */

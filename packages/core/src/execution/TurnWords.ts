@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { Message } from "../domain/Message.js"
 import type { Word } from "../harness/TurnInput.js"
+import type { Message } from "../sessions/Message.js"
 import { Steering } from "../sessions/turns/Steering.js"
 import { Bell, steeringTopic } from "../store/Bell.js"
 import * as TurnPrompt from "./TurnPrompt.js"

@@ -1,11 +1,11 @@
 import { systemActor } from "../access/Access.js"
 import type { Actor } from "../domain/Event.js"
 import { TurnId } from "../domain/Ids.js"
-import type { Message } from "../domain/Message.js"
-import type { Turn, TurnReason } from "../domain/Turn.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
+import type { Message } from "../sessions/Message.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
+import type { Turn, TurnReason } from "../sessions/Turn.js"
 
 /** The actor for the moves that the service itself makes. */
 export const system = systemActor("turns")

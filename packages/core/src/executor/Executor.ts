@@ -1,6 +1,6 @@
 import { Data, type Effect, type Redacted, type Scope, type Stream } from "effect"
-import type { EnforcedLimits } from "../domain/EnforcedLimits.js"
 import type { ExecutorLimits, ResourceLimit } from "../domain/ExecutorLimits.js"
+import type { EnforcedLimits } from "./EnforcedLimits.js"
 import type { StopPolicy } from "./StopPolicy.js"
 
 /** The separation that a backend really gives. `none` is no security boundary: the agent can do whatever the service's user can. */

@@ -1,14 +1,14 @@
 import { Context, Effect, Either, Fiber, Layer } from "effect"
 import { type BuiltInExecutor, builtInExecutors, CoreConfig } from "../base/CoreConfig.js"
-import type { ExecutorBackend } from "../domain/Catalog.js"
-import { lowerable, noLimits } from "../domain/EnforcedLimits.js"
 import { type ExecutorLimits, resourceLimits } from "../domain/ExecutorLimits.js"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Boot } from "../placement/Boot.js"
 import type { BubblewrapUnavailable } from "./Bubblewrap.js"
 import type { ContainerUnavailable } from "./Container.js"
+import { lowerable, noLimits } from "./EnforcedLimits.js"
 import { type Executor, ExecutorError, type Isolation, type SweepCommand } from "./Executor.js"
+import type { ExecutorBackend } from "./ExecutorBackend.js"
 import * as Local from "./Local.js"
 
 // The port of an executor, for programs that bring one of their own.

@@ -1,5 +1,5 @@
 import { Data, Effect, Schema } from "effect"
-import type { MergeMethod } from "../domain/MergeRequest.js"
+import type { MergeMethod } from "../domain/MergeMethod.js"
 
 /** The branch with the change, and the branch that the change goes into. Both belong to the same repository. */
 export interface Branches {

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
-import { CapabilityName, type CapabilityProof, type CapabilityValue, capabilityNames } from "../domain/Capability.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { canonicalJson, digestOf } from "../store/CanonicalJson.js"
+import { CapabilityName, type CapabilityProof, type CapabilityValue, capabilityNames } from "./Capability.js"
 
 /** One thing that an agent was tried with. */
 export const Check = Schema.Struct({

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import { AgentCommands, AgentOptions, AgentTitle, Compaction, Media, Notice, Plan } from "../domain/AgentReport.js"
-import { FormField, InteractionKind, InteractionOption } from "../domain/Interaction.js"
+import { FormField, InteractionKind, InteractionOption } from "../domain/Form.js"
+import { AgentCommands, AgentOptions, AgentTitle, Compaction, Media, Notice, Plan } from "./AgentReport.js"
 import { FailureReason } from "./Manifest.js"
 
 /** A change of one file, as a tool reports it. `old_text` is null for a new file. */

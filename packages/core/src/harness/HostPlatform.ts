@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from "node:fs"
-import type { HarnessEntry } from "../domain/Catalog.js"
 import type { Platform } from "./Manifest.js"
 
 let knownLibc: Platform["libc"]
@@ -53,7 +52,8 @@ export const select = (platforms: ReadonlyArray<Platform>): Platform | undefined
   )
 }
 
-type System = HarnessEntry["platforms"][number]
+/** A system that an agent is pinned for. `libc` is null where any will do. */
+type System = Pick<Platform, "cpu" | "os"> & { readonly libc: "glibc" | "musl" | null }
 
 /** The systems of the platforms of a manifest, each once. */
 export const systemsOf = (platforms: ReadonlyArray<Platform>): ReadonlyArray<System> => {

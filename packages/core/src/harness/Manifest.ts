@@ -1,7 +1,7 @@
 import { Schema } from "effect"
-import { CapabilityValue } from "../domain/Capability.js"
-import { GatewayProtocol } from "../domain/Connection.js"
+import { GatewayProtocol } from "../domain/GatewayProtocol.js"
 import { StopPolicy } from "../executor/StopPolicy.js"
+import { CapabilityValue } from "./Capability.js"
 import { Evidence } from "./Evidence.js"
 
 export const Capabilities = Schema.Struct({

@@ -7,8 +7,8 @@ import gamma from "../../../../manifests/gamma.json" with { type: "json" }
 import zeta from "../../../../manifests/zeta.json" with { type: "json" }
 import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
-import type { CapabilityProof } from "../domain/Capability.js"
 import { canonicalJson, digestOf } from "../store/CanonicalJson.js"
+import type { CapabilityProof } from "./Capability.js"
 import { type Evidence, proofsOf, subjectOf } from "./Evidence.js"
 import { Manifest } from "./Manifest.js"
 import { type ManifestSource, readDirectory } from "./ManifestFiles.js"

@@ -1,12 +1,12 @@
 import type { Duration, Effect, Option, Redacted } from "effect"
-import type { OptionChoices } from "../domain/AgentReport.js"
 import type { ExecutorLimits } from "../domain/ExecutorLimits.js"
-import type { FormContent } from "../domain/Interaction.js"
-import type { PermissionPolicy } from "../domain/Permissions.js"
+import type { FormContent } from "../domain/Form.js"
 import type { AgentPlaces, Executor } from "../executor/Executor.js"
 import type { Passage } from "../outbound/WayOut.js"
+import type { OptionChoices } from "./AgentReport.js"
 import type { InstalledHarness } from "./Install.js"
 import type { Manifest } from "./Manifest.js"
+import type { PermissionPolicy } from "./Permissions.js"
 
 /**
  * The part of a connection that a turn may use. Secrets go to the agent's environment and nowhere else. Agents append `/chat/completions`,

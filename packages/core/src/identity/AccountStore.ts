@@ -1,6 +1,5 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import { type Account, type AccountState, accountStates } from "../domain/Account.js"
 import { AccountId, newId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
@@ -8,6 +7,7 @@ import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
+import { type Account, type AccountState, accountStates } from "./Account.js"
 
 /** An account as it is stored. */
 export interface AccountRow {

@@ -1,15 +1,16 @@
 import { Context, Effect, Layer } from "effect"
 import { isMember } from "../access/Memberships.js"
 import { fn } from "../base/Traced.js"
-import type { ApiKey, Scope } from "../domain/ApiKey.js"
 import type { AccountId, ApiKeyId, WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
+import type { Scope } from "../domain/Scope.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
+import type { ApiKey } from "./ApiKey.js"
 
 /** The account that a key speaks for, and what the key may do. */
 export interface KeyHolder {

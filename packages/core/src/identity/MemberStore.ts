@@ -1,10 +1,11 @@
 import { Context, Effect, Layer } from "effect"
 import * as Memberships from "../access/Memberships.js"
-import type { Member, Role } from "../domain/Account.js"
 import { type AccountId, InvitationId, newId, type WorkspaceId } from "../domain/Ids.js"
+import type { Role } from "../domain/Role.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
+import type { Member } from "./Account.js"
 import * as OneTimeTokens from "./OneTimeTokens.js"
 
 /** An invitation to a workspace, with what its mail tells. */

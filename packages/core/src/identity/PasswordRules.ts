@@ -1,6 +1,6 @@
 import { Effect, ParseResult, Redacted, Schema } from "effect"
-import { NewPassword } from "../domain/Account.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
+import { NewPassword } from "./Account.js"
 import { isGuessedFirst } from "./PasswordStrength.js"
 
 /** The reason why a password may not be chosen. */

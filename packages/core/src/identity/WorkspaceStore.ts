@@ -1,10 +1,11 @@
 import { Context, Effect, Layer } from "effect"
 import * as Memberships from "../access/Memberships.js"
-import type { Role, Workspace } from "../domain/Account.js"
 import { type AccountId, newId, WorkspaceId } from "../domain/Ids.js"
+import type { Role } from "../domain/Role.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
+import type { Workspace } from "./Account.js"
 
 /** A workspace as it is stored. */
 export interface WorkspaceRow {

@@ -1,9 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { Access, type Denied, type ScopeMissing, type Unseen } from "../access/Access.js"
-import type { WorkspacePatch } from "../api/WorkspacesApi.js"
 import { fn } from "../base/Traced.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import type { Workspace } from "../domain/Account.js"
 import type { WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
@@ -11,8 +9,10 @@ import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import type { Workspace } from "./Account.js"
 import { requireUnlimited } from "./ApiKeys.js"
 import { toWorkspace, WorkspaceStore } from "./WorkspaceStore.js"
+import type { WorkspacePatch } from "./WorkspacesApi.js"
 
 /** The workspaces that an account belongs to. */
 export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<

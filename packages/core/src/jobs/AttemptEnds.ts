@@ -1,9 +1,9 @@
 import { Effect } from "effect"
-import type { JobFailure } from "../domain/Job.js"
 import type { Commit } from "../store/Commit.js"
 import type { Journal } from "../store/Journal.js"
 import { describeFault, type WorkFault, workFaultOf } from "../store/StorageFault.js"
 import { type AttemptEnd, backOff, type Claim, type Loss, type Outcome } from "./Claim.js"
+import type { JobFailure } from "./Job.js"
 import type { JobClaims } from "./JobClaims.js"
 import { AttemptLost, type Completion, type JobKind } from "./JobKind.js"
 

@@ -1,6 +1,6 @@
 import { Effect, Random } from "effect"
 import type { AttemptId, JobId, OperationId, SessionId } from "../domain/Ids.js"
-import type { JobFailure, Subject } from "../domain/Job.js"
+import type { JobFailure, Subject } from "./Job.js"
 
 /** A job that a worker has claimed, with the attempt that entitles the worker to write. */
 export interface Claim {

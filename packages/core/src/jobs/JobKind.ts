@@ -1,8 +1,8 @@
 import { Data, type Effect } from "effect"
-import type { JobFailure } from "../domain/Job.js"
 import type { Commit } from "../store/Commit.js"
 import type { WorkFault } from "../store/StorageFault.js"
 import type { Claim, Loss } from "./Claim.js"
+import type { JobFailure } from "./Job.js"
 
 /** The failure of an attempt. A `retryable` one is tried again until the attempts of the job are used up. */
 export class JobError extends Data.TaggedError("JobError")<{

@@ -1,10 +1,10 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { fn } from "../base/Traced.js"
 import type { AttemptId, JobId, OperationId, SessionId, WorkspaceId } from "../domain/Ids.js"
-import type { Attempt, Job, JobState } from "../domain/Job.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Database } from "../store/Database.js"
 import type { Claim } from "./Claim.js"
+import type { Attempt, Job, JobState } from "./Job.js"
 
 /** A job as it is stored. */
 export interface JobRow {

@@ -1,10 +1,10 @@
 import type { Fragment } from "@effect/sql/Statement"
 import type { JobId } from "../domain/Ids.js"
-import { type JobState, waitingJobStates } from "../domain/Job.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Moment } from "../store/Clock.js"
 import type { Database } from "../store/Database.js"
 import type { Claim } from "./Claim.js"
+import { type JobState, waitingJobStates } from "./Job.js"
 import type { JobRow } from "./JobRow.js"
 
 /**

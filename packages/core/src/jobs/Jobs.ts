@@ -2,10 +2,10 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { Access, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import type { Job, Operation } from "../domain/Job.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound } from "../domain/ReinsError.js"
 import { Database } from "../store/Database.js"
+import type { Job, Operation } from "./Job.js"
 import * as JobRow from "./JobRow.js"
 
 /** Shows the durable work of a workspace to its members. Jobs that belong to no workspace are never shown. */

@@ -1,10 +1,10 @@
 import { Data, Effect, Option, type Redacted } from "effect"
 import type { ProjectId, WorkspaceId } from "../domain/Ids.js"
-import type { ProjectSpec } from "../domain/Project.js"
-import { type EnvironmentUser, isFor } from "../domain/ProjectSetup.js"
 import { Vault } from "../secrets/Vault.js"
 import { Database } from "../store/Database.js"
+import type { ProjectSpec } from "./Project.js"
 import { projectSecretStore } from "./ProjectSecretStore.js"
+import { type EnvironmentUser, isFor } from "./ProjectSetup.js"
 
 /** A spec names a secret that its project does not have. The message says which, and what to do. */
 export class SecretMissing extends Data.TaggedError("SecretMissing")<{ readonly message: string }> {}

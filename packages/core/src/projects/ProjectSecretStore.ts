@@ -1,11 +1,11 @@
 import { Effect, Option, type Redacted } from "effect"
-import type { ProjectSecret } from "../domain/Project.js"
 import { now } from "../domain/Timestamp.js"
 import type { SealedRecord } from "../secrets/SealedRecords.js"
 import type { Vault } from "../secrets/Vault.js"
 import { canonicalJson } from "../store/CanonicalJson.js"
 import type { Commit } from "../store/Commit.js"
 import type { Database } from "../store/Database.js"
+import type { ProjectSecret } from "./Project.js"
 
 type Db = Database["Type"]
 

@@ -2,13 +2,13 @@ import { Context, Effect, Layer } from "effect"
 import { areInWorkspace } from "../connections/InWorkspace.js"
 import { newId, ProjectId, ProjectVersionId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
-import type { Project, ProjectSpec, ProjectVersion } from "../domain/Project.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import { canonicalJson, digestOf } from "../store/CanonicalJson.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
+import type { Project, ProjectSpec, ProjectVersion } from "./Project.js"
 
 /** A page of projects: the archived ones, or those in use, where it says so. */
 export interface ProjectFilter extends PageRequest {

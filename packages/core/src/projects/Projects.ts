@@ -1,10 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 import { Access, type Denied, type Unseen } from "../access/Access.js"
-import type { ProjectInput, ProjectPatch, ProjectVersionInput } from "../api/ProjectsApi.js"
 import { fn } from "../base/Traced.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
-import type { Project, ProjectSpec, ProjectVersion } from "../domain/Project.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
@@ -13,7 +11,9 @@ import { checkPosted } from "../git/PostedUrl.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { expectVersion } from "../store/Version.js"
+import type { Project, ProjectSpec, ProjectVersion } from "./Project.js"
 import { type ProjectFilter, ProjectStore } from "./ProjectStore.js"
+import type { ProjectInput, ProjectPatch, ProjectVersionInput } from "./ProjectsApi.js"
 
 /**
  * Projects and their published versions, which never change. A project that the principal may not see is `not_found`; one that it may see and

@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import type { SessionPatch } from "../api/SessionsApi.js"
 import { requireAll } from "../domain/Condition.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Git } from "../git/Git.js"
@@ -8,6 +7,7 @@ import { JobStore } from "../jobs/JobStore.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { repositoryRules } from "./SessionRules.js"
 import type { SessionRow } from "./SessionStore.js"
+import type { SessionPatch } from "./SessionsApi.js"
 
 /** The kind of the job that brings the URL into the agent's own repository; its payload is `{from, to}`. */
 export const followRemoteJobKind = "session.follow_remote"

@@ -1,6 +1,6 @@
-import type { SessionActivity } from "../domain/Session.js"
-import { askingTurnState } from "../domain/Turn.js"
+import type { SessionActivity } from "./Session.js"
 import type { SessionRow } from "./SessionStore.js"
+import { askingTurnState } from "./Turn.js"
 import { isAsking, isHolding, isLive, isWaiting } from "./turns/TurnConditions.js"
 
 /** The activity of a session, as its turns make it. `activityCondition` says the same in SQL. */

@@ -1,6 +1,6 @@
 import type { ExecutorLimits } from "../domain/ExecutorLimits.js"
-import { networksOf, type ProjectSpec } from "../domain/Project.js"
 import type { Bounds } from "../executor/Executors.js"
+import { networksOf, type ProjectSpec } from "../projects/Project.js"
 import type { SessionRow } from "./SessionStore.js"
 
 type Limited = Pick<SessionRow, "executor_limits">

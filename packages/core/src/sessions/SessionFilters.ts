@@ -1,7 +1,7 @@
 import type { Fragment } from "@effect/sql/Statement"
 import type { PageRequest } from "../domain/Page.js"
-import type { SessionActivity, SessionLifecycle } from "../domain/Session.js"
 import type { Database } from "../store/Database.js"
+import type { SessionActivity, SessionLifecycle } from "./Session.js"
 import { activityCondition } from "./SessionActivity.js"
 import { labelled } from "./SessionLabels.js"
 import { isUnsettled } from "./turns/TurnConditions.js"

@@ -1,8 +1,8 @@
-import type { SessionInput } from "../api/SessionsApi.js"
 import type { ChangesetId, ConnectionId, DelegationId, SessionId } from "../domain/Ids.js"
-import type { HarnessSelection } from "../domain/Project.js"
-import type { LinkKind } from "../domain/Session.js"
+import type { HarnessSelection } from "../projects/Project.js"
+import type { LinkKind } from "./Session.js"
 import type { SessionRow } from "./SessionStore.js"
+import type { SessionInput } from "./SessionsApi.js"
 
 /** The tree of a sealed changeset that a workspace takes on top of the base commit of that changeset. */
 export interface WorkspaceSeed {

@@ -2,14 +2,14 @@ import { Effect } from "effect"
 import { canChange } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { Providers } from "../catalog/Providers.js"
-import type { Role } from "../domain/Account.js"
 import { actionsOf, type Condition, type Rules } from "../domain/Condition.js"
 import type { Principal } from "../domain/Principal.js"
 import { type ErrorCode, ReinsError } from "../domain/ReinsError.js"
-import { leaseStates, type SessionAction, type SessionLifecycle, sessionStates } from "../domain/Session.js"
-import { type Turn, type TurnAction, turnStates, unprovenTurnState, waitingTurnState } from "../domain/Turn.js"
+import type { Role } from "../domain/Role.js"
 import { contextLost, notOpen, noWorkspace, queueFull, turnActive } from "./Refusals.js"
+import { leaseStates, type SessionAction, type SessionLifecycle, sessionStates } from "./Session.js"
 import type { SessionRow } from "./SessionStore.js"
+import { type Turn, type TurnAction, turnStates, unprovenTurnState, waitingTurnState } from "./Turn.js"
 
 const condition = <Code extends ErrorCode>(
   holds: (session: SessionRow) => boolean,

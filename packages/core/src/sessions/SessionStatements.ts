@@ -1,7 +1,7 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { roleQuery } from "../access/Memberships.js"
 import { budgetColumns } from "../budgets/BudgetRow.js"
-import type { Role } from "../domain/Account.js"
+import type { Role } from "../domain/Role.js"
 import type { Database } from "../store/Database.js"
 import type { SessionRow } from "./SessionStore.js"
 import { isHolding, isLive, isWaiting } from "./turns/TurnConditions.js"

@@ -2,7 +2,6 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { type Denied, mayRead, mayWrite, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import type { Role } from "../domain/Account.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import type {
   ApiKeyId,
@@ -16,8 +15,15 @@ import type {
   WorkspaceId
 } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
-import type { ExecutorSelection } from "../domain/Project.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import type { Role } from "../domain/Role.js"
+import { now, type Timestamp } from "../domain/Timestamp.js"
+import type { ExecutorSelection } from "../projects/Project.js"
+import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
+import { existingOf } from "../store/Existing.js"
+import { Journal } from "../store/Journal.js"
+import type { Query } from "../store/Query.js"
 import {
   addUsage,
   type LeaseState,
@@ -30,16 +36,10 @@ import {
   usageOf,
   type WorkspaceState,
   workspaceStates
-} from "../domain/Session.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
-import type { TurnState } from "../domain/Turn.js"
-import type { Commit } from "../store/Commit.js"
-import { Database } from "../store/Database.js"
-import { existingOf } from "../store/Existing.js"
-import { Journal } from "../store/Journal.js"
-import type { Query } from "../store/Query.js"
+} from "./Session.js"
 import { sessionLabels } from "./SessionLabels.js"
 import * as SessionStatements from "./SessionStatements.js"
+import type { TurnState } from "./Turn.js"
 
 /** A session as it is stored, with the counts and the state of its turns. */
 export interface SessionRow {

@@ -1,5 +1,5 @@
 import { budgetIn } from "../budgets/BudgetRow.js"
-import { type Session, usageOf } from "../domain/Session.js"
+import { type Session, usageOf } from "./Session.js"
 import { activityOf } from "./SessionActivity.js"
 import type { SessionRow } from "./SessionStore.js"
 

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { bytesBelow } from "../files/DiskUse.js"
 import { Quotas } from "../sessions/Quotas.js"
-import { sessionPaths } from "../sessions/workspace/SessionPaths.js"
+import { sessionPaths } from "../worktrees/SessionPaths.js"
 
 /** The most sessions that one sweep measures. */
 const batch = 500
@@ -48,7 +48,7 @@ export const measure = Effect.gen(function* () {
   return Effect.gen(function* () {
     const ids = yield* quotas.unmeasured(batch)
     const measured = new Set<string>(ids)
-    const { storesNamed } = yield* Effect.promise(() => import("../sessions/workspace/StoreSweep.js"))
+    const { storesNamed } = yield* Effect.promise(() => import("../worktrees/StoreSweep.js"))
     const now: Shared = yield* divided(yield* Effect.promise(() => storesNamed(dataDir)), before, measured)
     for (const id of ids) {
       const own = yield* bytesBelow(sessionPaths(dataDir, id).root)

@@ -7,13 +7,13 @@ import { removeTree } from "../files/RemoveTree.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { setAside } from "../sessions/snapshots/AwaitedFiles.js"
-import { Snapshots } from "../sessions/snapshots/Snapshots.js"
-import { Leases } from "../sessions/workspace/Leases.js"
-import { sessionPaths } from "../sessions/workspace/SessionPaths.js"
-import { WorkingTrees } from "../sessions/workspace/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
+import { Leases } from "../worktrees/Leases.js"
+import { sessionPaths } from "../worktrees/SessionPaths.js"
+import { setAside } from "../worktrees/snapshots/AwaitedFiles.js"
+import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 
 /** The time between two looks for sessions that can be given away, in milliseconds. */
 const everyMs = 1000

@@ -7,17 +7,17 @@ import { storesIn } from "../git/StorePlace.js"
 import { Accounts } from "../identity/Accounts.js"
 import { LoginSessions } from "../identity/LoginSessions.js"
 import { Members } from "../identity/Members.js"
-import { setupSweep } from "../sessions/setup/SetupSweep.js"
-import { Snapshots } from "../sessions/snapshots/Snapshots.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Idempotency } from "../store/Idempotency.js"
 import { WebhookStore } from "../webhooks/WebhookStore.js"
+import { setupSweep } from "../worktrees/setup/SetupSweep.js"
+import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 
 /** A machine without object stores loads none of it. */
 const objectSweep = Effect.map(CoreConfig, (config) =>
   Effect.suspend(() =>
     existsSync(storesIn(config.dataDir))
-      ? Effect.promise(() => import("../sessions/workspace/StoreSweep.js")).pipe(
+      ? Effect.promise(() => import("../worktrees/StoreSweep.js")).pipe(
           Effect.flatMap(({ storeSweep }) => storeSweep),
           Effect.flatten,
           Effect.provideService(CoreConfig, config)

@@ -2,7 +2,6 @@ import { Cause, Effect, FiberMap, Layer } from "effect"
 import * as Memberships from "../access/Memberships.js"
 import { Observer } from "../base/Observer.js"
 import type { WebhookEndpointId } from "../domain/Ids.js"
-import type { WebhookDisabledReason } from "../domain/Webhook.js"
 import { EventLog } from "../events/EventLog.js"
 import { WorkspaceEvents } from "../events/WorkspaceEvents.js"
 import { webhookMailTo } from "../identity/MailJob.js"
@@ -13,6 +12,7 @@ import { Bell, webhooksTopic, webhookTopic, workspaceTopic } from "../store/Bell
 import { Database } from "../store/Database.js"
 import { type Couriering, longestWaitMs, round } from "./Courier.js"
 import { DeliveryQueue, HoldLost } from "./DeliveryQueue.js"
+import type { WebhookDisabledReason } from "./Webhook.js"
 import { type EndpointRow, WebhookStore } from "./WebhookStore.js"
 
 /** The attempts that a process makes at the same time, for all endpoints. */

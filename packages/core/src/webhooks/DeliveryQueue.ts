@@ -1,11 +1,11 @@
 import { Context, Data, Effect, Layer } from "effect"
 import type { WebhookEndpointId } from "../domain/Ids.js"
 import { fromNow, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
-import type { WebhookAttempt, WebhookDelivery, WebhookDisabledReason } from "../domain/Webhook.js"
 import { Boot } from "../placement/Boot.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import type { WebhookAttempt, WebhookDelivery, WebhookDisabledReason } from "./Webhook.js"
 import { deliveryRow, type EndpointRow, type NewDelivery } from "./WebhookStore.js"
 
 /** Another process holds the endpoint, or it is no longer enabled. Nothing was written. */

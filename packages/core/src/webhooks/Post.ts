@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 import { fromMillis } from "../domain/Timestamp.js"
-import { type WebhookDelivery, webhookTest } from "../domain/Webhook.js"
 import type { EventLog } from "../events/EventLog.js"
 import type { Outbound } from "../outbound/Outbound.js"
 import type { Vault } from "../secrets/Vault.js"
 import { retryAfterMs } from "./RetryAfter.js"
 import { secretContext } from "./SealedSecrets.js"
 import { evidence, signed } from "./Signature.js"
+import { type WebhookDelivery, webhookTest } from "./Webhook.js"
 import type { EndpointRow } from "./WebhookStore.js"
 
 /** The services that a delivery is sent with. */

@@ -3,6 +3,9 @@ import { newId, WebhookDeliveryId, type WebhookEndpointId, type WorkspaceId } fr
 import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
+import * as Keyset from "../store/Keyset.js"
 import type {
   WebhookAttempt,
   WebhookDelivery,
@@ -10,10 +13,7 @@ import type {
   WebhookDisabledReason,
   WebhookEndpoint,
   WebhookEndpointState
-} from "../domain/Webhook.js"
-import type { Commit } from "../store/Commit.js"
-import { Database } from "../store/Database.js"
-import * as Keyset from "../store/Keyset.js"
+} from "./Webhook.js"
 
 /** An endpoint as it is stored. Its secrets are sealed. */
 export interface EndpointRow {

@@ -1,26 +1,11 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Access, type Denied, type ScopeMissing } from "../access/Access.js"
-import type {
-  SecretRotationInput,
-  WebhookEndpointInput,
-  WebhookEndpointPatch,
-  WebhookRetries,
-  WebhookRetryInput
-} from "../api/WebhooksApi.js"
 import { fn } from "../base/Traced.js"
 import { EventId, newId, WebhookEndpointId, WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now } from "../domain/Timestamp.js"
-import {
-  type AttemptedWebhookDelivery,
-  type WebhookDelivery,
-  type WebhookDeliveryState,
-  type WebhookEndpoint,
-  type WebhookEndpointWithSecret,
-  webhookTest
-} from "../domain/Webhook.js"
 import { WorkspaceEvents } from "../events/WorkspaceEvents.js"
 import { Vault } from "../secrets/Vault.js"
 import { webhooksTopic, webhookTopic } from "../store/Bell.js"
@@ -28,7 +13,22 @@ import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { secretContext } from "./SealedSecrets.js"
 import { newSecret } from "./Signature.js"
+import {
+  type AttemptedWebhookDelivery,
+  type WebhookDelivery,
+  type WebhookDeliveryState,
+  type WebhookEndpoint,
+  type WebhookEndpointWithSecret,
+  webhookTest
+} from "./Webhook.js"
 import { type EndpointRow, WebhookStore } from "./WebhookStore.js"
+import type {
+  SecretRotationInput,
+  WebhookEndpointInput,
+  WebhookEndpointPatch,
+  WebhookRetries,
+  WebhookRetryInput
+} from "./WebhooksApi.js"
 
 /** The principal may not see it, or may not manage webhooks. */
 export type WebhookDenied = Denied | ScopeMissing

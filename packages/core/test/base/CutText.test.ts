@@ -79,7 +79,7 @@ describe("the sources", () => {
     "core/src/git/Submodules.ts",
     "core/src/git/Survey.ts",
     "core/src/store/BlobBucket.ts",
-    "core/src/sessions/workspace/UploadBytes.ts",
+    "core/src/worktrees/UploadBytes.ts",
     "server/src/cli/client/Webhooks.ts",
     "server/src/cli/init/InitConnection.ts",
     "server/src/cli/operator/Backup.ts",

@@ -1,10 +1,13 @@
 import { assert, layer as suite } from "@effect/vitest"
+import { type ConnectionState, connectionStates } from "@reins/core/connections/Connection"
 import { ConnectionStore } from "@reins/core/connections/ConnectionStore"
 import { Connections } from "@reins/core/connections/Connections"
+import {
+  type ConnectionValidationState,
+  connectionValidationStates
+} from "@reins/core/connections/ConnectionValidation"
 import { ValidationStore } from "@reins/core/connections/ValidationStore"
 import { Validations } from "@reins/core/connections/Validations"
-import { type ConnectionState, connectionStates } from "@reins/core/domain/Connection"
-import { type ConnectionValidationState, connectionValidationStates } from "@reins/core/domain/ConnectionValidation"
 import type { ConnectionId } from "@reins/core/domain/Ids"
 import * as Embedded from "@reins/core/Embedded"
 import { Journal } from "@reins/core/store/Journal"

@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
-import { MessageDelta, textOf } from "@reins/core/domain/Message"
+import { MessageDelta } from "@reins/core/domain/MessageDelta"
 import { EventFeed } from "@reins/core/events/EventFeed"
+import { textOf } from "@reins/core/sessions/Message"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Effect, Schema } from "effect"

@@ -117,9 +117,9 @@ describe("the sources", () => {
     "harness/ManifestFiles.ts",
     "identity/OutboxMailer.ts",
     "placement/Boot.ts",
-    "sessions/setup/SetupSweep.ts",
-    "sessions/snapshots/SnapshotParts.ts",
-    "sessions/workspace/StoreSweep.ts",
+    "worktrees/setup/SetupSweep.ts",
+    "worktrees/snapshots/SnapshotParts.ts",
+    "worktrees/StoreSweep.ts",
     "upkeep/ThisNode.ts"
   ])
   const root = join(import.meta.dirname, "../../src")

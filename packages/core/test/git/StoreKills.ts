@@ -2,8 +2,8 @@ import { Effect, Layer } from "effect"
 import { CoreConfig } from "../../src/base/CoreConfig.js"
 import { Git } from "../../src/git/Git.js"
 import { WayOut } from "../../src/outbound/WayOut.js"
-import { storeSweep } from "../../src/sessions/workspace/StoreSweep.js"
-import { storesAt } from "../../src/sessions/workspace/StoresHere.js"
+import { storeSweep } from "../../src/worktrees/StoreSweep.js"
+import { storesAt } from "../../src/worktrees/StoresHere.js"
 
 // A process of its own that clones by way of a store, or drops stores, and kills itself at one of its steps. A step is a change of a file that the service
 // makes, or the start of a git process.

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer as withLayer } from "@effect/vitest"
-import { capabilityNames } from "@reins/core/domain/Capability"
+import { capabilityNames } from "@reins/core/harness/Capability"
 import { Harness } from "@reins/core/harness/Harness"
 import { render } from "@reins/core/harness/Launch"
 import { Manifest } from "@reins/core/harness/Manifest"

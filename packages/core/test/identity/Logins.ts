@@ -1,5 +1,5 @@
-import type { Account } from "@reins/core/domain/Account"
 import type { ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
+import type { Account } from "@reins/core/identity/Account"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { goodPassword, newClient } from "@reins/testing/identity/Identity"
 import { Effect } from "effect"

@@ -1,6 +1,6 @@
 import { assert, layer as withLayer } from "@effect/vitest"
-import type { Account } from "@reins/core/domain/Account"
 import type { Principal } from "@reins/core/domain/Principal"
+import type { Account } from "@reins/core/identity/Account"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"

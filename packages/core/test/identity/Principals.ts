@@ -1,5 +1,5 @@
-import type { Account } from "@reins/core/domain/Account"
 import type { Principal } from "@reins/core/domain/Principal"
+import type { Account } from "@reins/core/identity/Account"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Effect, Redacted } from "effect"
 

@@ -1,6 +1,6 @@
 import { assert, layer as suite } from "@effect/vitest"
-import { type JobState, jobStates } from "@reins/core/domain/Job"
 import type { Claim, Outcome } from "@reins/core/jobs/Claim"
+import { type JobState, jobStates } from "@reins/core/jobs/Job"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { JobStore } from "@reins/core/jobs/JobStore"
 import type { Database } from "@reins/core/store/Database"

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe } from "@effect/vitest"
-import { lowerable } from "@reins/core/domain/EnforcedLimits"
+import { lowerable } from "@reins/core/executor/EnforcedLimits"
 import { Executors } from "@reins/core/executor/Executors"
 import { codeOf } from "@reins/testing/changes/Fixture"
 import { localServer } from "@reins/testing/connections/LocalServer"

@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { Deferred, Effect, Fiber, Option, TestClock, TestContext } from "effect"
 import { afterEach, assert, beforeEach, it } from "vitest"
 import { SessionId } from "../../src/domain/Ids.js"
-import { makeShared } from "../../src/sessions/workspace/SessionLock.js"
 import { isLocked, lockFile } from "../../src/store/FileLock.js"
+import { makeShared } from "../../src/worktrees/SessionLock.js"
 
 const id = SessionId.make("sess_01k0000000000000000000000a")
 const anotherId = SessionId.make("sess_01k0000000000000000000000b")

@@ -1,10 +1,10 @@
 import type { Event } from "@reins/core/domain/Event"
 import type { SessionId } from "@reins/core/domain/Ids"
-import type { ProjectSpec } from "@reins/core/domain/Project"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
+import type { ProjectSpec } from "@reins/core/projects/Project"
 import { Projects } from "@reins/core/projects/Projects"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { sessionPaths } from "@reins/core/sessions/workspace/SessionPaths"
+import { sessionPaths } from "@reins/core/worktrees/SessionPaths"
 import { Effect } from "effect"
 import type { withAgent } from "../execution/Agent.js"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { newId, SessionId } from "@reins/core/domain/Ids"
-import { WorkingTrees } from "@reins/core/sessions/workspace/WorkingTrees"
+import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Layer } from "effect"

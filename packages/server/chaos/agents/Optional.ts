@@ -1,4 +1,4 @@
-import { GatewayProtocol } from "@reins/core/domain/Connection"
+import { GatewayProtocol } from "@reins/core/domain/GatewayProtocol"
 import { Manifest } from "@reins/core/harness/Manifest"
 import { type OptionalProvider, readOptional } from "@reins/core/harness/OptionalManifests"
 import { reins } from "@reins/testing/process/ServerProcess"

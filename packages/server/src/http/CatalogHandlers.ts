@@ -1,4 +1,4 @@
-import { apiVersion } from "@reins/core/api/Api"
+import { apiVersion } from "@reins/core/Api"
 import { HarnessInstallations } from "@reins/core/catalog/HarnessInstallations"
 import { Limits } from "@reins/core/catalog/Limits"
 import { Models } from "@reins/core/catalog/Models"

@@ -1,4 +1,4 @@
-import { Api } from "@reins/core/api/Api"
+import { Api } from "@reins/core/Api"
 import { once } from "@reins/core/base/Once"
 import { Installed } from "@reins/core/catalog/Installed"
 import { notFound } from "@reins/core/domain/ReinsError"

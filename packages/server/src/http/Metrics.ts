@@ -1,6 +1,6 @@
 import { JobStore } from "@reins/core/jobs/JobStore"
-import { Snapshots } from "@reins/core/sessions/snapshots/Snapshots"
 import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
+import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { Effect } from "effect"
 import * as Figures from "../Figures.js"
 import { Reply } from "./Reply.js"

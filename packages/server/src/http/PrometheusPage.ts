@@ -1,7 +1,7 @@
-import type { JobState } from "@reins/core/domain/Job"
 import { toMillis } from "@reins/core/domain/Timestamp"
-import type { WebhookEndpointState } from "@reins/core/domain/Webhook"
-import type { Unsealed } from "@reins/core/sessions/snapshots/SnapshotStore"
+import type { JobState } from "@reins/core/jobs/Job"
+import type { WebhookEndpointState } from "@reins/core/webhooks/Webhook"
+import type { Unsealed } from "@reins/core/worktrees/snapshots/SnapshotStore"
 import { Metric, type MetricPair, MetricState } from "effect"
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from "prom-client"
 

@@ -1,4 +1,4 @@
-import { Api } from "@reins/core/api/Api"
+import { Api } from "@reins/core/Api"
 import { Effect } from "effect"
 import { EventStreams } from "../EventStreams.js"
 import { accounts, apiKeys, workspaces } from "./AccountsHandlers.js"

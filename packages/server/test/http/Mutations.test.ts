@@ -1,6 +1,6 @@
 import { HttpApi, HttpApiGroup } from "@effect/platform"
 import { assert, describe, layer, it as plain } from "@effect/vitest"
-import { post, read } from "@reins/core/api/Endpoint"
+import { post, read } from "@reins/core/domain/Endpoint"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { Authentication } from "@reins/server/http/middleware/Authentication"

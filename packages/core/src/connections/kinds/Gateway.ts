@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import { GatewayProtocol } from "../../domain/Connection.js"
 import { field } from "../../domain/Field.js"
+import { GatewayProtocol } from "../../domain/GatewayProtocol.js"
 import { BaseUrl, type ConnectionKind, credentialOf, Secret } from "../ConnectionKind.js"
 import { gatewayCapabilities, gatewayProbe } from "../GatewayProbe.js"
 

@@ -1,5 +1,5 @@
 import type { AgentLimits } from "../../base/AgentLimits.js"
-import type { EnforcedLimit, EnforcedLimits } from "../../domain/EnforcedLimits.js"
+import type { EnforcedLimit, EnforcedLimits } from "../EnforcedLimits.js"
 
 type Means = EnforcedLimit["enforced_by"]
 

@@ -1,6 +1,6 @@
 import type * as acp from "@agentclientprotocol/sdk"
 import { Effect, Redacted, Ref, Schema } from "effect"
-import type { OptionChoices } from "../../domain/AgentReport.js"
+import type { OptionChoices } from "../AgentReport.js"
 import { type AcpAgent, ask, failed, notStarted, tell } from "./AcpAgent.js"
 import { ConfigOptions, InitializeResult, SessionResult } from "./AcpSchema.js"
 import * as Failures from "./Failures.js"

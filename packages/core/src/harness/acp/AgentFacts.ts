@@ -1,6 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { cutText } from "../../base/CutText.js"
-import type { AgentOption } from "../../domain/AgentReport.js"
+import type { AgentOption } from "../AgentReport.js"
 import type { Reported } from "../HarnessEvent.js"
 import {
   Commands,

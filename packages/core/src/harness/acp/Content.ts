@@ -1,5 +1,5 @@
 import { cutText } from "../../base/CutText.js"
-import type { Media } from "../../domain/AgentReport.js"
+import type { Media } from "../AgentReport.js"
 import type { ContentBlock } from "./AcpSchema.js"
 
 /** The longest base64 of one image, in characters: half a megabyte of it. */

@@ -1,7 +1,7 @@
 import type * as acp from "@agentclientprotocol/sdk"
 import { Option, Schema } from "effect"
 import { cutText } from "../../base/CutText.js"
-import type { FormField } from "../../domain/Interaction.js"
+import type { FormField } from "../../domain/Form.js"
 import type { Asked } from "../HarnessEvent.js"
 import type { Answer } from "../TurnInput.js"
 import type { ElicitationRequest } from "./AcpSchema.js"

@@ -1,8 +1,8 @@
 import type * as acp from "@agentclientprotocol/sdk"
 import { cutText } from "../../base/CutText.js"
-import type { InteractionOption } from "../../domain/Interaction.js"
-import { type Permission, type PermissionPolicy, permissionFor } from "../../domain/Permissions.js"
+import type { InteractionOption } from "../../domain/Form.js"
 import type { Asked, HarnessEvent } from "../HarnessEvent.js"
+import { type Permission, type PermissionPolicy, permissionFor } from "../Permissions.js"
 import type { PermissionRequest } from "./AcpSchema.js"
 import type { AcpSettings } from "./AcpSettings.js"
 

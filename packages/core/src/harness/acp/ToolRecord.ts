@@ -1,6 +1,6 @@
 import { Either, Schema } from "effect"
 import { cutText } from "../../base/CutText.js"
-import type { Media } from "../../domain/AgentReport.js"
+import type { Media } from "../AgentReport.js"
 import type { HarnessDiff, Tool } from "../HarnessEvent.js"
 import { type ToolCall, ToolContent } from "./AcpSchema.js"
 import * as Content from "./Content.js"

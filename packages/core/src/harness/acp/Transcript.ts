@@ -1,6 +1,6 @@
 import { Option, Schema } from "effect"
 import { cutText } from "../../base/CutText.js"
-import type { Compaction, Plan as ShownPlan } from "../../domain/AgentReport.js"
+import type { Compaction, Plan as ShownPlan } from "../AgentReport.js"
 import type { HarnessEvent, Tool, Usage } from "../HarnessEvent.js"
 import type { Scrubber } from "../Secrets.js"
 import {

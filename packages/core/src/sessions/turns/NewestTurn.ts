@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { SessionId, TurnId } from "../../domain/Ids.js"
-import type { TurnState } from "../../domain/Turn.js"
 import type { Database } from "../../store/Database.js"
+import type { TurnState } from "../Turn.js"
 
 /** The newest turn of a session that is in one of these states; null without one. */
 export const newestTurn = (

@@ -1,8 +1,8 @@
 import type { EventType, NewEvent } from "../../domain/Event.js"
 import type { ApiKeyId, JobId } from "../../domain/Ids.js"
-import type { Interaction } from "../../domain/Interaction.js"
-import { usageOf } from "../../domain/Session.js"
-import { askingTurnState, type Turn, type TurnState } from "../../domain/Turn.js"
+import type { Interaction } from "../Interaction.js"
+import { usageOf } from "../Session.js"
+import { askingTurnState, type Turn, type TurnState } from "../Turn.js"
 
 /** A turn as it is stored. */
 export interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {

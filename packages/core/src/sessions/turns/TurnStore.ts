@@ -5,21 +5,10 @@ import { fn } from "../../base/Traced.js"
 import { BudgetStore } from "../../budgets/BudgetStore.js"
 import type { Actor } from "../../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../../domain/Ids.js"
-import type { Interaction } from "../../domain/Interaction.js"
-import type { OperationRef } from "../../domain/Job.js"
 import type { Page, StatePageRequest } from "../../domain/Page.js"
 import type { ReinsError } from "../../domain/ReinsError.js"
-import type { Usage } from "../../domain/Session.js"
 import { now, toMillis } from "../../domain/Timestamp.js"
-import {
-  cancellableTurnStates,
-  type Turn,
-  type TurnReason,
-  type TurnState,
-  turnStates,
-  unprovenTurnState,
-  waitingTurnState
-} from "../../domain/Turn.js"
+import type { OperationRef } from "../../jobs/Job.js"
 import { JobStore } from "../../jobs/JobStore.js"
 import { Projects } from "../../projects/Projects.js"
 import type { Commit } from "../../store/Commit.js"
@@ -28,9 +17,20 @@ import { existingOf } from "../../store/Existing.js"
 import { Journal } from "../../store/Journal.js"
 import * as Keyset from "../../store/Keyset.js"
 import { andState, stateList } from "../../store/StateList.js"
+import type { Interaction } from "../Interaction.js"
 import { MessageStore } from "../messages/MessageStore.js"
+import type { Usage } from "../Session.js"
 import { SessionListeners } from "../SessionListeners.js"
 import { type SessionRow, SessionStore } from "../SessionStore.js"
+import {
+  cancellableTurnStates,
+  type Turn,
+  type TurnReason,
+  type TurnState,
+  turnStates,
+  unprovenTurnState,
+  waitingTurnState
+} from "../Turn.js"
 import { modelCallStore } from "../usage/ModelCallStore.js"
 import { usageStore } from "../usage/UsageStore.js"
 import { turnQueue } from "./TurnQueue.js"

@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import type { ModelCall } from "../../connections/ModelCall.js"
+import { costOf, type Prices } from "../../connections/Prices.js"
 import { ModelCallId, newId, type TurnId } from "../../domain/Ids.js"
-import { costOf, type Prices } from "../../domain/Prices.js"
-import type { Usage } from "../../domain/Session.js"
 import { fromMillis } from "../../domain/Timestamp.js"
-import type { Turn } from "../../domain/Turn.js"
 import type { Commit } from "../../store/Commit.js"
 import type { Database } from "../../store/Database.js"
+import type { Usage } from "../Session.js"
 import type { SessionRow } from "../SessionStore.js"
+import type { Turn } from "../Turn.js"
 
 /** The model calls of turns, as the relay saw them. */
 export const modelCallStore = ({ all, first, run, sql }: Database["Type"]) => ({

@@ -1,12 +1,12 @@
 import { Effect } from "effect"
-import type { UsageGroup, UsageGrouping } from "../../api/Usage.js"
 import { ApiKeyId, SessionId, type WorkspaceId } from "../../domain/Ids.js"
 import type { Page, PageRequest } from "../../domain/Page.js"
 import type { ReinsError } from "../../domain/ReinsError.js"
-import { toNanos } from "../../domain/Session.js"
-import type { UsageSum } from "../../domain/UsageSum.js"
 import type { Database } from "../../store/Database.js"
 import * as Keyset from "../../store/Keyset.js"
+import { toNanos } from "../Session.js"
+import type { UsageGroup, UsageGrouping } from "../Usage.js"
+import type { UsageSum } from "../UsageSum.js"
 import { usageTotals } from "./UsageStore.js"
 
 /** The workspace and the days, inclusive and in UTC, whose usage is summed up. */

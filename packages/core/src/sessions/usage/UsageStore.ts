@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import type { SessionId, WorkspaceId } from "../../domain/Ids.js"
-import { toNanos, usageOf } from "../../domain/Session.js"
-import type { Turn } from "../../domain/Turn.js"
-import { addCounts, countsOf, type UsageSum } from "../../domain/UsageSum.js"
 import type { Commit } from "../../store/Commit.js"
 import type { Database } from "../../store/Database.js"
+import { toNanos, usageOf } from "../Session.js"
+import type { Turn } from "../Turn.js"
+import { addCounts, countsOf, type UsageSum } from "../UsageSum.js"
 
 /** The usage of the turns that ran with one model. */
 export interface ModelCounts extends UsageSum {

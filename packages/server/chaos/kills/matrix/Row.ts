@@ -1,4 +1,4 @@
-import type { Job } from "@reins/core/domain/Job"
+import type { Job } from "@reins/core/jobs/Job"
 import { assert } from "vitest"
 import type { Installation } from "../Installation.js"
 

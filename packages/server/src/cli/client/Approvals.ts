@@ -1,5 +1,5 @@
 import type { Interaction, Reins } from "@reins/client"
-import type { FormContent } from "@reins/core/domain/Interaction"
+import type { FormContent } from "@reins/core/domain/Form"
 import { tell } from "../terminal/Output.js"
 import { Aborted, ask } from "../terminal/Prompts.js"
 import { harmless, painter } from "../terminal/Style.js"

@@ -1,6 +1,6 @@
 import { Options } from "@effect/cli"
 import type { Changeset, Delivery, Reins } from "@reins/client"
-import { obstacleReasons } from "@reins/core/domain/Delivery"
+import { obstacleReasons } from "@reins/core/git/Obstacle"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { progress } from "../terminal/Progress.js"

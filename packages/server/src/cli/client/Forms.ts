@@ -1,4 +1,4 @@
-import type { FormContent, FormField } from "@reins/core/domain/Interaction"
+import type { FormContent, FormField } from "@reins/core/domain/Form"
 import { faultOf } from "@reins/core/sessions/messages/FormAnswers"
 import { tell } from "../terminal/Output.js"
 import { ask } from "../terminal/Prompts.js"

@@ -1,7 +1,7 @@
 import type { SessionId } from "@reins/core/domain/Ids"
 import * as NodeRows from "@reins/core/placement/NodeRows"
-import { type SealFacts, sealFacts } from "@reins/core/sessions/snapshots/SnapshotFacts"
 import { Database } from "@reins/core/store/Database"
+import { type SealFacts, sealFacts } from "@reins/core/worktrees/snapshots/SnapshotFacts"
 import { Effect } from "effect"
 import type { Config } from "../../Config.js"
 import * as Installation from "../operator/Installation.js"

@@ -1,4 +1,4 @@
-import type { CapabilityName } from "@reins/core/domain/Capability"
+import type { CapabilityName } from "@reins/core/harness/Capability"
 import type { Check } from "@reins/core/harness/Evidence"
 import { Effect } from "effect"
 import * as Abilities from "./conformance/Abilities.js"

@@ -1,6 +1,6 @@
 import { Args, Command } from "@effect/cli"
 import { Providers } from "@reins/core/catalog/Providers"
-import type { CapabilityProof } from "@reins/core/domain/Capability"
+import type { CapabilityProof } from "@reins/core/harness/Capability"
 import { systemsInWords, systemsOf } from "@reins/core/harness/HostPlatform"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
 import { Manifests, optionalProviders } from "@reins/core/harness/Manifests"

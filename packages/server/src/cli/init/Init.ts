@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
 import { Command, Options } from "@effect/cli"
-import { GatewayProtocol } from "@reins/core/domain/Connection"
+import { GatewayProtocol } from "@reins/core/domain/GatewayProtocol"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { databaseFile } from "@reins/core/store/DataDirectory"
 import { Effect, Option } from "effect"

@@ -1,6 +1,6 @@
 import { type Connection, type Reins, ReinsApiError } from "@reins/client"
 import { builtInGateways } from "@reins/core/Core"
-import type { GatewayProtocol } from "@reins/core/domain/Connection"
+import type { GatewayProtocol } from "@reins/core/domain/GatewayProtocol"
 import { Effect } from "effect"
 import { CommandFailed } from "../CommandFailed.js"
 import { chosenProvider } from "../client/Providers.js"

@@ -1,7 +1,7 @@
 import { text } from "node:stream/consumers"
 import { Command, Options, Prompt } from "@effect/cli"
-import { Scope } from "@reins/core/domain/ApiKey"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { Scope } from "@reins/core/domain/Scope"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { toDetails } from "@reins/server/http/validation/Validation"

@@ -1,6 +1,6 @@
-import { RequiredScope, TakesFile } from "@reins/core/api/Endpoint"
 import { type CoreLimits, uploadBodyBytes } from "@reins/core/base/CoreLimits"
 import { cutText } from "@reins/core/base/CutText"
+import { RequiredScope, TakesFile } from "@reins/core/domain/Endpoint"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Context, Effect, Option } from "effect"
 import type { Exchange } from "../Exchange.js"

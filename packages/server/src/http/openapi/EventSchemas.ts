@@ -1,6 +1,6 @@
 import { Event, eventPayloads, eventTypes } from "@reins/core/domain/Event"
 import { field } from "@reins/core/domain/Field"
-import { MessageDelta } from "@reins/core/domain/Message"
+import { MessageDelta } from "@reins/core/domain/MessageDelta"
 import { Schema } from "effect"
 import { fieldsOf, type Json, refersTo } from "./Json.js"
 

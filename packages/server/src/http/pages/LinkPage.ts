@@ -1,6 +1,6 @@
-import { EmailAddress } from "@reins/core/domain/Account"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { EmailAddress } from "@reins/core/identity/Account"
 import { Effect, Schema } from "effect"
 import type { Page } from "./Html.js"
 

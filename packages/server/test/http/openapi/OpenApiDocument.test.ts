@@ -1,6 +1,6 @@
 import { HttpApi } from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
-import { Api } from "@reins/core/api/Api"
+import { Api } from "@reins/core/Api"
 import { Schema } from "effect"
 import { builtInDocument } from "../../contract/BuiltIn.js"
 

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ApiKeyInput, EmailVerificationInput, LoginInput } from "@reins/core/api/AccountsApi"
-import { MessageSend } from "@reins/core/api/ConversationApi"
-import { integer, number } from "@reins/core/api/Query"
-import { EventQuery } from "@reins/core/api/SessionsApi"
+import { integer, number } from "@reins/core/domain/Query"
+import { EventQuery } from "@reins/core/events/EventsApi"
+import { ApiKeyInput, EmailVerificationInput, LoginInput } from "@reins/core/identity/AccountsApi"
+import { MessageSend } from "@reins/core/sessions/ConversationApi"
 import { toDetails, type ValidationError } from "@reins/server/http/validation/Validation"
 import { Either, FastCheck, ParseResult, Schema } from "effect"
 

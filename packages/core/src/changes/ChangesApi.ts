@@ -1,0 +1,277 @@
+import { HttpApiGroup } from "@effect/platform"
+import { Schema } from "effect"
+import { extension, idPath, NeedsMachine, optional, post, read, withStatus } from "../domain/Endpoint.js"
+import { field } from "../domain/Field.js"
+import { ConnectionId, SessionId } from "../domain/Ids.js"
+import { MergeMethod } from "../domain/MergeMethod.js"
+import { Page } from "../domain/Page.js"
+import { integer, pageFields } from "../domain/Query.js"
+import { BranchInput } from "../domain/RefName.js"
+import { refused } from "../domain/Refused.js"
+import { DeliveryObstacle, obstacleReasons } from "../git/Obstacle.js"
+import { OperationRef } from "../jobs/Job.js"
+import { DeliveryTransport } from "../projects/Project.js"
+import { Application, ApplicationStrategy } from "./Application.js"
+import { ActionableChangeset, ChangedFile } from "./Changeset.js"
+import { ActionableDelivery, DeliveryState, UpdateStrategy } from "./Delivery.js"
+import { MergeRequest } from "./MergeRequest.js"
+
+const Omission = Schema.Struct({
+  path: field(Schema.String, "The path of the file."),
+  additions: field(Schema.Int, "The number of added lines that the diff does not show, or shows in part."),
+  deletions: field(Schema.Int, "The number of deleted lines that the diff does not show, or shows in part.")
+}).annotations({
+  identifier: "DiffOmission",
+  description: "A file of which a diff shows only the beginning, or nothing."
+})
+
+export const Diff = Schema.Struct({
+  diff: field(
+    Schema.String,
+    "The unified diff, as git writes it. Bytes that are not UTF-8 stand in octal, as in `caf\\351`."
+  ),
+  files: field(Schema.Array(ChangedFile), "The files of the diff, also those that it leaves out."),
+  truncated: field(
+    Schema.Boolean,
+    "True when the diff was cut at the limits `diff_bytes`, `diff_file_bytes` or `diff_files`."
+  ),
+  omitted: field(
+    Schema.Array(Omission),
+    "The files of which the diff does not show all, in its order. Empty unless `truncated`."
+  ),
+  subject_digest: field(Schema.String, "The digest of the changeset.")
+}).annotations({ identifier: "Diff", description: "What changed, as text." })
+export type Diff = typeof Diff.Type
+
+export const ChangesetFiles = Schema.Struct({
+  items: field(
+    Schema.optionalWith(Schema.Array(ChangedFile), { exact: true }),
+    "The changed files. Absent with `path`."
+  ),
+  path: field(Schema.optionalWith(Schema.String, { exact: true }), "The path of the file. Only with `path`."),
+  encoding: field(
+    Schema.optionalWith(Schema.Literal("utf-8", "base64"), { exact: true }),
+    "The form of `content`: `base64` for a file that is no UTF-8 text. Only with `path`."
+  ),
+  content: field(
+    Schema.optionalWith(Schema.String, { exact: true }),
+    "The content, from the start of the file. Only with `path`."
+  ),
+  size: field(
+    Schema.optionalWith(Schema.Int, { exact: true }),
+    "The size of the whole file in bytes. Only with `path`."
+  ),
+  digest: field(
+    Schema.optionalWith(Schema.String, { exact: true }),
+    "The SHA-256 of the whole file, as in `sha256:<hex>`. Only with `path`."
+  ),
+  truncated: field(
+    Schema.optionalWith(Schema.Boolean, { exact: true }),
+    "True when `content` is cut at the limit `file_read_bytes`. Only with `path`."
+  )
+}).annotations({
+  identifier: "ChangesetFiles",
+  description: "The list of changed files, or with `path` the content of that file."
+})
+export type ChangesetFiles = typeof ChangesetFiles.Type
+
+export const DeliveryInput = Schema.Struct({
+  transport: field(
+    optional(DeliveryTransport),
+    "The transport. When absent, that of the project; else `git_branch` for a session with a repository and `patch` for one without."
+  ),
+  connection_id: field(
+    optional(ConnectionId),
+    "The connection to push with. When absent, one of the project or workspace that fits the repository."
+  ),
+  target_ref: field(
+    optional(BranchInput),
+    "The branch, with or without `refs/heads/`. A new branch of its own when absent."
+  ),
+  title: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))),
+    "The subject of the commit. The title of the session when absent."
+  ),
+  update_strategy: field(optional(UpdateStrategy), "How an existing branch may be moved; `fast_forward` when absent."),
+  allow: field(
+    optional(Schema.Array(DeliveryObstacle).pipe(Schema.maxItems(Object.keys(obstacleReasons).length))),
+    "The obstacles in the changeset that do not block the delivery. None when absent; a delivery that was asked for before keeps its own."
+  )
+}).annotations({ identifier: "DeliveryInput", description: "How a changeset is to be delivered." })
+export type DeliveryInput = typeof DeliveryInput.Type
+
+export const DeliveryAnswer = Schema.Struct({
+  operation: field(OperationRef, "The operation that does the work."),
+  delivery: field(ActionableDelivery, "The delivery as it is now."),
+  event_watermark: field(
+    Schema.Int,
+    "The `seq` of the newest event of the session; read on from it to follow the work."
+  )
+}).annotations({ identifier: "DeliveryAnswer", description: "The delivery, and the operation that works on it." })
+export type DeliveryAnswer = typeof DeliveryAnswer.Type
+
+export const ApplicationInput = Schema.Struct({
+  target_session_id: field(SessionId, "The session whose workspace is changed; it may be that of the changeset."),
+  strategy: field(optional(ApplicationStrategy), "How the changes are brought in; `three_way` when absent."),
+  dry_run: field(optional(Schema.Boolean), "True only reports and writes nothing; false when absent.")
+}).annotations({ identifier: "ApplicationInput", description: "Where a changeset is to be applied, and how." })
+export type ApplicationInput = typeof ApplicationInput.Type
+
+export const ApplicationAnswer = Schema.Struct({
+  operation: field(OperationRef, "The operation that does the work."),
+  application: field(Application, "The application as it is now."),
+  event_watermark: field(
+    Schema.Int,
+    "The `seq` of the newest event of the target session, whose events tell how the application ends."
+  )
+}).annotations({ identifier: "ApplicationAnswer", description: "The application, and the operation that works on it." })
+export type ApplicationAnswer = typeof ApplicationAnswer.Type
+
+const mergingIsElsewhere =
+  "this opens a merge request and merges nothing; merge with POST /api/merge-requests/{merge_request_id}/merges, which takes expected_head_sha"
+
+export const MergeRequestInput = Schema.Struct({
+  title: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(250))),
+    "Its title. When absent, the title of the delivery."
+  ),
+  description: field(
+    optional(Schema.String.pipe(Schema.maxLength(60_000))),
+    "Its text, at most 60,000 characters; empty when absent."
+  ),
+  base_branch: field(
+    optional(BranchInput),
+    "The branch that it is to be merged into. When absent, the branch that the session started from."
+  ),
+  draft: field(optional(Schema.Boolean), "True marks it as not ready for review; true when absent."),
+  expected_head: refused(mergingIsElsewhere),
+  expected_head_sha: refused(mergingIsElsewhere)
+}).annotations({ identifier: "MergeRequestInput", description: "The merge request to open." })
+export type MergeRequestInput = typeof MergeRequestInput.Type
+
+export const MergeInput = Schema.Struct({
+  expected_head_sha: field(
+    Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/)),
+    "The full id of the commit that was reviewed. No other commit is merged."
+  ),
+  method: field(optional(MergeMethod), "How to merge; `merge` when absent.")
+}).annotations({ identifier: "MergeInput", description: "The commit to merge." })
+export type MergeInput = typeof MergeInput.Type
+
+export const MergeRequestAnswer = Schema.Struct({
+  operation: field(OperationRef, "The operation that does the work."),
+  merge_request: field(MergeRequest, "The merge request as it is now."),
+  event_watermark: field(
+    Schema.Int,
+    "The `seq` of the newest event of the session; read on from it to follow the work."
+  )
+}).annotations({
+  identifier: "MergeRequestAnswer",
+  description: "The merge request, and the operation that works on it."
+})
+export type MergeRequestAnswer = typeof MergeRequestAnswer.Type
+
+const changeset = idPath("changeset_id")
+
+export class ChangesetsApi extends HttpApiGroup.make("changesets")
+  .add(
+    read("get", "/api/changesets/:changeset_id", "Read a changeset").setPath(changeset).addSuccess(ActionableChangeset)
+  )
+  .add(
+    read("getDiff", "/api/changesets/:changeset_id/diff", "The diff of a changeset")
+      .setPath(changeset)
+      .setUrlParams(
+        Schema.Struct({
+          path: field(
+            Schema.optionalWith(Schema.String, { exact: true }),
+            "A file or a folder, by its path before or after the change. When absent, all files."
+          ),
+          context: Schema.optionalWith(integer({ min: 0, max: 1000 }), { exact: true })
+        })
+      )
+      .addSuccess(Diff)
+      .annotate(NeedsMachine, "changeset_id")
+  )
+  .add(
+    read("listFiles", "/api/changesets/:changeset_id/files", "The changed files, or the content of one")
+      .setPath(changeset)
+      .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { exact: true }) }))
+      .addSuccess(ChangesetFiles)
+      .annotate(NeedsMachine, "changeset_id")
+  )
+  .add(
+    read("listDeliveries", "/api/changesets/:changeset_id/deliveries", "List the deliveries of a changeset")
+      .setPath(changeset)
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(DeliveryState, { exact: true }) }))
+      .addSuccess(Page("DeliveryList", ActionableDelivery))
+  )
+  .add(
+    post("deliver", "/api/changesets/:changeset_id/deliveries", "Request a delivery")
+      .setPath(changeset)
+      .setPayload(DeliveryInput)
+      .addSuccess(DeliveryAnswer)
+  )
+  .add(
+    post("apply", "/api/changesets/:changeset_id/applications", "Apply a changeset to the workspace of a session")
+      .setPath(changeset)
+      .setPayload(ApplicationInput)
+      .addSuccess(ApplicationAnswer)
+  ) {}
+
+export class ApplicationsApi extends HttpApiGroup.make("applications").add(
+  read("get", "/api/applications/:application_id", "Read an application")
+    .setPath(idPath("application_id"))
+    .addSuccess(Application)
+    .annotateContext(extension)
+) {}
+
+const delivery = idPath("delivery_id")
+
+export class DeliveriesApi extends HttpApiGroup.make("deliveries")
+  .add(read("get", "/api/deliveries/:delivery_id", "Read a delivery").setPath(delivery).addSuccess(ActionableDelivery))
+  .add(
+    post("retry", "/api/deliveries/:delivery_id/retries", "Try a failed or blocked delivery again")
+      .setPath(delivery)
+      .addSuccess(DeliveryAnswer)
+  )
+  .add(
+    post("refresh", "/api/deliveries/:delivery_id/refreshes", "Look at the remote; a blocked delivery goes on")
+      .setPath(delivery)
+      .addSuccess(DeliveryAnswer)
+  )
+  .add(
+    post("cancel", "/api/deliveries/:delivery_id/cancellations", "Stop a delivery that has not pushed yet")
+      .setPath(delivery)
+      .addSuccess(withStatus(DeliveryAnswer, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    read("listMergeRequests", "/api/deliveries/:delivery_id/merge-requests", "List the merge requests of a delivery")
+      .setPath(delivery)
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("MergeRequestList", MergeRequest))
+      .annotateContext(extension)
+  )
+  .add(
+    post("openMergeRequest", "/api/deliveries/:delivery_id/merge-requests", "Open a merge request for the branch")
+      .setPath(delivery)
+      .setPayload(MergeRequestInput)
+      .addSuccess(MergeRequestAnswer)
+  ) {}
+
+const mergeRequest = idPath("merge_request_id")
+
+export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
+  .add(
+    read("get", "/api/merge-requests/:merge_request_id", "Read a merge request as it was last observed")
+      .setPath(mergeRequest)
+      .addSuccess(MergeRequest)
+      .annotateContext(extension)
+  )
+  .add(
+    post("merge", "/api/merge-requests/:merge_request_id/merges", "Merge exactly the commit that was reviewed")
+      .setPath(mergeRequest)
+      .setPayload(MergeInput)
+      .addSuccess(withStatus(MergeRequestAnswer, 202))
+      .annotateContext(extension)
+  ) {}

@@ -1,0 +1,189 @@
+import { Schema } from "effect"
+import { ExecutorLimits } from "../domain/ExecutorLimits.js"
+import { field } from "../domain/Field.js"
+import { ConnectionId, ProjectId, ProjectVersionId, WorkspaceId } from "../domain/Ids.js"
+import { installed } from "../domain/Installed.js"
+import { NetworkAccess } from "../domain/NetworkAccess.js"
+import { isRefName, RefInput, refNameRule } from "../domain/RefName.js"
+import { placeOf } from "../domain/RepositoryUrl.js"
+import { SparseFolders } from "../domain/SparseFolders.js"
+import { Timestamp } from "../domain/Timestamp.js"
+import { OptionChoices } from "../harness/AgentReport.js"
+import { PermissionPolicy } from "../harness/Permissions.js"
+import { Environment, Setup } from "./ProjectSetup.js"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
+
+export const Repository = Schema.Struct({
+  url: field(
+    Schema.String.pipe(
+      Schema.minLength(1),
+      Schema.maxLength(2000),
+      Schema.filter((url) => placeOf(url) !== undefined, {
+        message: () =>
+          "Input should be an https URL of a git repository without credentials in it; hold those in a connection"
+      })
+    ),
+    "Its https URL, without credentials in it; those belong in a connection. An operator may allow http, SSH and paths too. At most 2,000 characters."
+  ),
+  base_ref: field(
+    optional(RefInput),
+    "The branch or tag to start from, or the full id of a commit; the default branch when absent."
+  ),
+  sparse: field(
+    optional(SparseFolders),
+    'The folders that the workspace holds, as in `["apps/web", "packages/ui"]`, at most 100 of at most 500 characters; the whole tree when absent. The ' +
+      "files at the root and in the folders above are there too. The agent's own repository is a sparse checkout in git's cone mode. A file that is not " +
+      "there counts as unchanged, so changesets and delivered branches have the whole tree. A folder that the commit lacks is no error."
+  )
+}).annotations({ identifier: "Repository", description: "The origin of a workspace." })
+export type Repository = typeof Repository.Type
+
+export const HarnessSelection = Schema.Struct({
+  provider_id: field(
+    Schema.String.pipe(Schema.minLength(1), Schema.maxLength(64)),
+    "The provider, as `GET /api/harnesses` lists it."
+  ),
+  model: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
+    "The model, as `GET /api/models` lists it. When absent, the preference of the connection."
+  ),
+  options: field(optional(OptionChoices), "The agent's options; its own choices when absent.")
+}).annotations({ identifier: "HarnessSelection", description: "The provider that runs the sessions." })
+export type HarnessSelection = typeof HarnessSelection.Type
+
+export const ExecutorSelection = Schema.Struct({
+  backend: field(installed("executors"), "The executor backend, as `GET /api/executor-backends` lists it."),
+  limits: field(
+    optional(ExecutorLimits),
+    "The most that the agents of sessions may take; those of the server when absent."
+  )
+}).annotations({ identifier: "ExecutorSelection", description: "The executor that the sessions run on." })
+export type ExecutorSelection = typeof ExecutorSelection.Type
+
+export const DeliveryTransport = Schema.Literal("patch", "git_branch").annotations({
+  description: "`git_branch` pushes a branch to the repository, `patch` keeps a text."
+})
+export type DeliveryTransport = typeof DeliveryTransport.Type
+
+export const ProjectSpec = Schema.Struct({
+  repository: field(optional(Repository), "The origin of the workspace; without it a workspace starts empty."),
+  harness: field(optional(HarnessSelection), "The provider; the default of the installation when absent."),
+  executor: field(optional(ExecutorSelection), "The executor; the default of the installation when absent."),
+  connection_ids: field(
+    optional(Schema.Array(ConnectionId)),
+    "The connections that sessions may use: for the model, for cloning and for delivering."
+  ),
+  network: field(
+    optional(NetworkAccess),
+    "What agents may connect to besides their model. `none` and lists need an executor that enforces them, whose `isolation.network` is " +
+      "`restricted`; a session on another one is refused. When absent, agents in a sandbox connect to nothing else."
+  ),
+  setup: field(
+    optional(Setup),
+    "The commands that prepare a workspace, one after the other, before its agent starts. What they leave is kept and copied into the workspaces of " +
+      "later sessions with the same commands, variables and base commit. They are no part of changesets."
+  ),
+  setup_network: field(
+    optional(NetworkAccess),
+    "What the commands of `setup` may connect to, as in `network` and apart from it. When absent, commands in a sandbox connect to nothing."
+  ),
+  environment: field(
+    optional(Environment),
+    "Variables for the commands of `setup` and for agents, at most 100. Secrets are named and never in the spec."
+  ),
+  delivery: field(
+    optional(
+      Schema.Struct({
+        transport: field(
+          optional(DeliveryTransport),
+          "The transport; by default `git_branch` for a session with a repository and `patch` for one without."
+        ),
+        branch_prefix: field(
+          optional(
+            Schema.String.pipe(
+              Schema.minLength(1),
+              Schema.maxLength(100),
+              Schema.filter((prefix) => isRefName(prefix.replace(/\/$/, "")), {
+                message: () => `Input should be the start of a branch name: ${refNameRule}`
+              })
+            )
+          ),
+          "The folder of the branches, with or without a slash at its end; `reins/` by default."
+        )
+      })
+    ),
+    "How changesets are delivered when a request does not say."
+  ),
+  permissions: field(
+    optional(PermissionPolicy),
+    "What the agents of sessions may do by themselves; what the provider is set up for when absent."
+  ),
+  auto_acknowledge: field(
+    optional(Schema.Boolean),
+    "True lets the service acknowledge interrupted turns in the same commit, so that the turns behind them go on by themselves."
+  )
+}).annotations({
+  identifier: "ProjectSpec",
+  description: "What sessions of a project start from. A session may select other values for itself."
+})
+export type ProjectSpec = typeof ProjectSpec.Type
+
+/** The networks of agents and of setup steps, as far as a spec names them. */
+export const networksOf = (spec: ProjectSpec): ReadonlyArray<NetworkAccess> =>
+  [spec.network, spec.setup_network].filter((network) => network !== undefined)
+
+export const Slug = Schema.String.pipe(Schema.pattern(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/)).annotations({
+  description: "Lower-case letters, digits and hyphens, at most 64 characters, with neither end a hyphen."
+})
+
+export const Project = Schema.Struct({
+  id: field(ProjectId, "The id of the project."),
+  workspace_id: field(WorkspaceId, "The workspace that owns it."),
+  slug: field(Schema.String, "Its short name, which is unique in the workspace and never changes."),
+  name: field(Schema.String, "Its name for people."),
+  description: field(Schema.NullOr(Schema.String), "Its description; null for none."),
+  latest_version: field(
+    Schema.NullOr(
+      Schema.Struct({
+        id: field(ProjectVersionId, "The id of the version."),
+        ordinal: field(Schema.Int, "The number of the version, counted from 1.")
+      })
+    ),
+    "The version that new sessions start from; null before the first one is published."
+  ),
+  archived_at: field(Schema.NullOr(Timestamp), "The time at which it was archived; null while it is in use."),
+  version: field(
+    Schema.Int,
+    "Grows by one with each change of the project itself, for `expected_version` and `If-Match`."
+  ),
+  created_at: field(Timestamp, "The time at which the project was made."),
+  updated_at: field(Timestamp, "The time of its last change.")
+}).annotations({ identifier: "Project", description: "A named setting for sessions, in published versions." })
+export type Project = typeof Project.Type
+
+export const ProjectVersion = Schema.Struct({
+  id: field(ProjectVersionId, "The id of the version."),
+  project_id: field(ProjectId, "The project that it is a version of."),
+  ordinal: field(Schema.Int, "The number of the version, counted from 1."),
+  spec: field(ProjectSpec, "What sessions start from."),
+  spec_digest: field(Schema.String, "SHA-256 of the spec in canonical JSON."),
+  notes: field(Schema.NullOr(Schema.String), "What was said of the version; null for nothing."),
+  published_at: field(Timestamp, "The time at which it was published.")
+}).annotations({
+  identifier: "ProjectVersion",
+  description: "A published spec. It never changes, and publishing the same spec again gives back this version."
+})
+export type ProjectVersion = typeof ProjectVersion.Type
+
+export const ProjectSecret = Schema.Struct({
+  name: field(Schema.String, "The name by which the environment of a spec asks for it."),
+  version: field(Schema.Int, "Counts the values that it has had, from 1."),
+  created_at: field(Timestamp, "The time at which it was given first."),
+  updated_at: field(Timestamp, "The time of its newest value.")
+}).annotations({
+  identifier: "ProjectSecret",
+  description:
+    "A secret of a project. Its value is sealed and never shown again. Versions of the project name it, so that it can be replaced without another version."
+})
+export type ProjectSecret = typeof ProjectSecret.Type

@@ -1,0 +1,57 @@
+import { Schema } from "effect"
+import { field } from "../domain/Field.js"
+import { FormContent, FormField, InteractionKind, InteractionOption } from "../domain/Form.js"
+import { InteractionId, SessionId, TurnId } from "../domain/Ids.js"
+import * as StateMachine from "../domain/StateMachine.js"
+import { Timestamp } from "../domain/Timestamp.js"
+
+export const InteractionState = Schema.Literal("pending", "answered", "expired", "cancelled").annotations({
+  description: "A `pending` interaction waits for people. It ends with an answer, by the time, or with its turn."
+})
+export type InteractionState = typeof InteractionState.Type
+
+/** The moves of an interaction, which `InteractionStore` makes. */
+export const interactionStates = /* @__PURE__ */ StateMachine.make<InteractionState>("interaction", {
+  pending: ["answered", "expired", "cancelled"],
+  answered: [],
+  expired: [],
+  cancelled: []
+})
+
+export const Interaction = Schema.Struct({
+  id: field(InteractionId, "The id of the interaction."),
+  session_id: field(SessionId, "The session whose agent asks."),
+  turn_id: field(TurnId, "The turn whose agent asks."),
+  kind: field(InteractionKind, "What is asked for."),
+  title: field(Schema.String, "What is asked, in a line."),
+  description: field(Schema.NullOr(Schema.String), "What is asked, in full; null when the title says it all."),
+  tool_id: field(
+    Schema.NullOr(Schema.String),
+    "The id of the tool call that it is about, as in the events `tool.*`; null for none."
+  ),
+  budget_of: field(
+    Schema.NullOr(Schema.String),
+    "The id of the turn, session, API key or workspace whose budget is used up, for the kind `budget`; null for other kinds."
+  ),
+  options: field(Schema.Array(InteractionOption), "The possible answers."),
+  form: field(
+    Schema.NullOr(Schema.Array(FormField)),
+    "The values that a `form` asks for: an answer with the option of the kind `accept` has them as its `content`. Null for other kinds."
+  ),
+  url: field(Schema.NullOr(Schema.String), "The page of a `link`; null for other kinds."),
+  default: field(
+    Schema.NullOr(Schema.String),
+    "The option that is taken when nobody answers in time; it refuses. With null the agent is told that there is no answer."
+  ),
+  state: field(InteractionState, "Where the interaction stands."),
+  answer: field(
+    Schema.NullOr(Schema.String),
+    "The option that was taken: the answer of a person, or the default after the time was over. Null until then."
+  ),
+  note: field(Schema.NullOr(Schema.String), "What the answer tells the agent beside it; null for nothing."),
+  content: field(Schema.NullOr(FormContent), "The values that were given to a form; null for none."),
+  expires_at: field(Timestamp, "The time at which the default is taken."),
+  created_at: field(Timestamp, "The time at which the agent asked."),
+  resolved_at: field(Schema.NullOr(Timestamp), "The time at which it ended; null while it waits.")
+}).annotations({ identifier: "Interaction", description: "A question of the agent of a running turn, and its answer." })
+export type Interaction = typeof Interaction.Type

@@ -1,0 +1,90 @@
+import { Context, Effect, Layer, ParseResult, Schema } from "effect"
+import { maxAttachments } from "../../base/CoreLimits.js"
+import { fn } from "../../base/Traced.js"
+import { newId, type SessionId, UploadId } from "../../domain/Ids.js"
+import { RequestInvalid } from "../../domain/RequestInvalid.js"
+import { now } from "../../domain/Timestamp.js"
+import type { Commit } from "../../store/Commit.js"
+import { Database } from "../../store/Database.js"
+import type { MessageSend } from "../ConversationApi.js"
+import type { ContentBlock, FileBlock } from "../Message.js"
+
+/** A file as it was written to a workspace. `size` is in bytes, `digest` is `sha256:<hex>`. */
+export interface WrittenFile {
+  readonly path: string
+  readonly size: number
+  readonly digest: string
+}
+
+/**
+ * The uploads of sessions, so that messages can refer to them. An upload is a note of a file that was written, and is kept with the session.
+ * The bytes are in the workspace only, where the agent may change or delete them.
+ */
+export class UploadStore extends Context.Tag("@reins/core/sessions/messages/UploadStore")<
+  UploadStore,
+  {
+    /** Notes a file that was written, and gives back the id that messages name it by. */
+    readonly record: (sessionId: SessionId, file: WrittenFile) => Effect.Effect<UploadId, never, Commit>
+    /** The paths of all files that were uploaded to a session. */
+    readonly pathsOf: (sessionId: SessionId) => Effect.Effect<ReadonlyArray<string>>
+    /**
+     * The blocks of a message, its attachments after its content. Fails for an upload that is not of this session, with the same words
+     * whether it is of another session or of none. `at` is where the body of the request holds the content.
+     */
+    readonly contentOf: (
+      sessionId: SessionId,
+      input: Pick<MessageSend, "content" | "attachments">,
+      at: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlyArray<ContentBlock>, RequestInvalid>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    UploadStore,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const sql = db.sql
+
+      const blockOf = Effect.fnUntraced(function* (sessionId: SessionId, id: UploadId, loc: RequestInvalid["loc"]) {
+        const row = yield* db.first(sql<WrittenFile>`select path, size, digest from uploads
+          where id = ${id} and session_id = ${sessionId}`)
+        if (row === undefined) return yield* invalid(loc, id, "it is no upload of this session")
+        const block: FileBlock = { type: "file", upload_id: id, ...row }
+        return block
+      })
+
+      return UploadStore.of({
+        record: fn("UploadStore.record")(function* (sessionId, { digest, path, size }) {
+          const id = yield* newId(UploadId)
+          const row = { id, session_id: sessionId, path, size, digest, created_at: yield* now }
+          yield* db.run(sql`insert into uploads ${sql.insert(row)}`)
+          return id
+        }),
+        pathsOf: fn("UploadStore.pathsOf")(function* (sessionId) {
+          const rows = yield* db.all(sql<Pick<WrittenFile, "path">>`select distinct path from uploads
+            where session_id = ${sessionId}`)
+          return rows.map(({ path }) => path)
+        }),
+        contentOf: fn("UploadStore.contentOf")(function* (sessionId, { attachments = [], content }, at) {
+          const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content
+          const files = blocks.filter((block) => block.type === "file").length + attachments.length
+          if (files > maxAttachments) {
+            return yield* invalid(["body", ...at], content, `a message may have ${maxAttachments} files`)
+          }
+          const complete: Array<ContentBlock> = []
+          for (const [index, block] of blocks.entries())
+            complete.push(
+              block.type === "text"
+                ? block
+                : yield* blockOf(sessionId, block.upload_id, ["body", ...at, index, "upload_id"])
+            )
+          for (const [index, id] of attachments.entries())
+            complete.push(yield* blockOf(sessionId, id, ["body", "attachments", index]))
+          return complete
+        })
+      })
+    })
+  )
+}
+
+const invalid = (loc: RequestInvalid["loc"], input: unknown, why: string): RequestInvalid =>
+  new RequestInvalid({ loc, issue: new ParseResult.Type(Schema.String.ast, input, why), input })

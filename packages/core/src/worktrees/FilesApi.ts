@@ -1,0 +1,40 @@
+import { Schema } from "effect"
+import { idPath, NeedsMachine, optional, post, read, TakesFile } from "../domain/Endpoint.js"
+import { field } from "../domain/Field.js"
+import { FileContent, FileList, UploadedFile } from "./WorkspaceFile.js"
+
+export const FileUpload = Schema.Struct({
+  path: field(Schema.String, "The path from the root of the workspace, without a leading slash."),
+  content: field(Schema.String, "The content, in the form that `encoding` says."),
+  encoding: field(optional(Schema.Literal("utf-8", "base64")), "The form of `content`; `utf-8` when absent."),
+  mode: field(
+    optional(Schema.String.pipe(Schema.pattern(/^0?[0-7]{3}$/))),
+    "Permission bits in octal, as in `0644`. When absent, those of the file that is replaced, else `0644`."
+  ),
+  expected_digest: field(
+    optional(Schema.String.pipe(Schema.pattern(/^(absent|sha256:[0-9a-f]{64})$/))),
+    "Lets the file be written only over the file with this digest, or with `absent` only where there is none."
+  )
+}).annotations({ identifier: "FileUpload", description: "A file that is put into the workspace of a session, whole." })
+export type FileUpload = typeof FileUpload.Type
+
+const session = idPath("session_id")
+
+export const fileEndpoints = {
+  uploadFile: post("uploadFile", "/api/sessions/:session_id/file-uploads", "Put a file into the workspace")
+    .setPath(session)
+    .setPayload(FileUpload)
+    .addSuccess(UploadedFile)
+    .annotate(NeedsMachine, "session_id")
+    .annotate(TakesFile, true),
+  listFiles: read("listFiles", "/api/sessions/:session_id/files", "List a directory of the workspace")
+    .setPath(session)
+    .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { default: () => "" }) }))
+    .addSuccess(FileList)
+    .annotate(NeedsMachine, "session_id"),
+  getFile: read("getFile", "/api/sessions/:session_id/files/content", "Read a file of the workspace")
+    .setPath(session)
+    .setUrlParams(Schema.Struct({ path: Schema.String }))
+    .addSuccess(FileContent)
+    .annotate(NeedsMachine, "session_id")
+} as const

@@ -1,0 +1,65 @@
+import { Effect, Option } from "effect"
+import { ConnectionKinds } from "../connections/ConnectionKinds.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
+import type { OpenConnection } from "../connections/OpenConnection.js"
+import { placeOf } from "../domain/RepositoryUrl.js"
+import { Forges } from "../forge/Forges.js"
+import { GitError } from "../git/GitError.js"
+import type { GitCredential } from "../git/RemoteUrl.js"
+import { Projects } from "../projects/Projects.js"
+import type { SessionRow } from "../sessions/SessionStore.js"
+
+/**
+ * The lookup of the credential for the repository of a session, among the connections of its project version; undefined without one. Fails with
+ * `auth_required` when the only one that could be meant names no home.
+ */
+export const gitCredentials = Effect.gen(function* () {
+  const projects = yield* Projects
+  const connections = yield* ConnectionStore
+  const { forGit } = yield* ConnectionKinds
+  const forges = yield* Forges
+
+  return Effect.fnUntraced(function* (session: SessionRow) {
+    const { connection_ids = [] } = yield* projects.specOf(session)
+    const url = session.repository ?? ""
+    let homeless: string | undefined
+    for (const id of connection_ids) {
+      // A connection that cannot be opened is passed over, like one of another kind.
+      const opened = Option.getOrUndefined(yield* Effect.option(connections.open(session.workspace_id, id)))
+      if (opened === undefined || !forGit.includes(opened.kind) || !speaksTo(opened, url)) continue
+      if (forges.mayReceive(opened, url)) return toGitCredential(opened)
+      if (isHomeless(opened, forges)) homeless ??= opened.id
+    }
+    return homeless === undefined
+      ? undefined
+      : yield* new GitError({ kind: "auth_required", message: noHome(homeless) })
+  })
+})
+
+/** True when the credential is of the sort that the protocol of a repository takes: keys for SSH, and all others for the web. */
+export const speaksTo = ({ secrets }: OpenConnection, repositoryUrl: string): boolean => {
+  const kind = placeOf(repositoryUrl)?.kind
+  return (
+    (kind === "ssh" && secrets["private_key"] !== undefined) || (kind === "web" && secrets["private_key"] === undefined)
+  )
+}
+
+/** True for a connection of an older release, which says nowhere where its credential belongs. */
+export const isHomeless = ({ kind, settings }: OpenConnection, forges: Forges["Type"]): boolean =>
+  forges.find(kind) === undefined && settings["origin"] === undefined
+
+/** Says what to do about a connection that names no home. */
+export const noHome = (id: string): string =>
+  `The connection ${id} does not say where its credential belongs, so it is sent nowhere. Give the credential again with an origin, ` +
+  `as in https://git.example: POST /api/connections/${id}/credential-versions.`
+
+/** The secrets of a git or forge connection in the form that git takes. */
+export const toGitCredential = ({ secrets, settings }: OpenConnection): GitCredential | undefined => {
+  if (secrets["token"] !== undefined) return { token: secrets["token"] }
+  if (secrets["private_key"] !== undefined) {
+    return { privateKey: secrets["private_key"], knownHosts: settings["known_hosts"] ?? "" }
+  }
+  return secrets["password"] === undefined
+    ? undefined
+    : { username: settings["username"] ?? "", password: secrets["password"] }
+}

@@ -1,0 +1,20 @@
+import { Context, Effect } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { once } from "../base/Once.js"
+
+/** False where each session gets all of its objects itself, because its files are made to be taken elsewhere. */
+export class SharesObjects extends Context.Reference<SharesObjects>()("@reins/core/worktrees/SharesObjects", {
+  defaultValue: (): boolean => true
+}) {}
+
+/** The object stores of the sessions of this machine. The first session loads them. */
+export const objectStores = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const shares = yield* SharesObjects
+  return yield* once(
+    Effect.map(
+      Effect.promise(() => import("./StoresHere.js")),
+      ({ storesHere }) => storesHere(dataDir, shares)
+    )
+  )
+})

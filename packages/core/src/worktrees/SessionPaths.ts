@@ -1,0 +1,50 @@
+import { join } from "node:path"
+import type { SessionId } from "../domain/Ids.js"
+import type { AgentPlaces } from "../executor/Executor.js"
+
+/** The files of a session on disk. The agent may write to `workTree` and `home` only, so git never takes its configuration from them. */
+export interface SessionPaths {
+  /** The directory that holds the others. */
+  readonly root: string
+  readonly workTree: string
+  readonly home: string
+  readonly gitDir: string
+  /** The working tree while it is being made. Nothing that an agent may write to leads there. */
+  readonly making: string
+  /** The file that a process locks while it makes or removes the others. */
+  readonly lock: string
+  /** The file that a process locks while it runs a turn in the workspace, changes the workspace from outside or captures it. */
+  readonly inUse: string
+  /** The file that says that what is at the other paths was begun by a restore, which may begin anew. */
+  readonly restoring: string
+  /** The file that says that the workspace is back from a snapshot, without what the setup of its project has left beside it. */
+  readonly setupOwed: string
+}
+
+/** The directory for objects of sessions whose files other nodes have. What is there is in use, or was left behind by a killed process. */
+export const objectsIn = (dataDir: string): string => join(dataDir, "objects")
+
+/**
+ * The directories of a session as its agent finds them where its executor has paths of its own. They are the same on every machine, because the
+ * agent's own state names them.
+ */
+export const agentPlaces = (sessionId: SessionId): AgentPlaces => ({
+  workspaceDir: `/reins/s/${sessionId}/workspace`,
+  homeDir: `/reins/s/${sessionId}/home`
+})
+
+/** The paths of a session below the data directory, absolute when that is. */
+export const sessionPaths = (dataDir: string, sessionId: SessionId): SessionPaths => {
+  const root = join(dataDir, "sessions", sessionId)
+  return {
+    root,
+    workTree: join(root, "workspace"),
+    home: join(root, "home"),
+    gitDir: join(root, "trusted.git"),
+    making: join(root, "making"),
+    lock: join(root, "making.lock"),
+    inUse: join(root, "in-use.lock"),
+    restoring: join(root, "restoring"),
+    setupOwed: join(root, "setup-owed")
+  }
+}

@@ -1,0 +1,91 @@
+import { existsSync } from "node:fs"
+import { mkdir, rename } from "node:fs/promises"
+import { basename, join } from "node:path"
+import { Effect } from "effect"
+import { systemActor } from "../../access/Access.js"
+import { CoreConfig } from "../../base/CoreConfig.js"
+import type { SessionId } from "../../domain/Ids.js"
+import { NotRestored, Placements } from "../../placement/Placements.js"
+import { type SessionRow, SessionStore } from "../../sessions/SessionStore.js"
+import { existingOf } from "../../store/Existing.js"
+import { Journal } from "../../store/Journal.js"
+import { Leases } from "../Leases.js"
+import { sessionPaths } from "../SessionPaths.js"
+import { type Restored, Snapshots } from "./Snapshots.js"
+
+const actor = systemActor("workspaces")
+
+/**
+ * Moves the files of a session out of its paths, to `lost+found` of the data directory: another node has had the session since they were written, so
+ * nobody uses them, and nobody deletes what may be the only copy of something. Gives their new place; null when there are none.
+ */
+export const setAside = (dataDir: string, id: SessionId, epoch: number): Effect.Effect<string | null> =>
+  Effect.promise(async () => {
+    const { gitDir, home, restoring, workTree } = sessionPaths(dataDir, id)
+    const found = [workTree, gitDir, home].filter(existsSync)
+    if (found.length === 0 || existsSync(restoring)) return null
+    const target = await freeName(join(dataDir, "lost+found"), `${id}-${epoch}`)
+    for (const path of found) await rename(path, join(target, basename(path)))
+    return target
+  })
+
+const freeName = async (directory: string, name: string): Promise<string> => {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  for (let copy = 0; ; copy++) {
+    const path = join(directory, copy === 0 ? name : `${name}.${copy}`)
+    if (existsSync(path)) continue
+    await mkdir(path, { mode: 0o700 })
+    return path
+  }
+}
+
+/**
+ * Brings the files of a session that this node awaits: from its newest snapshot, and without one so that its workspace is made anew from its repository.
+ * The caller keeps everybody else from making or removing them. Dies with `NotRestored` when they cannot be made.
+ */
+export const awaitedFiles = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const journal = yield* Journal
+  const leases = yield* Leases
+  const placements = yield* Placements
+  const sessions = yield* SessionStore
+  const snapshots = yield* Snapshots
+
+  /** Nothing of the session was ever sealed. No agent goes on from a record that is not there. */
+  const beginAnew = Effect.fnUntraced(function* (row: SessionRow) {
+    if (row.workspace_state === "ready" || row.workspace_state === "preparing")
+      yield* sessions.moveWorkspace(row, "none")
+    if (row.native_session_id !== null) yield* sessions.change(row.id, { native_digest: null })
+  })
+
+  const settle = (id: SessionId, restored: Restored | undefined) =>
+    journal.commit(
+      Effect.gen(function* () {
+        yield* placements.restored(id)
+        const row = yield* existingOf("session", sessions.lock)(id)
+        // Its agent has ended with the machine.
+        yield* leases.lose(id, actor, "machine_lost")
+        if (restored === undefined) return yield* beginAnew(row)
+        const { lost_turn, snapshot_id } = restored
+        const payload = { base_commit: row.base_commit, path: null, snapshot_id, lost_turn, filters: null }
+        yield* journal.append(id, actor, [{ type: "workspace.restored", payload }])
+      })
+    )
+
+  return Effect.fnUntraced(function* (id: SessionId) {
+    const place = yield* placements.at(id)
+    if (place.kind !== "here" || !place.awaited) return
+    const aside = yield* setAside(dataDir, id, place.epoch)
+    if (aside !== null)
+      yield* Effect.logWarning("files of a session that another node has had were moved away", {
+        session_id: id,
+        to: aside
+      })
+    const restored = (yield* snapshots.exists(id))
+      ? yield* Effect.catchAll(snapshots.restore(id), ({ message, retryable }) =>
+          Effect.die(new NotRestored({ sessionId: id, message, retryable }))
+        )
+      : undefined
+    yield* settle(id, restored)
+  })
+})

@@ -4,7 +4,6 @@
  */
 const floors = [
   ["domain"],
-  ["api"],
   ["base"],
   ["secrets"],
   ["store", "outbound", "files"],
@@ -14,6 +13,7 @@ const floors = [
   ["connections"],
   ["agents", "catalog", "projects"],
   ["sessions", "webhooks"],
+  ["worktrees"],
   ["changes"],
   ["execution", "delegations"],
   ["backup", "upkeep"]
@@ -51,14 +51,14 @@ module.exports = {
       comment: "domain holds data: it imports effect and itself, nothing else",
       severity: "error",
       from: { path: "^packages/core/src/domain/" },
-      to: { pathNot: ["^packages/core/src/domain/", "node_modules/effect/", "node_modules/typeid-js/"] }
-    },
-    {
-      name: "api-is-pure",
-      comment: "the contract is data: domain and @effect/platform only",
-      severity: "error",
-      from: { path: "^packages/core/src/api/" },
-      to: { pathNot: ["^packages/core/src/(api|domain)/", "node_modules/effect/", "node_modules/@effect/platform/"] }
+      to: {
+        pathNot: [
+          "^packages/core/src/domain/",
+          "node_modules/effect/",
+          "node_modules/@effect/platform/",
+          "node_modules/typeid-js/"
+        ]
+      }
     },
     {
       name: "only-store-names-a-driver",

@@ -2,6 +2,7 @@ import { Api } from "@reins/core/Api"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Installed } from "@reins/core/catalog/Installed"
 import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
+import { webhookTypes } from "@reins/core/Events"
 import { Executors } from "@reins/core/executor/Executors"
 import { Forges } from "@reins/core/forge/Forges"
 import { Manifests } from "@reins/core/harness/Manifests"
@@ -65,7 +66,7 @@ export interface Document {
   }
 }
 
-const installedLayer = Installed.layer.pipe(
+const installedLayer = Installed.layerOf(webhookTypes).pipe(
   Layer.provide(ConnectionKinds.layer),
   Layer.provide([Executors.layer, Forges.layer, Manifests.layer]),
   Layer.provide([

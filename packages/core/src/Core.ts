@@ -34,6 +34,7 @@ import { ResultSchemas } from "./delegations/ResultSchemas.js"
 import { ResultStore } from "./delegations/ResultStore.js"
 import { WaitStore } from "./delegations/WaitStore.js"
 import { Waits } from "./delegations/Waits.js"
+import { webhookTypes } from "./Events.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { EventRetention } from "./events/EventRetention.js"
@@ -172,7 +173,7 @@ const git = Layer.unwrapEffect(
 
 /** Everything outside of the service, from the given layers or the built-in ones, with the lists of installed names. */
 const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mailer, manifests, nodes }: Layers<E>) =>
-  Installed.layer.pipe(
+  Installed.layerOf(webhookTypes).pipe(
     onTopOf(ConnectionKinds.layerOf(connectionKinds ?? builtInGateways)),
     onTopOf(
       oneByOne(

@@ -10,6 +10,7 @@ import { refreshJob } from "./changes/RefreshJob.js"
 import { validationJob } from "./connections/ValidationJob.js"
 import { deadlineJob } from "./delegations/DeadlineJob.js"
 import { wakeJob } from "./delegations/WakeJob.js"
+import { workspaceEventTypes } from "./Events.js"
 import { activationJob } from "./execution/ActivationJob.js"
 import { followRemoteJob } from "./execution/FollowRemoteJob.js"
 import * as Prewarming from "./execution/Prewarming.js"
@@ -89,7 +90,7 @@ const jobs = Layer.unwrapEffect(
  */
 export const worker = Layer.mergeAll(
   jobs,
-  Couriers.layer,
+  Couriers.layerOf(workspaceEventTypes),
   Prewarming.layer,
   IdleRelease.layer,
   Housekeeping.layer,

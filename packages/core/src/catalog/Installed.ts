@@ -16,21 +16,24 @@ export interface InstalledNames {
 
 /** The names that this installation has. Another installation may have others. */
 export class Installed extends Context.Tag("@reins/core/catalog/Installed")<Installed, InstalledNames>() {
-  static readonly layer = Layer.effect(
-    Installed,
-    Effect.gen(function* () {
-      const executors = yield* Executors
-      const { defaultId } = yield* Manifests
-      const kinds = yield* ConnectionKinds
-      return Installed.of({
-        credentials: Object.fromEntries(kinds.list.map(({ credential, kind }) => [kind, credential.schema])),
-        lists: {
-          connection_kinds: kinds.list.map(({ kind }) => kind),
-          forges: (yield* Forges).list.map(({ kind }) => kind),
-          executors: executors.names
-        },
-        defaults: { providers: defaultId }
+  /** `webhookTypes` are the words that a webhook may ask for. */
+  static readonly layerOf = (webhookTypes: ReadonlyArray<string>) =>
+    Layer.effect(
+      Installed,
+      Effect.gen(function* () {
+        const executors = yield* Executors
+        const { defaultId } = yield* Manifests
+        const kinds = yield* ConnectionKinds
+        return Installed.of({
+          credentials: Object.fromEntries(kinds.list.map(({ credential, kind }) => [kind, credential.schema])),
+          lists: {
+            connection_kinds: kinds.list.map(({ kind }) => kind),
+            forges: (yield* Forges).list.map(({ kind }) => kind),
+            executors: executors.names,
+            webhook_types: webhookTypes
+          },
+          defaults: { providers: defaultId }
+        })
       })
-    })
-  )
+    )
 }

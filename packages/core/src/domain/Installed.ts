@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 
 /** The lists that are a matter of the installation: a program may bring kinds of its own to each. */
-export type InstalledList = "connection_kinds" | "forges" | "executors"
+export type InstalledList = "connection_kinds" | "forges" | "executors" | "webhook_types"
 
 /** The annotation that names the list of a text. */
 export const InstalledFrom = Symbol.for("@reins/core/domain/InstalledFrom")

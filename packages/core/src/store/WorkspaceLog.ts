@@ -1,6 +1,6 @@
 import type { Statement } from "@effect/sql"
 import { Effect } from "effect"
-import { workspaceEventTypes } from "../domain/Event.js"
+import { isListed } from "../domain/Event.js"
 import type { WorkspaceId } from "../domain/Ids.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "./Commit.js"
@@ -54,8 +54,6 @@ export const isWanted = ({ label, projectId, types }: WorkspaceFilter, entry: Wo
 
 const relabelling = "session.updated"
 
-const listed: ReadonlySet<string> = new Set(workspaceEventTypes)
-
 /**
  * The log of workspaces as it is stored: positions for some events of their sessions. A position is never seen before a lower one. On SQLite
  * writers take turns, so an event has its position from the start. On PostgreSQL commits become visible in another order than they began, so an
@@ -86,7 +84,7 @@ export const make = (db: Database["Type"]) => {
       rows: ReadonlyArray<SessionRow>,
       recordedAt: Timestamp
     ): Effect.fn.Return<boolean, never, Commit> {
-      const wanted = rows.filter(({ type }) => listed.has(type))
+      const wanted = rows.filter(({ type }) => isListed(type))
       if (wanted.length === 0) return false
       const head = numbersLater ? undefined : (yield* db.first(raise(workspaceId, wanted.length)))?.head
       const before = head === undefined ? undefined : head - wanted.length

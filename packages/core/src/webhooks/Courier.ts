@@ -1,7 +1,6 @@
 import { Clock, Effect, Random } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import type { Observations } from "../base/Observer.js"
-import { workspaceEventTypes } from "../domain/Event.js"
 import { fromMillis, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { typesNamed } from "../events/EventTypes.js"
 import type { WorkspaceEvents } from "../events/WorkspaceEvents.js"
@@ -14,6 +13,8 @@ import type { EndpointRow } from "./WebhookStore.js"
 
 /** The services that a courier needs. */
 export interface Couriering extends Posting {
+  /** The types of events that endpoints may ask for. */
+  readonly types: ReadonlyArray<string>
   readonly events: WorkspaceEvents["Type"]
   readonly observer: Observations
   readonly queue: DeliveryQueue["Type"]
@@ -61,19 +62,19 @@ export const round = Effect.fnUntraced(function* (on: Couriering, endpoint: Endp
 /** The longest time that a lost ring delays a delivery, and well below the time of a hold. */
 export const longestWaitMs = 5_000
 
-const filterOf = ({ label, project_id, types }: EndpointRow): WorkspaceFilter => {
+const filterOf = ({ label, project_id, types }: EndpointRow, known: ReadonlyArray<string>): WorkspaceFilter => {
   const named: ReadonlyArray<string> | null = types === null ? null : JSON.parse(types)
   const end = label?.indexOf("=") ?? 0
   return {
-    types: named === null ? undefined : new Set(named.flatMap((name) => typesNamed(name, workspaceEventTypes))),
+    types: named === null ? undefined : new Set(named.flatMap((name) => typesNamed(name, known))),
     projectId: project_id ?? undefined,
     label: label === null ? undefined : { name: label.slice(0, end), value: label.slice(end + 1) }
   }
 }
 
 /** Reads the log from the position of the endpoint on, and makes a delivery of each event that it wants. */
-const derive = Effect.fnUntraced(function* ({ events, queue }: Couriering, endpoint: EndpointRow) {
-  const filter = filterOf(endpoint)
+const derive = Effect.fnUntraced(function* ({ events, queue, types }: Couriering, endpoint: EndpointRow) {
+  const filter = filterOf(endpoint, types)
   const { first_position } = yield* events.ends(endpoint.workspace_id)
   if (endpoint.position < first_position - 1)
     yield* Effect.logWarning("events for a webhook endpoint are no longer kept", {

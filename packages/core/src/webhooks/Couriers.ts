@@ -24,42 +24,45 @@ const renewMs = 7_500
 /**
  * Sends the events of workspaces to their webhook endpoints until the layer ends. Each endpoint has a courier of its own, so that a slow one
  * holds up no other. On PostgreSQL the couriers of several processes share the endpoints: one process at a time holds each of them.
+ * `types` are those of the stream of a workspace.
  */
-export const layer = Layer.scopedDiscard(
-  Effect.gen(function* () {
-    const bell = yield* Bell
-    const store = yield* WebhookStore
-    const on: Couriering = {
-      events: yield* WorkspaceEvents,
-      log: yield* EventLog,
-      observer: yield* Observer,
-      outbound: yield* Outbound,
-      queue: yield* DeliveryQueue,
-      vault: yield* Vault,
-      places: yield* Effect.makeSemaphore(places),
-      tellOwners: yield* tellOwners
-    }
-    const couriers = yield* FiberMap.make<WebhookEndpointId>()
-    const rung = yield* Effect.makeLatch(true)
-    const stopListening = bell.listen(webhooksTopic, () => rung.unsafeOpen())
-    yield* Effect.addFinalizer(() => Effect.sync(stopListening))
+export const layerOf = (types: ReadonlyArray<string>) =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const bell = yield* Bell
+      const store = yield* WebhookStore
+      const on: Couriering = {
+        events: yield* WorkspaceEvents,
+        log: yield* EventLog,
+        observer: yield* Observer,
+        outbound: yield* Outbound,
+        queue: yield* DeliveryQueue,
+        types,
+        vault: yield* Vault,
+        places: yield* Effect.makeSemaphore(places),
+        tellOwners: yield* tellOwners
+      }
+      const couriers = yield* FiberMap.make<WebhookEndpointId>()
+      const rung = yield* Effect.makeLatch(true)
+      const stopListening = bell.listen(webhooksTopic, () => rung.unsafeOpen())
+      yield* Effect.addFinalizer(() => Effect.sync(stopListening))
 
-    const look = Effect.gen(function* () {
-      yield* rung.close
-      const enabled = yield* store.enabled
-      const wanted = new Set(enabled.map(({ id }) => id))
-      for (const [id] of couriers) if (!wanted.has(id)) yield* FiberMap.remove(couriers, id)
-      yield* Effect.forEach(
-        enabled,
-        (endpoint) => FiberMap.run(couriers, endpoint.id, courier(on, bell, endpoint), { onlyIfMissing: true }),
-        { discard: true }
-      )
-      // The processes of an installation learn of endpoints by a ring, and by a look when it was lost.
-      yield* Effect.timeoutOption(rung.await, longestWaitMs * 3)
+      const look = Effect.gen(function* () {
+        yield* rung.close
+        const enabled = yield* store.enabled
+        const wanted = new Set(enabled.map(({ id }) => id))
+        for (const [id] of couriers) if (!wanted.has(id)) yield* FiberMap.remove(couriers, id)
+        yield* Effect.forEach(
+          enabled,
+          (endpoint) => FiberMap.run(couriers, endpoint.id, courier(on, bell, endpoint), { onlyIfMissing: true }),
+          { discard: true }
+        )
+        // The processes of an installation learn of endpoints by a ring, and by a look when it was lost.
+        yield* Effect.timeoutOption(rung.await, longestWaitMs * 3)
+      })
+      yield* keepGoing("webhook endpoints cannot be listed", look).pipe(Effect.forever, Effect.forkScoped)
     })
-    yield* keepGoing("webhook endpoints cannot be listed", look).pipe(Effect.forever, Effect.forkScoped)
-  })
-)
+  )
 
 /** Works for an endpoint as long as this process holds it, and waits while another one does. */
 const courier = (on: Couriering, bell: Bell["Type"], { id, workspace_id }: Pick<EndpointRow, "id" | "workspace_id">) =>

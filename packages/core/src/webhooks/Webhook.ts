@@ -1,18 +1,11 @@
 import { Schema } from "effect"
-import { workspaceEventTypes } from "../domain/Event.js"
 import { field } from "../domain/Field.js"
 import { EventId, ProjectId, SessionId, WebhookDeliveryId, WebhookEndpointId, WorkspaceId } from "../domain/Ids.js"
+import { installed } from "../domain/Installed.js"
 import { Timestamp } from "../domain/Timestamp.js"
 
-const families = [...new Set(workspaceEventTypes.map((type) => `${type.split(".")[0]}.*`))]
-
-/** The types of the stream of a workspace, and all of one resource, as `turn.*`. */
-export const webhookTypes: ReadonlyArray<string> = [...workspaceEventTypes, ...families]
-
 /** The events that an endpoint wants. Null for every type of the stream of a workspace. */
-export const WebhookTypes = Schema.NullOr(
-  Schema.NonEmptyArray(Schema.Literal(...webhookTypes)).pipe(Schema.maxItems(100))
-)
+export const WebhookTypes = Schema.NullOr(Schema.NonEmptyArray(installed("webhook_types")).pipe(Schema.maxItems(100)))
 
 /** A web address without a name and a password in it. */
 export const WebhookUrl = Schema.String.pipe(

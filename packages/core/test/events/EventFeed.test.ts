@@ -1,7 +1,7 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
+import { parseEventTypes } from "@reins/core/Events"
 import type { Frame } from "@reins/core/events/Audience"
 import { EventFeed } from "@reins/core/events/EventFeed"
-import { parseEventTypes } from "@reins/core/events/EventTypes"
 import { databases } from "@reins/testing/store/Databases"
 import { Chunk, Deferred, Effect, Fiber, Stream } from "effect"
 import { append, events, newSession } from "./Sessions.js"

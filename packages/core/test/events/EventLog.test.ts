@@ -1,6 +1,6 @@
 import { assert, describe, it, layer as layerOf } from "@effect/vitest"
+import { parseEventTypes } from "@reins/core/Events"
 import { EventLog } from "@reins/core/events/EventLog"
-import { parseEventTypes } from "@reins/core/events/EventTypes"
 import { Database } from "@reins/core/store/Database"
 import { eventsWanted, wantedOf } from "@reins/core/store/SessionLog"
 import { sliceOf } from "@reins/core/store/Slices"

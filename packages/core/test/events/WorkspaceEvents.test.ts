@@ -1,7 +1,7 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
 import type { Event } from "@reins/core/domain/Event"
 import type { SessionId } from "@reins/core/domain/Ids"
-import { parseWorkspaceTypes } from "@reins/core/events/EventTypes"
+import { parseWorkspaceTypes } from "@reins/core/Events"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
 import { noUsage } from "@reins/core/sessions/Session"

@@ -1,5 +1,6 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
 import { fromNow } from "@reins/core/domain/Timestamp"
+import { workspaceEventTypes } from "@reins/core/Events"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import * as WorkspaceLog from "@reins/core/store/WorkspaceLog"
@@ -34,7 +35,7 @@ for (const { layer, name } of databases) {
           })
           assert.deepInclude(yield* webhooks.get(principal, endpoint.id), { state: "enabled", failing_since: since })
           assert.strictEqual(receiver.received.at(-1)?.seq, 2)
-        }).pipe(Effect.provide(Couriers.layer))
+        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
       )
 
       it.scoped("are passed over by an endpoint that was disabled for too long", () =>
@@ -57,7 +58,7 @@ for (const { layer, name } of databases) {
             receiver.received.map(({ seq }) => seq),
             [3, 4]
           )
-        }).pipe(Effect.provide(Couriers.layer))
+        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
       )
     })
   })

@@ -1,5 +1,5 @@
 import type { Reins } from "@reins/client"
-import { eventTypes } from "@reins/core/domain/Event"
+import { eventTypes } from "@reins/core/Events"
 import { type Browser, startBrowser } from "@reins/testing/browser/Browser"
 import { newCaller, password } from "@reins/testing/process/Caller"
 import { inMemory, placeForEachTest } from "@reins/testing/process/Place"

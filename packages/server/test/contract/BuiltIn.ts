@@ -2,6 +2,7 @@ import { Api } from "@reins/core/Api"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Installed } from "@reins/core/catalog/Installed"
 import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
+import { webhookTypes } from "@reins/core/Events"
 import { Executors } from "@reins/core/executor/Executors"
 import { Forges } from "@reins/core/forge/Forges"
 import { Manifests } from "@reins/core/harness/Manifests"
@@ -10,7 +11,7 @@ import { Boot } from "@reins/core/placement/Boot"
 import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import { Effect, Layer } from "effect"
 
-const layer = Installed.layer.pipe(
+const layer = Installed.layerOf(webhookTypes).pipe(
   Layer.provide(ConnectionKinds.layer),
   Layer.provide([Executors.layer, Forges.layer, Manifests.layer]),
   Layer.provide([

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { eventTypes } from "@reins/core/domain/Event"
 import { errorKinds } from "@reins/core/domain/ReinsError"
+import { eventTypes } from "@reins/core/Events"
 import { builtInDocument } from "./BuiltIn.js"
 import { document, type Json, operations } from "./Document.js"
 

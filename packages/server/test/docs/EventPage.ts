@@ -1,12 +1,5 @@
-import {
-  Event,
-  EventSubjects,
-  type EventType,
-  eventPayloads,
-  eventTypes,
-  workspaceEventTypes
-} from "@reins/core/domain/Event"
-import { eventTexts } from "@reins/core/domain/EventTexts"
+import { Event, EventSubjects, type EventType } from "@reins/core/domain/Event"
+import { allEvents, eventTypes, workspaceEventTypes } from "@reins/core/Events"
 import type { Schema } from "effect"
 import { made, table } from "./Markdown.js"
 import { recorded } from "./Recorded.js"
@@ -38,7 +31,7 @@ const payloadsOf = (
   types: ReadonlyArray<EventType>
 ): ReadonlyArray<readonly [Schema.Schema.AnyNoContext, ReadonlyArray<EventType>]> => {
   const groups = new Map<Schema.Schema.AnyNoContext, Array<EventType>>()
-  for (const type of types) groups.set(eventPayloads[type], [...(groups.get(eventPayloads[type]) ?? []), type])
+  for (const type of types) groups.set(allEvents[type].payload, [...(groups.get(allEvents[type].payload) ?? []), type])
   return [...groups]
 }
 
@@ -52,7 +45,7 @@ const section = (family: string, title: string): string => {
   return [
     `### ${title}\n\n${table(
       ["Type", "When it comes"],
-      types.map((type) => [`\`${type}\``, eventTexts[type]])
+      types.map((type) => [`\`${type}\``, allEvents[type].text])
     )}`,
     ...payloads.map(
       ([schema, own]) => `Payload${payloads.length === 1 ? "" : ` of ${quoted(own)}`}:\n\n${fieldTable(schema)}`
@@ -66,7 +59,7 @@ export const events = (): string => {
   if (unknown.length > 0) throw new Error(`These types belong to no family: ${unknown.join(", ")}`)
   return `# Events
 
-${made("packages/core/src/domain/Event.ts and EventTexts.ts")}An event is one fact of a session. Its \`seq\` starts at 1 and has no gaps, so that a reader knows when it has missed something. The pair of
+${made("packages/core/src/domain/Event.ts and the Events.ts of each room")}An event is one fact of a session. Its \`seq\` starts at 1 and has no gaps, so that a reader knows when it has missed something. The pair of
 \`session_id\` and \`seq\` never changes its meaning. There are ${eventTypes.length} types.
 
 <!-- schema: Event -->

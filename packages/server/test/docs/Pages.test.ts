@@ -2,8 +2,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { DeliveryInput } from "@reins/core/changes/ChangesApi"
 import { ConnectionPatch } from "@reins/core/connections/ConnectionsApi"
-import { Event, type EventType, eventPayloads } from "@reins/core/domain/Event"
+import { Event, type EventType } from "@reins/core/domain/Event"
 import { ErrorEnvelope } from "@reins/core/domain/ReinsError"
+import { allEvents } from "@reins/core/Events"
 import { ProjectVersionInput } from "@reins/core/projects/ProjectsApi"
 import { SessionInput } from "@reins/core/sessions/SessionsApi"
 import { load } from "@reins/server/Config"
@@ -131,8 +132,8 @@ it("the recorded run holds the payloads that its types promise", () => {
     recording.map((_, index) => index + 1)
   )
   for (const { payload, type } of recording) {
-    assert.property(eventPayloads, type)
-    const schema: Schema.Schema.AnyNoContext = eventPayloads[type as EventType]
+    assert.property(allEvents, type)
+    const schema: Schema.Schema.AnyNoContext = allEvents[type as EventType].payload
     Schema.decodeUnknownSync(schema, { onExcessProperty: "error" })(payload)
   }
 })

@@ -1,6 +1,7 @@
 import { Args, Command, Options } from "@effect/cli"
 import type { WebhookDelivery, WebhookEndpoint, WebhookEndpointInput } from "@reins/client"
-import { WebhookDeliveryState, webhookTypes } from "@reins/core/webhooks/Webhook"
+import { webhookTypes } from "@reins/core/Events"
+import { WebhookDeliveryState } from "@reins/core/webhooks/Webhook"
 import { Option } from "effect"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"

@@ -1,6 +1,7 @@
-import { Event, eventPayloads, eventTypes } from "@reins/core/domain/Event"
+import { Event } from "@reins/core/domain/Event"
 import { field } from "@reins/core/domain/Field"
 import { MessageDelta } from "@reins/core/domain/MessageDelta"
+import { allEvents, eventTypes } from "@reins/core/Events"
 import { Schema } from "effect"
 import { fieldsOf, type Json, refersTo } from "./Json.js"
 
@@ -18,7 +19,7 @@ const StreamEnd = Schema.Struct({
 
 /** The schemas that only events refer to. */
 export const eventSchemas: ReadonlyArray<Schema.Schema.AnyNoContext> = [
-  ...new Set<Schema.Schema.AnyNoContext>(Object.values(eventPayloads)),
+  ...new Set<Schema.Schema.AnyNoContext>(Object.values(allEvents).map(({ payload }) => payload)),
   Event,
   MessageDelta,
   StreamEnd
@@ -31,7 +32,7 @@ const componentOf = (type: string): string =>
   `${type.replace(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())}Event`
 
 const payloadOf = (type: (typeof eventTypes)[number]): string =>
-  String(eventPayloads[type].ast.annotations[identifierId] ?? "")
+  String(allEvents[type].payload.ast.annotations[identifierId] ?? "")
 
 const identifierId = Symbol.for("effect/annotation/Identifier")
 

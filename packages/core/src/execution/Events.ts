@@ -1,0 +1,63 @@
+import { Schema } from "effect"
+import { eventKinds, type PayloadsOf } from "../domain/Event.js"
+import { field } from "../domain/Field.js"
+import { AgentCommands, AgentOptions, AgentTitle, Compaction, Notice, Plan } from "../harness/AgentReport.js"
+import { Usage } from "../sessions/Session.js"
+import { ToolPayload, ToolUpdate } from "../sessions/ToolCall.js"
+
+const UsagePayload = Schema.Struct({
+  usage: field(Usage, "Tokens and cost of the turn so far."),
+  context_used: field(Schema.NullOr(Schema.Int), "The tokens in the context of the agent; null when it does not tell."),
+  context_size: field(
+    Schema.NullOr(Schema.Int),
+    "The most tokens that the context holds; null when the agent does not tell."
+  )
+}).annotations({ identifier: "UsagePayload", description: "What the turn has used so far." })
+
+const DiagnosticPayload = Schema.Struct({
+  kind: field(Schema.String, "The kind of the diagnostic, as in `unparsed`."),
+  line: field(Schema.String, "The output.")
+}).annotations({
+  identifier: "DiagnosticPayload",
+  description: "Output of a harness that Reins does not understand. It is kept rather than dropped."
+})
+
+/** The events of what agents do and tell. */
+export const agentEvents = eventKinds({
+  "tool.started": { payload: ToolPayload, text: "The agent calls a tool." },
+  "tool.updated": {
+    payload: ToolUpdate,
+    text: "A tool call made progress: what has changed, at most four times a second."
+  },
+  "tool.completed": { payload: ToolPayload, text: "A tool call ended: `done`, `failed`, or `aborted` with its turn." },
+  "plan.updated": { payload: Plan, text: "The agent made a plan, or changed it." },
+  "agent.notice_given": {
+    payload: Notice,
+    text: "The agent tells people something beside its answer, such as a warning."
+  },
+  "agent.compaction_updated": {
+    payload: Compaction,
+    text: "The agent shortens what it knows of the conversation, to make room in its context."
+  },
+  "agent.commands_listed": {
+    payload: AgentCommands,
+    text: "The commands that the agent knows are others than before."
+  },
+  "agent.options_listed": {
+    payload: AgentOptions,
+    text: "The options of the agent, or their values, are others than before: modes, models, thought levels."
+  },
+  "agent.titled": { payload: AgentTitle, text: "The agent gave the conversation a title of its own." },
+  "usage.observed": {
+    payload: UsagePayload,
+    text: "A model call of the turn has ended, or its agent reported usage: tokens and cost of the turn so far."
+  },
+  "diagnostic.reported": {
+    payload: DiagnosticPayload,
+    text: "The agent wrote something that Reins does not understand, which is kept."
+  }
+})
+
+declare module "../domain/Event.js" {
+  interface EventPayloads extends PayloadsOf<typeof agentEvents> {}
+}

@@ -1,5 +1,5 @@
 import { HttpApi, HttpApiGroup, OpenApi } from "@effect/platform"
-import { CatalogApi, JobsApi } from "./catalog/CatalogApi.js"
+import { CatalogApi } from "./catalog/CatalogApi.js"
 import { captureEndpoints } from "./changes/CapturesApi.js"
 import { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./changes/ChangesApi.js"
 import { ConnectionsApi } from "./connections/ConnectionsApi.js"
@@ -8,11 +8,12 @@ import { sessionEventEndpoints, workspaceEventEndpoints } from "./events/EventsA
 import { executorEndpoints } from "./execution/ExecutorApi.js"
 import { AccountsApi, ApiKeysApi } from "./identity/AccountsApi.js"
 import { workspaceEndpoints } from "./identity/WorkspacesApi.js"
+import { JobsApi } from "./jobs/JobsApi.js"
 import { ProjectsApi } from "./projects/ProjectsApi.js"
 import { MessagesApi, TurnsApi } from "./sessions/ConversationApi.js"
 import { InteractionsApi } from "./sessions/InteractionsApi.js"
 import { sessionEndpoints } from "./sessions/SessionsApi.js"
-import { workspaceUsage } from "./sessions/Usage.js"
+import { workspaceUsageEndpoints } from "./sessions/Usage.js"
 import { WebhooksApi } from "./webhooks/WebhooksApi.js"
 import { fileEndpoints } from "./worktrees/FilesApi.js"
 
@@ -49,7 +50,7 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(workspaceEndpoints.list)
   .add(workspaceEndpoints.get)
   .add(workspaceEndpoints.update)
-  .add(workspaceUsage)
+  .add(workspaceUsageEndpoints.getUsage)
   .add(workspaceEventEndpoints.listEvents)
   .add(workspaceEndpoints.listMembers)
   .add(workspaceEndpoints.addMember)

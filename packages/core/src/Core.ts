@@ -76,6 +76,7 @@ import { oneMachine, type Placements } from "./placement/Placements.js"
 import { ProjectSecrets } from "./projects/ProjectSecrets.js"
 import { ProjectStore } from "./projects/ProjectStore.js"
 import { Projects } from "./projects/Projects.js"
+import { tables } from "./Rooms.js"
 import { KeyRing } from "./secrets/KeyRing.js"
 import { Vault } from "./secrets/Vault.js"
 import { Interactions } from "./sessions/Interactions.js"
@@ -204,7 +205,7 @@ const store = oneByOne(
   Access.layer,
   Readiness.layer,
   onTopOf(Vault.layer)(oneByOne(bindCredentials, requireKeys)),
-  NewestIds.layer
+  NewestIds.layerOf(tables)
 )
 
 const identity = oneByOne(

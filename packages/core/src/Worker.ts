@@ -1,26 +1,12 @@
 import { Effect, Layer } from "effect"
 import { CoreConfig } from "./base/CoreConfig.js"
-import { installJob } from "./catalog/InstallJob.js"
-import { applyJob } from "./changes/ApplyJob.js"
-import { captureJob } from "./changes/CaptureJob.js"
-import { deliveryJob } from "./changes/DeliveryJob.js"
-import { mergeJob } from "./changes/MergeJob.js"
-import { openMergeRequestJob } from "./changes/OpenMergeRequestJob.js"
-import { refreshJob } from "./changes/RefreshJob.js"
-import { validationJob } from "./connections/ValidationJob.js"
-import { deadlineJob } from "./delegations/DeadlineJob.js"
-import { wakeJob } from "./delegations/WakeJob.js"
 import { workspaceEventTypes } from "./Events.js"
-import { activationJob } from "./execution/ActivationJob.js"
-import { followRemoteJob } from "./execution/FollowRemoteJob.js"
 import * as Prewarming from "./execution/Prewarming.js"
-import { releaseJob } from "./execution/ReleaseJob.js"
-import { turnJob } from "./execution/TurnRunner.js"
 import { Executors } from "./executor/Executors.js"
 import { endProcessesOf } from "./executor/Orphans.js"
-import * as MailJob from "./identity/MailJob.js"
 import * as Worker from "./jobs/Worker.js"
 import { Nodes } from "./placement/Nodes.js"
+import { jobKinds, sweeps } from "./Rooms.js"
 import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
@@ -39,9 +25,6 @@ const warnOfNoSandbox = Layer.effectDiscard(
   })
 )
 
-/** Loaded where there are snapshots. */
-const sealing = Effect.promise(() => import("./execution/SealJob.js"))
-
 /** A machine that is one of several says what it has before it works. One machine alone loads nothing of it. */
 const thisNode = Layer.scopedDiscard(
   Effect.flatMap(Nodes, ({ self }) =>
@@ -58,27 +41,7 @@ const thisNode = Layer.scopedDiscard(
 const jobs = Layer.unwrapEffect(
   Effect.map(Executors, ({ sweep }) =>
     Worker.layer(
-      Effect.gen(function* () {
-        const config = yield* CoreConfig
-        return [
-          yield* turnJob,
-          yield* validationJob,
-          yield* installJob,
-          yield* activationJob,
-          yield* releaseJob,
-          yield* followRemoteJob,
-          yield* captureJob,
-          yield* applyJob,
-          yield* deliveryJob,
-          yield* refreshJob,
-          yield* openMergeRequestJob,
-          yield* mergeJob,
-          yield* deadlineJob,
-          yield* wakeJob,
-          yield* MailJob.make({ publicUrl: config.publicUrl }),
-          ...(config.blobs === null ? [] : [yield* Effect.flatMap(sealing, ({ sealJob }) => sealJob)])
-        ]
-      }),
+      Effect.map(Effect.all(jobKinds), (kinds) => kinds.filter((kind) => kind !== undefined)),
       (bootIds) => Effect.zipRight(endProcessesOf(bootIds), sweep(bootIds))
     )
   )
@@ -93,7 +56,7 @@ export const worker = Layer.mergeAll(
   Couriers.layerOf(workspaceEventTypes),
   Prewarming.layer,
   IdleRelease.layer,
-  Housekeeping.layer,
+  Housekeeping.layerOf(sweeps),
   DiskMeasure.layer,
   warnOfNoSandbox
 )

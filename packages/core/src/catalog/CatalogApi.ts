@@ -5,7 +5,7 @@ import { field } from "../domain/Field.js"
 import { withDefaultOf } from "../domain/Installed.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { ExecutorBackend } from "../executor/ExecutorBackend.js"
-import { Job, Operation, OperationRef } from "../jobs/Job.js"
+import { OperationRef } from "../jobs/Job.js"
 import { HarnessEntry, Model } from "./Catalog.js"
 
 export const HarnessList = Schema.Struct({
@@ -148,12 +148,4 @@ export class CatalogApi extends HttpApiGroup.make("catalog")
     read("getVersion", "/api/version", "The release of the server and the version of its API")
       .addSuccess(Version)
       .annotateContext(extension)
-  ) {}
-
-export class JobsApi extends HttpApiGroup.make("jobs")
-  .add(read("get", "/api/jobs/:job_id", "Read a job with its attempts").setPath(idPath("job_id")).addSuccess(Job))
-  .add(
-    read("getOperation", "/api/operations/:operation_id", "The jobs and attempts of an operation")
-      .setPath(idPath("operation_id"))
-      .addSuccess(Operation)
   ) {}

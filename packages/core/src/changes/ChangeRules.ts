@@ -2,7 +2,7 @@ import { canChange } from "../access/Access.js"
 import { actionsOf, type Condition, type Rules } from "../domain/Condition.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import type { SeenSession } from "../sessions/SessionStore.js"
+import type { SeenSession } from "../sessions/SessionRow.js"
 import type { ActionableChangeset, Changeset, ChangesetAction } from "./Changeset.js"
 import {
   type ActionableDelivery,

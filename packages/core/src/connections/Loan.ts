@@ -2,7 +2,6 @@ import { randomBytes, timingSafeEqual } from "node:crypto"
 import type { IncomingHttpHeaders, ServerResponse } from "node:http"
 import { Effect, Redacted } from "effect"
 import * as Token from "../secrets/Token.js"
-import type { CallTap } from "./CallTap.js"
 import type { CallObserver } from "./ModelCall.js"
 
 /** A credential lent to one agent, for as long as its process lives. Its token is good only while a turn has opened it. */
@@ -18,7 +17,7 @@ export interface Loan {
   /** Watches the model calls of the borrower; undefined when nobody does. */
   readonly observer: CallObserver | undefined
   /** The model calls under way. Their observer is told of their end before the loan has ended. */
-  readonly calls: Set<CallTap>
+  readonly calls: Set<{ readonly end: (how: "cut") => void }>
 }
 
 /** A loan while a turn runs. */

@@ -6,7 +6,7 @@ import type { NewEvent } from "../domain/Event.js"
 import { toMillis } from "../domain/Timestamp.js"
 import { Git } from "../git/Git.js"
 import { UploadStore } from "../sessions/messages/UploadStore.js"
-import type { SessionRow } from "../sessions/SessionStore.js"
+import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Turn } from "../sessions/Turn.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 

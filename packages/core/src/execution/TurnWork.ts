@@ -4,7 +4,7 @@ import { TurnId } from "../domain/Ids.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import type { Message } from "../sessions/Message.js"
-import type { SessionRow } from "../sessions/SessionStore.js"
+import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Turn, TurnReason } from "../sessions/Turn.js"
 
 /** The actor for the moves that the service itself makes. */

@@ -1,5 +1,5 @@
 import { ReinsError } from "../domain/ReinsError.js"
-import type { SessionRow } from "./SessionStore.js"
+import type { SessionRow } from "./SessionRow.js"
 
 /** The refusal of a command that needs a session in another lifecycle. */
 export const notOpen = (session: SessionRow): ReinsError<"invalid_transition"> =>

@@ -5,8 +5,8 @@ import { Git } from "../git/Git.js"
 import { checkPosted } from "../git/PostedUrl.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { SessionListeners } from "./SessionListeners.js"
+import type { SessionRow } from "./SessionRow.js"
 import { repositoryRules } from "./SessionRules.js"
-import type { SessionRow } from "./SessionStore.js"
 import type { SessionPatch } from "./SessionsApi.js"
 
 /** The kind of the job that brings the URL into the agent's own repository; its payload is `{from, to}`. */

@@ -1,5 +1,5 @@
 import type { SessionActivity } from "./Session.js"
-import type { SessionRow } from "./SessionStore.js"
+import type { SessionRow } from "./SessionRow.js"
 import { askingTurnState } from "./Turn.js"
 import { isAsking, isHolding, isLive, isWaiting } from "./turns/TurnConditions.js"
 

@@ -1,7 +1,7 @@
 import type { ExecutorLimits } from "../domain/ExecutorLimits.js"
 import type { Bounds } from "../executor/Executors.js"
 import { networksOf, type ProjectSpec } from "../projects/Project.js"
-import type { SessionRow } from "./SessionStore.js"
+import type { SessionRow } from "./SessionRow.js"
 
 type Limited = Pick<SessionRow, "executor_limits">
 

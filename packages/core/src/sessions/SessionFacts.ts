@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Database } from "../store/Database.js"
-import type { SessionRow } from "./SessionStore.js"
+import type { SessionRow } from "./SessionRow.js"
 
 /** The columns of a session that tell which files belong to it. Every release has them. */
 export type SessionFacts = Pick<

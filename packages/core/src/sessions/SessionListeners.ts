@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { Actor } from "../domain/Event.js"
 import type { Commit } from "../store/Commit.js"
-import type { SessionRow } from "./SessionStore.js"
+import type { SessionRow } from "./SessionRow.js"
 import type { Turn } from "./Turn.js"
 
 /** A room that has to know of sessions in the very commit that changes them. It may write, and must not fail. */

@@ -1,7 +1,7 @@
 import type { ChangesetId, ConnectionId, DelegationId, SessionId } from "../domain/Ids.js"
 import type { HarnessSelection } from "../projects/Project.js"
 import type { LinkKind } from "./Session.js"
-import type { SessionRow } from "./SessionStore.js"
+import type { SessionRow } from "./SessionRow.js"
 import type { SessionInput } from "./SessionsApi.js"
 
 /** The tree of a sealed changeset that a workspace takes on top of the base commit of that changeset. */

@@ -8,7 +8,7 @@ import { type ErrorCode, ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
 import { contextLost, notOpen, noWorkspace, queueFull, turnActive } from "./Refusals.js"
 import { leaseStates, type SessionAction, type SessionLifecycle, sessionStates } from "./Session.js"
-import type { SessionRow } from "./SessionStore.js"
+import type { SessionRow } from "./SessionRow.js"
 import { type Turn, type TurnAction, turnStates, unprovenTurnState, waitingTurnState } from "./Turn.js"
 
 const condition = <Code extends ErrorCode>(

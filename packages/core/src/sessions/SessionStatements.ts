@@ -3,7 +3,7 @@ import { roleQuery } from "../access/Memberships.js"
 import { budgetColumns } from "../budgets/BudgetRow.js"
 import type { Role } from "../domain/Role.js"
 import type { Database } from "../store/Database.js"
-import type { SessionRow } from "./SessionStore.js"
+import type { SessionRow } from "./SessionRow.js"
 import { isHolding, isLive, isWaiting } from "./turns/TurnConditions.js"
 
 /** The statements that give back and add sessions, each made once. */

@@ -1,7 +1,7 @@
 import { budgetIn } from "../budgets/BudgetRow.js"
 import { type Session, usageOf } from "./Session.js"
 import { activityOf } from "./SessionActivity.js"
-import type { SessionRow } from "./SessionStore.js"
+import type { SessionRow } from "./SessionRow.js"
 
 /** The session as clients see it, with what the caller can do with it. */
 export const toSession = (row: SessionRow, actions: Session["actions"]): Session => ({

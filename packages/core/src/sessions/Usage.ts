@@ -90,12 +90,14 @@ export const UsageQuery = Schema.Struct({
 })
 export type UsageQuery = typeof UsageQuery.Type
 
-export const workspaceUsage = read(
-  "getUsage",
-  "/api/workspaces/:workspace_id/usage",
-  "The usage of a workspace, over turns that have ended"
-)
-  .setPath(idPath("workspace_id"))
-  .setUrlParams(UsageQuery)
-  .addSuccess(WorkspaceUsage)
-  .annotateContext(extension)
+export const workspaceUsageEndpoints = {
+  getUsage: read(
+    "getUsage",
+    "/api/workspaces/:workspace_id/usage",
+    "The usage of a workspace, over turns that have ended"
+  )
+    .setPath(idPath("workspace_id"))
+    .setUrlParams(UsageQuery)
+    .addSuccess(WorkspaceUsage)
+    .annotateContext(extension)
+} as const

@@ -2,45 +2,16 @@ import { Effect, Layer } from "effect"
 import { ascendFrom } from "../domain/Ids.js"
 import { Database } from "./Database.js"
 
-const tables = [
-  "accounts",
-  "workspaces",
-  "workspace_invitations",
-  "api_keys",
-  "connections",
-  "credentials",
-  "connection_validations",
-  "projects",
-  "project_versions",
-  "sessions",
-  "messages",
-  "turns",
-  "uploads",
-  "interactions",
-  "changesets",
-  "deliveries",
-  "delegations",
-  "delegation_results",
-  "delegation_waits",
-  "applications",
-  "merge_requests",
-  "jobs",
-  "attempts",
-  "model_calls",
-  "webhook_endpoints",
-  "webhook_deliveries",
-  "snapshots"
-]
-
 /**
  * Lets new ids begin above the stored ones, in every table that has ids. Lists and "the newest of" go by id, and the clock may have been ahead
  * when the stored ids were made.
  */
-export const layer = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const db = yield* Database
-    const query = tables.map((table) => `select max(id) as id from ${table}`).join(" union all ")
-    const rows = yield* db.all(db.sql.unsafe<{ id: string | null }>(query))
-    yield* Effect.forEach(rows, ({ id }) => (id === null ? Effect.void : ascendFrom(id)), { discard: true })
-  })
-)
+export const layerOf = (tables: ReadonlyArray<string>) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const db = yield* Database
+      const query = tables.map((table) => `select max(id) as id from ${table}`).join(" union all ")
+      const rows = yield* db.all(db.sql.unsafe<{ id: string | null }>(query))
+      yield* Effect.forEach(rows, ({ id }) => (id === null ? Effect.void : ascendFrom(id)), { discard: true })
+    })
+  )

@@ -1,13 +1,7 @@
 import pg from "pg"
+import type { PgColumns } from "./PgColumns.js"
 import { PgMessages } from "./PgMessages.js"
 import type { PgStatement, PgStatements } from "./PgStatements.js"
-
-/** A column of the rows of a statement. */
-export interface PgColumn {
-  readonly name: string
-  readonly read: (text: string) => unknown
-}
-export type PgColumns = ReadonlyArray<PgColumn>
 
 /** Is called once, with the first failure or with the rows of the last statement. */
 type Answered<Row> = (error: unknown, rows: ReadonlyArray<Row>) => void

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { SqlError } from "@effect/sql"
 import type pg from "pg"
 import { failedStatementOf } from "./FailedStatement.js"
-import type { PgColumns } from "./PgBatch.js"
+import type { PgColumns } from "./PgColumns.js"
 import { PreparedQuery, type PreparedText, type Query } from "./Query.js"
 
 /** A statement as it is sent. It has a name when the server keeps it. */

@@ -7,7 +7,7 @@ import { Forges } from "../forge/Forges.js"
 import { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
 import { Projects } from "../projects/Projects.js"
-import type { SessionRow } from "../sessions/SessionStore.js"
+import type { SessionRow } from "../sessions/SessionRow.js"
 
 /**
  * The lookup of the credential for the repository of a session, among the connections of its project version; undefined without one. Fails with

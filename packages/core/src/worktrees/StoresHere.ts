@@ -6,7 +6,7 @@ import { isReliable, objectsOfStore, readStore, reserveStore } from "../git/Alte
 import { GitError } from "../git/GitError.js"
 import type { ObjectStore } from "../git/ObjectStore.js"
 import { storesIn } from "../git/StorePlace.js"
-import type { SessionRow } from "../sessions/SessionStore.js"
+import type { SessionRow } from "../sessions/SessionRow.js"
 import * as SessionLock from "./SessionLock.js"
 import { sessionPaths } from "./SessionPaths.js"
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ascendFrom, newId, SessionId } from "@reins/core/domain/Ids"
 import * as Throttle from "@reins/core/identity/Throttle"
+import { tables } from "@reins/core/Rooms"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
 import { Vault } from "@reins/core/secrets/Vault"
 import { Database } from "@reins/core/store/Database"
@@ -53,7 +54,7 @@ for (const { layer, name } of databases) {
         const db = yield* Database
         const ahead = idAt("wsp", Date.now() + 3 * day)
         yield* db.run(db.sql`insert into workspaces ${db.sql.insert({ id: ahead, name: "w", created_at: "then" })}`)
-        yield* Effect.scoped(Layer.build(Layer.provide(NewestIds.layer, Layer.succeed(Database, db))))
+        yield* Effect.scoped(Layer.build(Layer.provide(NewestIds.layerOf(tables), Layer.succeed(Database, db))))
         assert.isAbove((yield* newId(SessionId)).slice(5).localeCompare(ahead.slice(4)), 0)
       }).pipe(Effect.provide(layer))
     )

@@ -3,6 +3,7 @@ import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { Accounts } from "@reins/core/identity/Accounts"
+import { sweeps } from "@reins/core/Rooms"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
 import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
@@ -49,7 +50,7 @@ if (sqlite !== undefined) {
           yield* newToken
           assert.strictEqual(yield* tokens, 1)
           yield* hoursUntil(0)
-        }).pipe(Effect.provide(Housekeeping.layer))
+        }).pipe(Effect.provide(Housekeeping.layerOf(sweeps)))
       })
     )
 
@@ -64,7 +65,7 @@ if (sqlite !== undefined) {
         const purge = Effect.suspend(() => (broken ? Effect.dieMessage("disk full") : accounts.purge))
         yield* newToken
         yield* TestClock.adjust("24 hours")
-        const housekeeping = Housekeeping.layer.pipe(
+        const housekeeping = Housekeeping.layerOf(sweeps).pipe(
           Layer.provide(Layer.succeed(Accounts, { ...accounts, purge })),
           Layer.provide(Logger.replace(Logger.defaultLogger, logger))
         )

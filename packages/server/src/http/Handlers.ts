@@ -5,6 +5,7 @@ import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { ErrorsOf } from "@reins/core/OperationErrors"
 import type { Command } from "@reins/core/store/Command"
+import type { Parts } from "@reins/core/store/Operation"
 import type { Effect } from "effect"
 import type { Exchange } from "./Exchange.js"
 import type { Reply } from "./Reply.js"
@@ -14,15 +15,11 @@ export const publicEndpoints = ["register", "login", "verifyEmail", "resetPasswo
 
 type IsPublic<E> = HttpApiEndpoint.HttpApiEndpoint.Name<E> extends (typeof publicEndpoints)[number] ? true : false
 
-type Part<Name extends string, Value> = [Value] extends [never] ? unknown : { readonly [K in Name]: Value }
-
 /** The argument of a handler: the caller, and the decoded path, query and body as far as the endpoint has them. */
 export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = {
   readonly exchange: Exchange
 } & (IsPublic<E> extends true ? unknown : { readonly principal: Principal }) &
-  Part<"path", HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>> &
-  Part<"query", HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>> &
-  Part<"body", HttpApiEndpoint.HttpApiEndpoint.Payload<E>>
+  Parts<E>
 
 /** The mutations that run again when they are repeated. The API annotates them too, and the router checks that the two agree. */
 export const repeatedEndpoints = ["login", "logout", "wait"] as const

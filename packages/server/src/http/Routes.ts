@@ -1,43 +1,33 @@
 import { Api } from "@reins/core/Api"
+import { operations } from "@reins/core/Operations"
 import { Effect } from "effect"
 import { EventStreams } from "../EventStreams.js"
-import { accounts, apiKeys, workspaces } from "./AccountsHandlers.js"
-import { catalog, jobs } from "./CatalogHandlers.js"
-import { applications, changesets, deliveries, mergeRequests } from "./ChangesHandlers.js"
-import { connections } from "./ConnectionsHandlers.js"
-import { interactions, messages, turns } from "./ConversationHandlers.js"
-import { delegations } from "./DelegationsHandlers.js"
 import { documentRoutes } from "./Documents.js"
-import { projects } from "./ProjectsHandlers.js"
+import type { AllHandlers } from "./Handlers.js"
+import * as Own from "./OwnHandlers.js"
 import { pageRoutes } from "./pages/PageRoutes.js"
 import { routesOf } from "./Router.js"
-import { sessions } from "./SessionsHandlers.js"
-import { webhooks } from "./WebhooksHandlers.js"
+
+/** The operations of the core, and what only a server can answer. */
+const allHandlers = Effect.gen(function* () {
+  const own = yield* operations
+  const events = yield* Own.events
+  const handlers: AllHandlers = {
+    ...own,
+    accounts: { ...own.accounts, ...(yield* Own.accounts) },
+    workspaces: { ...own.workspaces, ...events.ofWorkspace },
+    sessions: { ...own.sessions, ...events.ofSession },
+    delegations: { ...own.delegations, ...(yield* Own.waits) },
+    catalog: { ...own.catalog, ...Own.version }
+  }
+  return handlers
+})
 
 /** All routes of the service, which people reach at `publicUrl`. */
 export const routesAt = Effect.fnUntraced(function* (publicUrl: URL) {
-  const handlers = yield* Effect.all({
-    accounts,
-    apiKeys,
-    workspaces,
-    connections,
-    projects,
-    sessions,
-    messages,
-    turns,
-    interactions,
-    changesets,
-    applications,
-    deliveries,
-    mergeRequests,
-    delegations,
-    webhooks,
-    catalog,
-    jobs
-  })
   const { routesOfNodes } = yield* EventStreams
   return [
-    ...(yield* routesOf(Api, handlers)),
+    ...(yield* routesOf(Api, yield* allHandlers)),
     ...(yield* documentRoutes(publicUrl)),
     ...(yield* pageRoutes),
     ...routesOfNodes

@@ -2,42 +2,15 @@ import { Deferred, Effect, Option, Ref, Schedule, Schema } from "effect"
 import type { Emit } from "../HarnessDriver.js"
 import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import type { Runtime } from "../Manifest.js"
-import { redactedOf, type Scrubber, scrubber } from "../Secrets.js"
+import { redactedOf, scrubber } from "../Secrets.js"
 import type { AgentInput } from "../TurnInput.js"
-import type { InitializeResult, Requests } from "./AcpSchema.js"
+import type { Requests } from "./AcpSchema.js"
 import type { AcpSettings } from "./AcpSettings.js"
-import type { Turn } from "./AcpTurn.js"
+import type { AcpAgent, Turn } from "./AcpState.js"
 import { AgentFacts } from "./AgentFacts.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 import { UsageMeter } from "./UsageMeter.js"
-
-/** The state of an agent that lives as long as its process, over all of its turns. */
-export interface AcpAgent {
-  readonly input: AgentInput
-  readonly runtime: Runtime
-  readonly settings: AcpSettings
-  readonly scrubber: Scrubber
-  /** Fails when the agent can give no result any more. */
-  readonly broken: Deferred.Deferred<never, HarnessFailure>
-  /** The agent's words about a failed model call, from outside the protocol. */
-  readonly report: Ref.Ref<string>
-  /** The last lines that the agent wrote to stderr, without secrets. */
-  readonly lastLines: Ref.Ref<ReadonlyArray<string>>
-  /** Counts what the process uses. */
-  readonly meter: UsageMeter
-  /** The turn that the agent works on; undefined between turns. */
-  readonly turn: Ref.Ref<Turn | undefined>
-  /** The events that the next turn begins with. They collect while the agent starts. */
-  readonly opening: Ref.Ref<ReadonlyArray<HarnessEvent>>
-  /** True until the native session is open. */
-  readonly isStarting: Ref.Ref<boolean>
-  /** The abilities of the agent, from its handshake on. */
-  readonly offered: Ref.Ref<NonNullable<InitializeResult["agentCapabilities"]>>
-  readonly facts: AgentFacts
-  /** Done while the agent owes no answer to a prompt. */
-  readonly answered: Ref.Ref<Deferred.Deferred<void>>
-}
 
 /** An agent that has not been started. */
 export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime: Runtime, settings: AcpSettings) {

@@ -1,8 +1,9 @@
 import { Clock, Effect, Option, Ref, Schema, Stream } from "effect"
 import type { AgentProcess } from "../../executor/Executor.js"
-import { type AcpAgent, tell } from "./AcpAgent.js"
+import { tell } from "./AcpAgent.js"
 import { onCancelRequest, onElicitation, onElicitationCompleted, onPermission } from "./AcpQuestions.js"
 import { SessionUpdate } from "./AcpSchema.js"
+import type { AcpAgent } from "./AcpState.js"
 import * as JsonRpc from "./JsonRpc.js"
 import * as Transcript from "./Transcript.js"
 

@@ -2,7 +2,7 @@ import { pathToFileURL } from "node:url"
 import type * as acp from "@agentclientprotocol/sdk"
 import { Effect, Encoding, Option, Ref } from "effect"
 import type { PromptBlock } from "../TurnInput.js"
-import type { Turn } from "./AcpTurn.js"
+import type { Turn } from "./AcpState.js"
 import { asWords } from "./CommandWords.js"
 
 /** The largest image whose content is sent, and the largest text. An agent reads a larger file by itself. */

@@ -1,23 +1,11 @@
 import { Deferred, Effect, Option, Ref, Schema } from "effect"
 import type { Asked } from "../HarnessEvent.js"
 import type { Answer, TurnInput } from "../TurnInput.js"
-import type { AcpAgent } from "./AcpAgent.js"
 import { CancelRequest, ElicitationCompleted, ElicitationRequest, PermissionRequest } from "./AcpSchema.js"
-import type { Turn } from "./AcpTurn.js"
+import type { AcpAgent, OpenQuestion, Turn } from "./AcpState.js"
 import * as Elicitation from "./Elicitation.js"
 import type { Served } from "./JsonRpc.js"
 import * as Permission from "./Permission.js"
-
-/** A question that waits for its answer. */
-export interface OpenQuestion {
-  readonly requestId: string
-  /** The id of the agent's request, by which the agent withdraws it. */
-  readonly rpcId: string | number
-  /** The id by which the agent tells that the page of a link has done its work. */
-  readonly elicitationId: unknown
-  /** Done when the agent does not wait any more, with the answer that it gets all the same. */
-  readonly over: Deferred.Deferred<Served>
-}
 
 /** The answer to a request that the agent has withdrawn, as the protocol has it. */
 const withdrawn: Served = { error: { code: -32800, message: "Request cancelled" } }

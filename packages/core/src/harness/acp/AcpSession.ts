@@ -1,8 +1,9 @@
 import type * as acp from "@agentclientprotocol/sdk"
 import { Effect, Redacted, Ref, Schema } from "effect"
 import type { OptionChoices } from "../AgentReport.js"
-import { type AcpAgent, ask, failed, notStarted, tell } from "./AcpAgent.js"
+import { ask, failed, notStarted, tell } from "./AcpAgent.js"
 import { ConfigOptions, InitializeResult, SessionResult } from "./AcpSchema.js"
+import type { AcpAgent } from "./AcpState.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 

@@ -21,7 +21,8 @@ import type { Interaction } from "../Interaction.js"
 import { MessageStore } from "../messages/MessageStore.js"
 import type { Usage } from "../Session.js"
 import { SessionListeners } from "../SessionListeners.js"
-import { type SessionRow, SessionStore } from "../SessionStore.js"
+import type { SessionRow } from "../SessionRow.js"
+import { SessionStore } from "../SessionStore.js"
 import {
   cancellableTurnStates,
   type Turn,

@@ -6,7 +6,7 @@ import { fromMillis } from "../../domain/Timestamp.js"
 import type { Commit } from "../../store/Commit.js"
 import type { Database } from "../../store/Database.js"
 import type { Usage } from "../Session.js"
-import type { SessionRow } from "../SessionStore.js"
+import type { SessionRow } from "../SessionRow.js"
 import type { Turn } from "../Turn.js"
 
 /** The model calls of turns, as the relay saw them. */

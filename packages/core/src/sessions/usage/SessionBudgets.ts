@@ -7,7 +7,7 @@ import type { Actor } from "../../domain/Event.js"
 import { ApiKeyId, type SessionId, type TurnId } from "../../domain/Ids.js"
 import { ReinsError } from "../../domain/ReinsError.js"
 import { Database } from "../../store/Database.js"
-import type { SessionRow } from "../SessionStore.js"
+import type { SessionRow } from "../SessionRow.js"
 import { isPriced } from "./Charges.js"
 
 /** A budget would not hold in the session: nobody sees its calls, or nothing says what they cost. */

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
 import { attempt } from "../../files/Beneath.js"
 import { Projects } from "../../projects/Projects.js"
-import type { SessionRow } from "../../sessions/SessionStore.js"
+import type { SessionRow } from "../../sessions/SessionRow.js"
 import { type SessionPaths, sessionPaths } from "../SessionPaths.js"
 import { hasSetup } from "./WorkspaceSetup.js"
 

@@ -1,7 +1,7 @@
 import type { Effect } from "effect"
 import type { SessionId, SnapshotId, TurnId } from "../../domain/Ids.js"
 import type { Timestamp } from "../../domain/Timestamp.js"
-import type { SessionRow } from "../../sessions/SessionStore.js"
+import type { SessionRow } from "../../sessions/SessionRow.js"
 import { isLive } from "../../sessions/turns/TurnConditions.js"
 import type { Database } from "../../store/Database.js"
 

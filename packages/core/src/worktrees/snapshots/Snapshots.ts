@@ -1,7 +1,7 @@
 import { Context, Data, Effect, Layer, type Scope } from "effect"
 import type { ChangesetId, SessionId, SnapshotId, TurnId, UploadId } from "../../domain/Ids.js"
 import type { Timestamp } from "../../domain/Timestamp.js"
-import type { SessionRow } from "../../sessions/SessionStore.js"
+import type { SessionRow } from "../../sessions/SessionRow.js"
 import type { Commit } from "../../store/Commit.js"
 import type { LeftOut } from "./SnapshotManifest.js"
 import type { Unsealed } from "./SnapshotStore.js"

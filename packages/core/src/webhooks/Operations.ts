@@ -1,10 +1,12 @@
-import { Webhooks } from "@reins/core/webhooks/Webhooks"
 import { Effect } from "effect"
-import type { Handlers } from "./Handlers.js"
+import type { Operations } from "../store/Operation.js"
+import type { operationErrors } from "./Errors.js"
+import { Webhooks } from "./Webhooks.js"
+import type { WebhooksApi } from "./WebhooksApi.js"
 
 export const webhooks = Effect.gen(function* () {
   const webhooks = yield* Webhooks
-  const handlers: Handlers<"webhooks"> = {
+  const operations: Operations<"webhooks", typeof WebhooksApi, typeof operationErrors> = {
     listEndpoints: ({ path, principal, query }) => webhooks.list(principal, path.workspace_id, query),
     createEndpoint: ({ body, path, principal }) => webhooks.create(principal, path.workspace_id, body),
     getEndpoint: ({ path, principal }) => webhooks.get(principal, path.webhook_endpoint_id),
@@ -17,5 +19,5 @@ export const webhooks = Effect.gen(function* () {
     getDelivery: ({ path, principal }) => webhooks.delivery(principal, path.webhook_delivery_id),
     retryDelivery: ({ path, principal }) => webhooks.retry(principal, path.webhook_delivery_id)
   }
-  return handlers
+  return operations
 })

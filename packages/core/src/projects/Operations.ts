@@ -1,11 +1,14 @@
-import { ProjectSecrets } from "@reins/core/projects/ProjectSecrets"
-import { Projects } from "@reins/core/projects/Projects"
 import { Effect, Redacted } from "effect"
-import type { Handlers } from "./Handlers.js"
+import type { Operations } from "../store/Operation.js"
+import type { operationErrors } from "./Errors.js"
+import { ProjectSecrets } from "./ProjectSecrets.js"
+import { Projects } from "./Projects.js"
+import type { ProjectsApi } from "./ProjectsApi.js"
 
-export const projects = Effect.map(
-  Effect.all([Projects, ProjectSecrets]),
-  ([projects, secrets]): Handlers<"projects"> => ({
+export const projects = Effect.gen(function* () {
+  const projects = yield* Projects
+  const secrets = yield* ProjectSecrets
+  const operations: Operations<"projects", typeof ProjectsApi, typeof operationErrors> = {
     list: ({ path, principal, query }) => projects.list(principal, path.workspace_id, query),
     create: ({ body, path, principal }) => projects.create(principal, path.workspace_id, body),
     get: ({ path, principal }) => projects.get(principal, path.project_id),
@@ -16,5 +19,6 @@ export const projects = Effect.map(
     replaceSecret: ({ body, path, principal }) =>
       secrets.put(principal, path.project_id, path.name, Redacted.make(body.secret)),
     removeSecret: ({ path, principal }) => secrets.remove(principal, path.project_id, path.name)
-  })
-)
+  }
+  return operations
+})

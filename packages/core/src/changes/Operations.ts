@@ -1,15 +1,28 @@
-import { Applications } from "@reins/core/changes/Applications"
-import { Changesets } from "@reins/core/changes/Changesets"
-import { Deliveries } from "@reins/core/changes/Deliveries"
-import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { Effect } from "effect"
-import type { Handlers } from "./Handlers.js"
+import type { Operations } from "../store/Operation.js"
+import { Applications } from "./Applications.js"
+import type { captureEndpoints } from "./CapturesApi.js"
+import type { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./ChangesApi.js"
+import { Changesets } from "./Changesets.js"
+import { Deliveries } from "./Deliveries.js"
+import type { operationErrors } from "./Errors.js"
+import { MergeRequests } from "./MergeRequests.js"
+
+export const captures = Effect.gen(function* () {
+  const changesets = yield* Changesets
+  const operations: Operations<"sessions", typeof captureEndpoints, typeof operationErrors> = {
+    getChanges: ({ path, principal }) => changesets.changes(principal, path.session_id),
+    listChangesets: ({ path, principal, query }) => changesets.list(principal, path.session_id, query),
+    capture: ({ body, path, principal }) => changesets.capture(principal, path.session_id, body)
+  }
+  return operations
+})
 
 export const changesets = Effect.gen(function* () {
   const changesets = yield* Changesets
   const deliveries = yield* Deliveries
   const applications = yield* Applications
-  const handlers: Handlers<"changesets"> = {
+  const operations: Operations<"changesets", typeof ChangesetsApi, typeof operationErrors> = {
     get: ({ path, principal }) => changesets.get(principal, path.changeset_id),
     getDiff: ({ path, principal, query }) => changesets.diff(principal, path.changeset_id, query),
     listFiles: ({ path, principal, query }) => changesets.files(principal, path.changeset_id, query.path),
@@ -17,20 +30,21 @@ export const changesets = Effect.gen(function* () {
     deliver: ({ body, path, principal }) => deliveries.request(principal, path.changeset_id, body),
     apply: ({ body, path, principal }) => applications.request(principal, path.changeset_id, body)
   }
-  return handlers
+  return operations
 })
 
-export const applications = Effect.map(
-  Applications,
-  (applications): Handlers<"applications"> => ({
+export const applications = Effect.gen(function* () {
+  const applications = yield* Applications
+  const operations: Operations<"applications", typeof ApplicationsApi, typeof operationErrors> = {
     get: ({ path, principal }) => applications.get(principal, path.application_id)
-  })
-)
+  }
+  return operations
+})
 
 export const deliveries = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const mergeRequests = yield* MergeRequests
-  const handlers: Handlers<"deliveries"> = {
+  const operations: Operations<"deliveries", typeof DeliveriesApi, typeof operationErrors> = {
     get: ({ path, principal }) => deliveries.get(principal, path.delivery_id),
     retry: ({ path, principal }) => deliveries.retry(principal, path.delivery_id),
     refresh: ({ path, principal }) => deliveries.refresh(principal, path.delivery_id),
@@ -38,13 +52,14 @@ export const deliveries = Effect.gen(function* () {
     listMergeRequests: ({ path, principal, query }) => mergeRequests.list(principal, path.delivery_id, query),
     openMergeRequest: ({ body, path, principal }) => mergeRequests.open(principal, path.delivery_id, body)
   }
-  return handlers
+  return operations
 })
 
-export const mergeRequests = Effect.map(
-  MergeRequests,
-  (mergeRequests): Handlers<"mergeRequests"> => ({
+export const mergeRequests = Effect.gen(function* () {
+  const mergeRequests = yield* MergeRequests
+  const operations: Operations<"mergeRequests", typeof MergeRequestsApi, typeof operationErrors> = {
     get: ({ path, principal }) => mergeRequests.get(principal, path.merge_request_id),
     merge: ({ body, path, principal }) => mergeRequests.merge(principal, path.merge_request_id, body)
-  })
-)
+  }
+  return operations
+})

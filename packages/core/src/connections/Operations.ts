@@ -1,12 +1,14 @@
-import { Connections } from "@reins/core/connections/Connections"
-import { Validations } from "@reins/core/connections/Validations"
 import { Effect } from "effect"
-import type { Handlers } from "./Handlers.js"
+import type { Operations } from "../store/Operation.js"
+import { Connections } from "./Connections.js"
+import type { ConnectionsApi } from "./ConnectionsApi.js"
+import type { operationErrors } from "./Errors.js"
+import { Validations } from "./Validations.js"
 
 export const connections = Effect.gen(function* () {
   const connections = yield* Connections
   const validations = yield* Validations
-  const handlers: Handlers<"connections"> = {
+  const operations: Operations<"connections", typeof ConnectionsApi, typeof operationErrors> = {
     list: ({ path, principal, query }) => connections.list(principal, path.workspace_id, query),
     create: ({ body, path, principal }) => connections.create(principal, path.workspace_id, body),
     get: ({ path, principal }) => connections.get(principal, path.connection_id),
@@ -18,5 +20,5 @@ export const connections = Effect.gen(function* () {
     listValidations: ({ path, principal, query }) => validations.list(principal, path.connection_id, query),
     validate: ({ path, principal }) => validations.request(principal, path.connection_id)
   }
-  return handlers
+  return operations
 })

@@ -1,0 +1,19 @@
+import type { OperationErrors } from "../domain/OperationErrors.js"
+
+export const operationErrors = {
+  "catalog.listExecutorBackends": [],
+  "catalog.listHarnesses": [],
+  "catalog.installHarness": ["forbidden", "insufficient_scope", "not_found", "provider_disabled", "rate_limited"],
+  "catalog.listModels": [
+    "connection_revoked",
+    "connection_required",
+    "credential_invalid",
+    "not_found",
+    "provider_disabled",
+    "unsupported_capability",
+    "upstream_error",
+    "upstream_timeout"
+  ],
+  "catalog.getLimits": [],
+  "catalog.getVersion": []
+} as const satisfies OperationErrors

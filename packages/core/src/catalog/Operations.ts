@@ -1,0 +1,25 @@
+import { Effect } from "effect"
+import { Executors } from "../executor/Executors.js"
+import type { Operations } from "../store/Operation.js"
+import type { CatalogApi } from "./CatalogApi.js"
+import type { operationErrors } from "./Errors.js"
+import { HarnessInstallations } from "./HarnessInstallations.js"
+import { Limits } from "./Limits.js"
+import { Models } from "./Models.js"
+import { Providers } from "./Providers.js"
+
+export const catalog = Effect.gen(function* () {
+  const executors = yield* Executors
+  const installations = yield* HarnessInstallations
+  const limits = yield* Limits
+  const models = yield* Models
+  const providers = yield* Providers
+  const operations: Operations<"catalog", typeof CatalogApi, typeof operationErrors, "getVersion"> = {
+    listExecutorBackends: () => Effect.map(executors.list, (items) => ({ items })),
+    listHarnesses: () => Effect.map(providers.list, (items) => ({ items })),
+    installHarness: ({ body, path, principal }) => installations.request(principal, path.workspace_id, body),
+    listModels: ({ principal, query }) => models.list(principal, query),
+    getLimits: () => Effect.succeed(limits)
+  }
+  return operations
+})

@@ -1,0 +1,48 @@
+import type { OperationErrors } from "../domain/OperationErrors.js"
+
+export const operationErrors = {
+  "sessions.getChanges": ["executor_unavailable", "not_found"],
+  "sessions.listChangesets": ["invalid_cursor", "not_found"],
+  "sessions.capture": [
+    "executor_unavailable",
+    "forbidden",
+    "invalid_transition",
+    "not_found",
+    "stale_subject",
+    "turn_active"
+  ],
+  "changesets.get": ["not_found"],
+  "changesets.getDiff": ["executor_unavailable", "invalid_transition", "not_found"],
+  "changesets.listFiles": ["executor_unavailable", "invalid_transition", "not_found"],
+  "changesets.listDeliveries": ["invalid_cursor", "not_found"],
+  "changesets.deliver": ["connection_required", "forbidden", "invalid_transition", "not_found", "stale_subject"],
+  "changesets.apply": [
+    "executor_unavailable",
+    "forbidden",
+    "invalid_transition",
+    "not_found",
+    "stale_subject",
+    "turn_active"
+  ],
+  "applications.get": ["not_found"],
+  "deliveries.get": ["not_found"],
+  "deliveries.retry": ["forbidden", "invalid_transition", "not_found"],
+  "deliveries.refresh": ["forbidden", "invalid_transition", "not_found"],
+  "deliveries.cancel": ["forbidden", "invalid_transition", "not_found"],
+  "deliveries.listMergeRequests": ["invalid_cursor", "not_found"],
+  "deliveries.openMergeRequest": [
+    "connection_required",
+    "delivery_unresolved",
+    "forbidden",
+    "invalid_transition",
+    "not_found"
+  ],
+  "mergeRequests.get": ["not_found"],
+  "mergeRequests.merge": [
+    "forbidden",
+    "invalid_transition",
+    "not_found",
+    "remote_head_changed",
+    "unsupported_capability"
+  ]
+} as const satisfies OperationErrors

@@ -1,0 +1,26 @@
+import { Effect } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { activationJob } from "./ActivationJob.js"
+import { operationErrors } from "./Errors.js"
+import { agentEvents } from "./Events.js"
+import { followRemoteJob } from "./FollowRemoteJob.js"
+import { releaseJob } from "./ReleaseJob.js"
+import { turnJob } from "./TurnRunner.js"
+
+/** Loaded where there are snapshots. */
+const sealJob = Effect.flatMap(CoreConfig, ({ blobs }) =>
+  blobs === null
+    ? Effect.succeed(undefined)
+    : Effect.flatMap(
+        Effect.promise(() => import("./SealJob.js")),
+        ({ sealJob }) => sealJob
+      )
+)
+
+/** Running a turn, and the executor of a session. */
+export const execution = {
+  name: "execution",
+  events: agentEvents,
+  errors: operationErrors,
+  jobs: [turnJob, activationJob, releaseJob, followRemoteJob, sealJob]
+} as const

@@ -1,0 +1,43 @@
+import type { HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import type { Effect } from "effect"
+import type { OperationErrors } from "../domain/OperationErrors.js"
+import type { Principal } from "../domain/Principal.js"
+import type { ReinsError } from "../domain/ReinsError.js"
+import type { RequestInvalid } from "../domain/RequestInvalid.js"
+import type { Command } from "./Command.js"
+
+// An operation is what an endpoint does, without the way in which it is asked: HTTP is one of the doors to it, and a program that embeds the core
+// has none.
+
+type Any = HttpApiEndpoint.HttpApiEndpoint.Any
+
+type Part<Name extends string, Value> = [Value] extends [never] ? unknown : { readonly [K in Name]: Value }
+
+/** What an operation is called with: the decoded path, query and body, as far as the endpoint has them. */
+export type Parts<E extends Any> = Part<"path", HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>> &
+  Part<"query", HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>> &
+  Part<"body", HttpApiEndpoint.HttpApiEndpoint.Payload<E>>
+
+type Failure<Errors extends OperationErrors, Operation> =
+  | (Operation extends keyof Errors ? ReinsError<Errors[Operation][number]> : never)
+  | RequestInvalid
+
+/** A mutation is a command, so that its answer commits with it. */
+type Answer<E extends Any, F> = E extends { readonly method: "GET" }
+  ? Effect.Effect<HttpApiEndpoint.HttpApiEndpoint.Success<E>, F>
+  : Command<HttpApiEndpoint.HttpApiEndpoint.Success<E>, F>
+
+/** The endpoints of a group, or of an object that has some of a group. */
+type EndpointsOf<Source> = Source extends HttpApiGroup.HttpApiGroup.Any
+  ? HttpApiGroup.HttpApiGroup.Endpoints<Source>
+  : Extract<Source[keyof Source], Any>
+
+/**
+ * The operations of some endpoints of a group, by their names. Each fails with the codes that the room lists for it, and with what is wrong with its
+ * request. `Without` names the endpoints that only a door can answer, because they need more of a request than its parts.
+ */
+export type Operations<Group extends string, Source, Errors extends OperationErrors, Without extends string = never> = {
+  readonly [E in EndpointsOf<Source> as Exclude<HttpApiEndpoint.HttpApiEndpoint.Name<E>, Without>]: (
+    call: { readonly principal: Principal } & Parts<E>
+  ) => Answer<E, Failure<Errors, `${Group}.${HttpApiEndpoint.HttpApiEndpoint.Name<E>}`>>
+}

@@ -1,0 +1,16 @@
+import type { OperationErrors } from "../domain/OperationErrors.js"
+
+export const operationErrors = {
+  "sessions.uploadFile": [
+    "executor_unavailable",
+    "forbidden",
+    "invalid_transition",
+    "not_found",
+    "payload_too_large",
+    "quota_exhausted",
+    "version_conflict",
+    "waiting_capacity"
+  ],
+  "sessions.listFiles": ["executor_unavailable", "invalid_transition", "not_found", "waiting_capacity"],
+  "sessions.getFile": ["executor_unavailable", "invalid_transition", "not_found", "waiting_capacity"]
+} as const satisfies OperationErrors

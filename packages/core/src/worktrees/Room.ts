@@ -1,0 +1,19 @@
+import { Effect } from "effect"
+import { operationErrors } from "./Errors.js"
+import { worktreeEvents } from "./Events.js"
+import { objectSweep } from "./ObjectSweep.js"
+import { setupSweep } from "./setup/SetupSweep.js"
+import { Snapshots } from "./snapshots/Snapshots.js"
+
+/** The files of sessions: leases, setups, stores of objects and snapshots. */
+export const worktrees = {
+  name: "worktrees",
+  tables: ["snapshots"],
+  events: worktreeEvents,
+  errors: operationErrors,
+  sweeps: {
+    setups: setupSweep,
+    blobs: Effect.map(Snapshots, ({ collect }) => collect),
+    objects: objectSweep
+  }
+} as const

@@ -4,7 +4,6 @@ import { changes } from "./changes/Room.js"
 import { connections } from "./connections/Room.js"
 import { delegations } from "./delegations/Room.js"
 import type { EventKind } from "./domain/Event.js"
-import type { OperationErrors } from "./domain/OperationErrors.js"
 import { events } from "./events/Room.js"
 import { execution } from "./execution/Room.js"
 import { identity } from "./identity/Room.js"
@@ -23,7 +22,6 @@ export interface Room {
   /** The tables whose rows have ids. New ids begin above the stored ones. */
   readonly tables?: ReadonlyArray<string>
   readonly events?: Readonly<Record<string, EventKind>>
-  readonly errors?: OperationErrors
   /** The kinds of jobs that a worker runs; undefined for one that the installation has no use for. */
   readonly jobs?: ReadonlyArray<Effect.Effect<JobKind | undefined, unknown, unknown>>
   /** What deletes records that can no longer be used, by the word for them. */

@@ -14,7 +14,10 @@ const lasting: Readonly<Record<string, string>> = {
   "store/PgAtWork.ts names nodes":
     "a step that takes something away looks for servers that use it before any service of the database is there",
   "store/WorkspaceLog.ts names sessions":
-    "a reader of a workspace picks events by the project and the labels of their session"
+    "a reader of a workspace picks events by the project and the labels of their session",
+  "worktrees/snapshots/SnapshotFacts.ts names sessions":
+    "one statement tells of all sessions what of their files is sealed, for a backup and for the doctor, also of many",
+  "worktrees/snapshots/SnapshotFacts.ts names turns": "the same statement tells which of them a turn works on"
 }
 
 /** The rooms of the tables that later steps make. */
@@ -36,12 +39,12 @@ const later = [
   ["placements", "placement"],
   ["request_credit", "placement"],
   ["stream_seats", "placement"],
-  ["snapshots", "sessions"],
-  ["snapshot_blobs", "sessions"],
-  ["snapshot_parts", "sessions"],
-  ["unsealed_sessions", "sessions"],
-  ["unsealed_uploads", "sessions"],
-  ["unsealed_changesets", "sessions"],
+  ["snapshots", "worktrees"],
+  ["snapshot_blobs", "worktrees"],
+  ["snapshot_parts", "worktrees"],
+  ["unsealed_sessions", "worktrees"],
+  ["unsealed_uploads", "worktrees"],
+  ["unsealed_changesets", "worktrees"],
   ["blob_pieces", "store"],
   ["agreements", "store"]
 ] as const

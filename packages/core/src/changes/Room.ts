@@ -1,7 +1,6 @@
 import { applyJob } from "./ApplyJob.js"
 import { captureJob } from "./CaptureJob.js"
 import { deliveryJob } from "./DeliveryJob.js"
-import { operationErrors } from "./Errors.js"
 import { changeEvents } from "./Events.js"
 import { mergeJob } from "./MergeJob.js"
 import { openMergeRequestJob } from "./OpenMergeRequestJob.js"
@@ -12,6 +11,5 @@ export const changes = {
   name: "changes",
   tables: ["changesets", "deliveries", "applications", "merge_requests"],
   events: changeEvents,
-  errors: operationErrors,
   jobs: [captureJob, applyJob, deliveryJob, refreshJob, openMergeRequestJob, mergeJob]
 } as const

@@ -1,10 +1,8 @@
-import { operationErrors } from "./Errors.js"
 import { validationJob } from "./ValidationJob.js"
 
 /** Credentials, their validation, and the relays through which agents use them. */
 export const connections = {
   name: "connections",
   tables: ["connections", "credentials", "connection_validations"],
-  errors: operationErrors,
   jobs: [validationJob]
 } as const

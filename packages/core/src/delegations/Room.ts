@@ -1,5 +1,4 @@
 import { deadlineJob } from "./DeadlineJob.js"
-import { operationErrors } from "./Errors.js"
 import { delegationEvents } from "./Events.js"
 import { wakeJob } from "./WakeJob.js"
 
@@ -8,6 +7,5 @@ export const delegations = {
   name: "delegations",
   tables: ["delegations", "delegation_results", "delegation_waits"],
   events: delegationEvents,
-  errors: operationErrors,
   jobs: [deadlineJob, wakeJob]
 } as const

@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { activationJob } from "./ActivationJob.js"
-import { operationErrors } from "./Errors.js"
 import { agentEvents } from "./Events.js"
 import { followRemoteJob } from "./FollowRemoteJob.js"
 import { releaseJob } from "./ReleaseJob.js"
@@ -21,6 +20,5 @@ const sealJob = Effect.flatMap(CoreConfig, ({ blobs }) =>
 export const execution = {
   name: "execution",
   events: agentEvents,
-  errors: operationErrors,
   jobs: [turnJob, activationJob, releaseJob, followRemoteJob, sealJob]
 } as const

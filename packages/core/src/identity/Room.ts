@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { Accounts } from "./Accounts.js"
-import { operationErrors } from "./Errors.js"
 import { LoginSessions } from "./LoginSessions.js"
 import * as MailJob from "./MailJob.js"
 import { Members } from "./Members.js"
@@ -10,7 +9,6 @@ import { Members } from "./Members.js"
 export const identity = {
   name: "identity",
   tables: ["accounts", "workspaces", "workspace_invitations", "api_keys"],
-  errors: operationErrors,
   jobs: [Effect.flatMap(CoreConfig, ({ publicUrl }) => MailJob.make({ publicUrl }))],
   sweeps: {
     accounts: Effect.map(Accounts, ({ purge }) => purge),

@@ -1,8 +1,5 @@
-import { operationErrors } from "./Errors.js"
-
 /** Durable work and its attempts. */
 export const jobs = {
   name: "jobs",
-  tables: ["jobs", "attempts"],
-  errors: operationErrors
+  tables: ["jobs", "attempts"]
 } as const

@@ -1,8 +1,5 @@
-import { operationErrors } from "./Errors.js"
-
 /** Versions of what sessions start from. */
 export const projects = {
   name: "projects",
-  tables: ["projects", "project_versions"],
-  errors: operationErrors
+  tables: ["projects", "project_versions"]
 } as const

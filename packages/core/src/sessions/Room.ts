@@ -1,10 +1,8 @@
-import { operationErrors } from "./Errors.js"
 import { sessionEvents } from "./Events.js"
 
 /** Conversations: sessions, messages, turns, questions, usage. */
 export const sessions = {
   name: "sessions",
   tables: ["sessions", "messages", "turns", "uploads", "interactions", "model_calls"],
-  events: sessionEvents,
-  errors: operationErrors
+  events: sessionEvents
 } as const

@@ -1,11 +1,9 @@
 import { Effect } from "effect"
-import { operationErrors } from "./Errors.js"
 import { WebhookStore } from "./WebhookStore.js"
 
 /** Endpoints, and the couriers that send them the events of their workspaces. */
 export const webhooks = {
   name: "webhooks",
   tables: ["webhook_endpoints", "webhook_deliveries"],
-  errors: operationErrors,
   sweeps: { webhooks: Effect.map(WebhookStore, ({ purge }) => purge) }
 } as const

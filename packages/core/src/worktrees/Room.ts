@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { operationErrors } from "./Errors.js"
 import { worktreeEvents } from "./Events.js"
 import { objectSweep } from "./ObjectSweep.js"
 import { setupSweep } from "./setup/SetupSweep.js"
@@ -10,7 +9,6 @@ export const worktrees = {
   name: "worktrees",
   tables: ["snapshots"],
   events: worktreeEvents,
-  errors: operationErrors,
   sweeps: {
     setups: setupSweep,
     blobs: Effect.map(Snapshots, ({ collect }) => collect),

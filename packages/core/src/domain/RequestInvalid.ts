@@ -7,4 +7,12 @@ export class RequestInvalid extends Data.TaggedError("RequestInvalid")<{
   readonly issue: ParseResult.ParseIssue
   /** The value that was given at `loc`. */
   readonly input: unknown
-}> {}
+}> {
+  /** The place and what is wrong with it, as far as the service has words for that. Values are left out, since they may be secrets. */
+  override get message() {
+    const place = this.loc.join(".")
+    return this.issue._tag === "Type" && this.issue.message !== undefined
+      ? `${place}: ${this.issue.message}`
+      : `${place} is not valid.`
+  }
+}

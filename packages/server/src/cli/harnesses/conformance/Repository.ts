@@ -48,7 +48,8 @@ const filesOfAgents: ReadonlyArray<readonly [string, string]> = [
 
 /** A turn in which the model only speaks changes nothing, in a repository that has files of all agents. Neither does one of a new process. */
 export const speaking = Effect.fnUntraced(function* (ground: Ground) {
-  const url = join(ground.dataDir, "repositories", "files")
+  // Beside the data directory, into which no URL of a repository may lead.
+  const url = join(dirname(ground.dataDir), "files")
   yield* Effect.promise(() => makeRepository(url, filesOfAgents))
   const place = yield* newSession(ground, { repository: { url } })
   const changesets = yield* Changesets

@@ -5,7 +5,7 @@ import { assert, it } from "vitest"
 
 const source = join(import.meta.dirname, "../../core/src")
 const others = ["server", "client"].map((name) => join(import.meta.dirname, "../..", name, "src"))
-const migrations = join(source, "store/migrations")
+const schema = join(source, "store/schema")
 
 /** Statements that name a table of another room for good, with the reason. */
 const lasting: Readonly<Record<string, string>> = {
@@ -20,48 +20,18 @@ const lasting: Readonly<Record<string, string>> = {
   "worktrees/snapshots/SnapshotFacts.ts names turns": "the same statement tells which of them a turn works on"
 }
 
-/** The rooms of the tables that later steps make. */
-const later = [
-  ["session_labels", "sessions"],
-  ["usage_days", "sessions"],
-  ["known_clients", "identity"],
-  ["model_calls", "sessions"],
-  ["budgets", "budgets"],
-  ["calls_in_flight", "budgets"],
-  ["session_disk", "sessions"],
-  ["project_secrets", "projects"],
-  ["workspace_events", "store"],
-  ["workspace_logs", "store"],
-  ["webhook_endpoints", "webhooks"],
-  ["webhook_deliveries", "webhooks"],
-  ["webhook_attempts", "webhooks"],
-  ["nodes", "placement"],
-  ["placements", "placement"],
-  ["request_credit", "placement"],
-  ["stream_seats", "placement"],
-  ["snapshots", "worktrees"],
-  ["snapshot_blobs", "worktrees"],
-  ["snapshot_parts", "worktrees"],
-  ["unsealed_sessions", "worktrees"],
-  ["unsealed_uploads", "worktrees"],
-  ["unsealed_changesets", "worktrees"],
-  ["blob_pieces", "store"],
-  ["agreements", "store"]
-] as const
-
-/** The room of each table: the file of the first migration that makes it has the name of the room. */
-const roomOf = new Map<string, string>([
-  ...later,
-  ...readdirSync(join(migrations, "0001_initial")).flatMap((file) =>
-    [...readFileSync(join(migrations, "0001_initial", file), "utf8").matchAll(/create table (\w+)/g)].map(
+/** The room of each table: the file of the schema that makes it has the name of the room. */
+const roomOf = new Map<string, string>(
+  readdirSync(schema).flatMap((file) =>
+    [...readFileSync(join(schema, file), "utf8").matchAll(/\btable (\w+)/g)].map(
       ([, table = ""]) => [table, file.replace(/\.ts$/, "")] as const
     )
   )
-])
+)
 
 const filesBelow = (directory: string): ReadonlyArray<string> =>
   readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.parentPath.startsWith(migrations))
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.parentPath.startsWith(schema))
     .map((entry) => join(entry.parentPath, entry.name))
 
 const sourceFiles = filesBelow(source)

@@ -27,7 +27,7 @@ export const inventory = Effect.gen(function* () {
     const message = "The database is empty: there is no installation in it. Check --data-dir and --database-url."
     return yield* new BackupError({ message })
   }
-  const hasNodes = db.dialect === "pg" && schema.some(({ name }) => name === "nodes")
+  const hasNodes = db.dialect === "pg"
   return {
     schema,
     minRelease,
@@ -35,8 +35,7 @@ export const inventory = Effect.gen(function* () {
     changed: yield* sessionsWithChanges(db),
     hasNodes,
     places: hasNodes ? yield* NodeRows.places(db) : new Map<string, NodeRows.StoredPlace>(),
-    hasSnapshots: schema.some(({ name }) => name === "snapshots"),
-    ringKeyId: schema.some(({ name }) => name === "several_machines") ? yield* ringKeyId(db) : undefined,
+    ringKeyId: yield* ringKeyId(db),
     keyIds: SealedRecords.keyIds(yield* everySealed(db))
   }
 })

@@ -42,9 +42,7 @@ export const sessionSources = Effect.fnUntraced(function* (
   const db = yield* Database
   const [belongsHere, hasAll] = [isOf(dataDir, known), isWhole(dataDir, known)]
   // Nodes keep their blobs in PostgreSQL unless it is said otherwise.
-  const blobs = known.hasSnapshots
-    ? (config.blobs ?? (known.places.size > 0 ? { kind: "postgres" as const } : null))
-    : null
+  const blobs = config.blobs ?? (known.places.size > 0 ? { kind: "postgres" as const } : null)
   yield* Effect.acquireRelease(
     Effect.sync(() => makeDirectory(directory, 0o700)),
     () => Effect.promise(() => removeTree(directory))
@@ -57,7 +55,7 @@ export const sessionSources = Effect.fnUntraced(function* (
   )
 
   const factsOf = Effect.fnUntraced(function* (id: SessionId) {
-    const [facts] = known.hasSnapshots ? yield* sealFacts(db, id) : []
+    const [facts] = yield* sealFacts(db, id)
     return facts ?? { active_turn_id: null, error: null, snapshot_id: null, unsealed_since: null }
   })
 

@@ -80,7 +80,7 @@ export const stateOf: Effect.Effect<SchemaState, SqlError.SqlError, SqlClient.Sq
   })
   if (found.length === 0) return { schema: [], minRelease: null }
   const schema = yield* sql<Migration>`select migration_id as id, name from ${sql(table)} order by migration_id`
-  const isNamed = schema.some(({ name }) => name === "releases")
+  const isNamed = schema.some(({ name }) => name === "store")
   return { schema, minRelease: isNamed ? ((yield* minRelease) ?? null) : null }
 })
 

@@ -36,6 +36,12 @@ export const statements = (list: ReadonlyArray<string>): Change =>
     for (const statement of list) yield* sql.unsafe(statement)
   })
 
+/** A change that is other statements on each database. */
+export const byDialect = (lists: Readonly<Record<"pg" | "sqlite", ReadonlyArray<string>>>): Change =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.onDialectOrElse({ pg: () => statements(lists.pg), orElse: () => statements(lists.sqlite) })
+  )
+
 /** The oldest release that may work with the schema. Undefined before a step has named any. The table of agreements has to be there. */
 export const minRelease = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -14,7 +14,6 @@ describe("a request that is malformed for a service", () => {
   it("tells no value that nobody has chosen to tell", () => {
     for (const issue of [
       new ParseResult.Type(Schema.String.ast, "sk-secret"),
-      new ParseResult.Missing(Schema.String.ast),
       new ParseResult.Unexpected("sk-secret")
     ]) {
       const { message } = at(issue, "sk-secret")

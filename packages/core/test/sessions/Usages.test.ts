@@ -1,4 +1,3 @@
-import { SqlClient } from "@effect/sql"
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { TurnId } from "@reins/core/domain/Ids"
@@ -9,9 +8,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Usages } from "@reins/core/sessions/usage/Usages"
-import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
-import { labelsAndUsage } from "@reins/core/store/migrations/0003_labels_and_usage"
 import { system } from "@reins/testing/changes/Fixture"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
@@ -129,35 +126,6 @@ for (const { layer, name } of databases) {
             [1, 20, 0.1],
             [2, 320, 0.2]
           ])
-        })
-      )
-
-      it.effect("and labels are brought along by the step of the schema that keeps both as rows", () =>
-        Effect.gen(function* () {
-          const { principal, workspaceId } = yield* ownerWithConnection
-          const { sql } = yield* Database
-          const sessions = yield* Sessions
-          const { id } = yield* sessions.create(principal, workspaceId, { labels: { team: "é=1" } })
-          const shown = Effect.all([
-            (yield* Usages).workspace(principal, workspaceId, {}),
-            sessions.list(principal, workspaceId, { label: "team=é=1" })
-          ])
-          const before = yield* shown
-          assert.isAbove(before[0].total.priced_turns, 0)
-          assert.deepStrictEqual(
-            before[1].items.map((item) => item.id),
-            [id]
-          )
-          for (const made of [
-            "table session_labels",
-            "table usage_days",
-            "index sessions_project",
-            "index sessions_lifecycle",
-            "index turns_unsettled"
-          ])
-            yield* sql.unsafe(`drop ${made}`)
-          yield* Effect.provideService(labelsAndUsage, SqlClient.SqlClient, sql)
-          assert.deepStrictEqual(yield* shown, before)
         })
       )
 

@@ -6,7 +6,6 @@ import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
 import { release } from "@reins/core/base/Release"
-import { placeOf } from "@reins/core/store/AnswerPlace"
 import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { serverLock } from "@reins/core/store/DataDirectory"
@@ -19,10 +18,6 @@ import {
   rulesOf,
   stateOf
 } from "@reins/core/store/Migrations"
-import { store } from "@reins/core/store/migrations/0001_initial/store"
-import { webhooks } from "@reins/core/store/migrations/0009_webhooks"
-import { webhookTests } from "@reins/core/store/migrations/0010_webhook_tests"
-import { answerPlaces } from "@reins/core/store/migrations/0018_answer_places"
 import { atWork } from "@reins/core/store/PgAtWork"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
@@ -31,7 +26,7 @@ import { contract, expand, type Step, statements } from "@reins/core/store/Step"
 import { steps } from "@reins/core/store/Steps"
 import { aMoment } from "@reins/testing/process/Waiting"
 import { postgresDatabase } from "@reins/testing/store/Databases"
-import { Context, Effect, Exit, Fiber, Layer, type Scope } from "effect"
+import { Context, Effect, Fiber, Layer, type Scope } from "effect"
 
 const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-migrations-"))),
@@ -101,31 +96,6 @@ const holderOf = (file: string) =>
     }))
   )
 
-/** The rows that a release without tests of webhooks has left: an endpoint with a delivery and its attempt. */
-const oldDelivery = [
-  "drop table webhook_attempts",
-  "drop table webhook_deliveries",
-  "drop table webhook_endpoints",
-  ...webhooks,
-  "insert into workspaces (id, name, created_at) values ('w', 'w', 't')",
-  `insert into webhook_endpoints (id, workspace_id, url, state, position, secret, created_at, updated_at)
-    values ('e', 'w', 'u', 'enabled', 7, 's', 't', 't')`,
-  `insert into webhook_deliveries (id, endpoint_id, position, session_id, seq, event_id, type, state, attempt_count, retry_at,
-    created_at, finished_at) values ('d', 'e', 7, 'sess', 3, 'evt', 'x', 'failed', 12, 'r', 't', 'f')`,
-  "insert into webhook_attempts (delivery_id, ordinal, started_at, duration_ms, status) values ('d', 1, 't', 5, 500)"
-]
-
-/** Answers as they were stored before they had places, more than are moved at once. */
-const oldAnswers = Array.from({ length: 1201 }, (_, at) => ({
-  scope: `key_${at % 7}`,
-  key: `${at}`,
-  fingerprint: `f${at}`,
-  status: 200 + (at % 5),
-  body: at % 3 === 0 ? null : `{"at":${at}}`,
-  sealed: at % 2,
-  expires_at: `t${at}`
-}))
-
 for (const { name, place } of places) {
   describe(`Migrations on ${name}`, () => {
     it.scoped("an empty database gets every step, and a second start takes none", () =>
@@ -137,72 +107,6 @@ for (const { name, place } of places) {
         }
         assert.isEmpty(pending(known))
         assert.deepStrictEqual(pending([]), known)
-      })
-    )
-
-    it.scoped("answers that there are keep all that is needed to give them again, and get their places", () =>
-      Effect.gen(function* () {
-        const { asIs, open } = yield* place
-        yield* Effect.scoped(Layer.build(open))
-        yield* Effect.provide(
-          Effect.gen(function* () {
-            const { all, run, sql } = yield* Database
-            yield* run(sql`drop table idempotency`)
-            yield* onClient(statements(store.filter((statement) => statement.includes("idempotency"))))
-            yield* run(
-              sql`insert into idempotency ${sql.insert(oldAnswers.map((row) => ({ ...row, created_at: "t" })))}`
-            )
-            yield* onClient(answerPlaces)
-            const moved = yield* all(
-              sql`select place, scope, key, fingerprint, status, body, sealed, expires_at from idempotency`
-            )
-            assert.sameDeepMembers(
-              [...moved],
-              oldAnswers.map((row) => ({ place: placeOf(row), ...row }))
-            )
-          }),
-          asIs
-        )
-      })
-    )
-
-    it.scoped("deliveries of webhooks that there are keep all that is known of them, and tests find their place", () =>
-      Effect.gen(function* () {
-        const { asIs, open } = yield* place
-        yield* Effect.scoped(Layer.build(open))
-        yield* Effect.provide(
-          Effect.gen(function* () {
-            const { all, dialect, run, sql, transaction } = yield* Database
-            const steps = [...oldDelivery, ...webhookTests[dialect]]
-            yield* transaction(Effect.forEach(steps, (statement) => run(sql.unsafe(statement)), { discard: true }))
-            yield* run(sql`insert into webhook_deliveries (id, endpoint_id, event_id, type, state, attempt_count, created_at)
-              values ('test', 'e', 'evt2', 'webhook.test', 'pending', 0, 't')`)
-            assert.deepStrictEqual(yield* all(sql`select * from webhook_deliveries where id = 'd'`), [
-              {
-                ...{ id: "d", endpoint_id: "e", position: 7, session_id: "sess", seq: 3, event_id: "evt", type: "x" },
-                ...{
-                  state: "failed",
-                  attempt_count: 12,
-                  retry_at: "r",
-                  created_at: "t",
-                  finished_at: "f",
-                  series_from: 0
-                }
-              }
-            ])
-            assert.deepStrictEqual(yield* all(sql`select delivery_id, ordinal, status from webhook_attempts`), [
-              { delivery_id: "d", ordinal: 1, status: 500 }
-            ])
-            for (const wrong of [
-              "insert into webhook_attempts (delivery_id, ordinal, started_at, duration_ms) values ('none', 1, 't', 5)",
-              "delete from webhook_deliveries where id = 'd'",
-              `insert into webhook_deliveries (id, endpoint_id, position, event_id, type, state, attempt_count, created_at)
-                values ('twice', 'e', 7, 'evt', 'x', 'pending', 0, 't')`
-            ])
-              assert.isTrue(Exit.isFailure(yield* Effect.exit(run(sql.unsafe(wrong)))), wrong)
-          }),
-          asIs
-        )
       })
     )
 

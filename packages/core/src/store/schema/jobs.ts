@@ -1,3 +1,4 @@
+/** Durable work and its attempts. `session_id` is the session whose files the work needs, and `node_id` the node that has them. */
 export const jobs: ReadonlyArray<string> = [
   `create table jobs (
     id text primary key,
@@ -8,6 +9,8 @@ export const jobs: ReadonlyArray<string> = [
     subject_type text not null,
     subject_id text not null,
     payload text not null,
+    session_id text,
+    node_id text,
     attempt_count integer not null,
     max_attempts integer not null,
     held integer not null,

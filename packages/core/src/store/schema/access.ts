@@ -1,3 +1,4 @@
+/** The members of workspaces. */
 export const access: ReadonlyArray<string> = [
   `create table workspace_members (
     workspace_id text not null references workspaces(id),

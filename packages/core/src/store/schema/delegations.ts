@@ -1,3 +1,4 @@
+/** Delegations, their results and waits. */
 export const delegations: ReadonlyArray<string> = [
   `create table delegations (
     id text primary key,

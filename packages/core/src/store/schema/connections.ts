@@ -1,3 +1,4 @@
+/** Connections and their credentials. A credential that `is_bound` is sealed for the workspace, the kind and the settings of its connection too. */
 export const connections: ReadonlyArray<string> = [
   `create table connections (
     id text primary key,
@@ -8,6 +9,7 @@ export const connections: ReadonlyArray<string> = [
     state text not null,
     health text not null,
     preferred_model text,
+    prices text,
     credential_id text,
     version integer not null,
     created_at text not null,
@@ -22,6 +24,7 @@ export const connections: ReadonlyArray<string> = [
     fingerprint text not null,
     last4 text,
     sealed text,
+    is_bound integer not null default 0,
     created_at text not null,
     unique (connection_id, ordinal)
   )`,

@@ -1,3 +1,4 @@
+/** Changesets, applications, deliveries and merge requests. `allowed` has the obstacles that the caller of a delivery allows, as a list in JSON; null allows none. */
 export const changes: ReadonlyArray<string> = [
   `create table changesets (
     id text primary key,
@@ -26,6 +27,7 @@ export const changes: ReadonlyArray<string> = [
     target_ref text not null,
     title text,
     update_strategy text not null,
+    allowed text,
     state text not null,
     reason text,
     reason_message text,

@@ -1,3 +1,4 @@
+/** Projects, their versions, and the secrets that the environment of a version names. */
 export const projects: ReadonlyArray<string> = [
   `create table projects (
     id text primary key,
@@ -21,5 +22,14 @@ export const projects: ReadonlyArray<string> = [
     published_at text not null,
     unique (project_id, ordinal),
     unique (project_id, spec_digest)
+  )`,
+  `create table project_secrets (
+    project_id text not null references projects(id),
+    name text not null,
+    version integer not null,
+    sealed text not null,
+    created_at text not null,
+    updated_at text not null,
+    primary key (project_id, name)
   )`
 ]

@@ -1,3 +1,4 @@
+/** Accounts, logins, API keys and workspaces. The clients that have logged in are kept as digests, so that guesses of strangers stop nobody who is known. */
 export const identity: ReadonlyArray<string> = [
   `create table accounts (
     id text primary key,
@@ -63,5 +64,12 @@ export const identity: ReadonlyArray<string> = [
     revoked_at text,
     created_at text not null
   )`,
-  `create index api_keys_account on api_keys (account_id, id)`
+  `create index api_keys_account on api_keys (account_id, id)`,
+  `create table known_clients (
+    subject text primary key,
+    account_id text not null references accounts(id),
+    seen_at text not null
+  )`,
+  `create index known_clients_account on known_clients (account_id)`,
+  `create index known_clients_seen on known_clients (seen_at)`
 ]

@@ -1,12 +1,9 @@
-import { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
-
 /**
- * Snapshots of sessions and the blobs that they consist of. A blob has a row before it has bytes, and loses its bytes before its row, so
- * that none is left behind without a trace. `unsealed_sessions` says which sessions have changed since their newest snapshot, and
- * `unsealed_uploads` and `unsealed_changesets` what was written and captured since. Bytes are in the database only where it is the store of blobs.
+ * Snapshots of sessions and the blobs that they consist of. A blob has a row before it has bytes, and loses its bytes before its row, so that none is
+ * left behind without a trace. `unsealed_sessions` says which sessions have changed since their newest snapshot, and `unsealed_uploads` and
+ * `unsealed_changesets` what was written and captured since.
  */
-const tables: ReadonlyArray<string> = [
+export const worktrees: ReadonlyArray<string> = [
   `create table snapshots (
     id text primary key,
     session_id text not null references sessions(id),
@@ -54,16 +51,3 @@ const tables: ReadonlyArray<string> = [
   `create index unsealed_changesets_session on unsealed_changesets (session_id)`,
   `create index unsealed_changesets_digest on unsealed_changesets (digest)`
 ]
-
-const bytesOfPostgres = `create table blob_pieces (
-    digest text not null,
-    ordinal integer not null,
-    bytes bytea not null,
-    primary key (digest, ordinal)
-  )`
-
-export const snapshots = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  for (const statement of tables) yield* sql.unsafe(statement)
-  yield* sql.onDialectOrElse({ pg: () => sql.unsafe(bytesOfPostgres), orElse: () => Effect.void })
-})

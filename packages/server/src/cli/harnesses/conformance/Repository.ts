@@ -46,15 +46,21 @@ const filesOfAgents: ReadonlyArray<readonly [string, string]> = [
   [".goosehints", "Rules.\n"]
 ]
 
-/** A turn in which the model only speaks changes nothing, in a repository that has files of all agents. Neither does one of a new process. */
+/**
+ * A turn in which the model only speaks changes nothing, in a repository that has files of all agents. Neither does one of a new process, which goes on
+ * with the conversation where the agent can, and begins another one where it cannot.
+ */
 export const speaking = Effect.fnUntraced(function* (ground: Ground) {
   // Beside the data directory, into which no URL of a repository may lead.
   const url = join(dirname(ground.dataDir), "files")
   yield* Effect.promise(() => makeRepository(url, filesOfAgents))
-  const place = yield* newSession(ground, { repository: { url } })
+  const resumes = ground.manifest.capabilities.native_resume === "supported"
   const changesets = yield* Changesets
+  const begin = newSession(ground, { repository: { url } })
+  let place = yield* begin
   const seen: Array<string> = []
   for (const words of ["Look.", "Look again."]) {
+    if (seen.length > 0 && !resumes) place = yield* begin
     const ran = yield* run(ground, place, { words, steps: [{ say: "There is nothing to do." }] })
     const [changeset] = (yield* changesets.list(place.principal, place.sessionId, {})).items
     const changed = changeset === undefined ? [] : changeset.files.map(({ path }) => path)

@@ -4,7 +4,7 @@ import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import { Effect, Layer, Schedule } from "effect"
 import packageJson from "../package.json" with { type: "json" }
 import { eventLoopLag } from "./Figures.js"
-import type { OtlpSettings } from "./Telemetry.js"
+import type { OtlpSettings } from "./OtlpSettings.js"
 
 /** Traces, figures and logs over HTTP, in batches. A collector that is away is asked again a minute later, and nobody waits for it. */
 export const layer = ({ endpoint, headers, protocol, serviceName }: OtlpSettings): Layer.Layer<never> => {

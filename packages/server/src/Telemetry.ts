@@ -1,14 +1,6 @@
 import { Effect, Layer } from "effect"
 import { ConfigInvalid } from "./Config.js"
-
-/** The settings of an export over OTLP, as the variables of OpenTelemetry give them. */
-export interface OtlpSettings {
-  /** The URL below which `/v1/traces`, `/v1/metrics` and `/v1/logs` are. */
-  readonly endpoint: string
-  readonly protocol: "http/json" | "http/protobuf"
-  readonly headers: Readonly<Record<string, string>>
-  readonly serviceName: string
-}
+import type { OtlpSettings } from "./OtlpSettings.js"
 
 /**
  * The settings in an environment; undefined without `OTEL_EXPORTER_OTLP_ENDPOINT`, or with `OTEL_SDK_DISABLED=true`. The service is called `reins` unless

@@ -1,7 +1,7 @@
 import { Effect, Redacted, Schema } from "effect"
+import { canonicalJson } from "../base/CanonicalJson.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { sealedWith, type Vault } from "../secrets/Vault.js"
-import { canonicalJson } from "../store/CanonicalJson.js"
 
 type Secrets = Readonly<Record<string, string>>
 

@@ -1,8 +1,8 @@
+import { digestOf } from "../base/CanonicalJson.js"
 import { cutText } from "../base/CutText.js"
 import type { NewEvent } from "../domain/Event.js"
 import type { Tool } from "../harness/HarnessEvent.js"
 import { changeOf, type ToolPayload } from "../sessions/ToolCall.js"
-import { digestOf } from "../store/CanonicalJson.js"
 
 /** The longest text in an event, in characters. Longer texts are cut. The changeset holds the whole changes of files. */
 const maxText = 64 * 1024

@@ -5,7 +5,7 @@ import type { Asked, Withdrawn } from "../harness/HarnessEvent.js"
 import type { Answer } from "../harness/TurnInput.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import type { Interaction } from "../sessions/Interaction.js"
-import type { InteractionStore } from "../sessions/messages/InteractionStore.js"
+import type { InteractionStore } from "../sessions/questions/InteractionStore.js"
 import type { Turn } from "../sessions/Turn.js"
 
 /** The questions of the agent of one turn, and their answers. Each run of an agent has its own value. */

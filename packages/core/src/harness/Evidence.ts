@@ -1,6 +1,6 @@
 import { Schema } from "effect"
+import { canonicalJson, digestOf } from "../base/CanonicalJson.js"
 import { Timestamp } from "../domain/Timestamp.js"
-import { canonicalJson, digestOf } from "../store/CanonicalJson.js"
 import { CapabilityName, type CapabilityProof, type CapabilityValue, capabilityNames } from "./Capability.js"
 
 /** One thing that an agent was tried with. */

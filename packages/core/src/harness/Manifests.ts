@@ -5,9 +5,9 @@ import delta from "../../../../manifests/delta.json" with { type: "json" }
 import epsilon from "../../../../manifests/epsilon.json" with { type: "json" }
 import gamma from "../../../../manifests/gamma.json" with { type: "json" }
 import zeta from "../../../../manifests/zeta.json" with { type: "json" }
+import { canonicalJson, digestOf } from "../base/CanonicalJson.js"
 import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
-import { canonicalJson, digestOf } from "../store/CanonicalJson.js"
 import type { CapabilityProof } from "./Capability.js"
 import { type Evidence, proofsOf, subjectOf } from "./Evidence.js"
 import { Manifest } from "./Manifest.js"

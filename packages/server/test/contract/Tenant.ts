@@ -16,7 +16,7 @@ import {
   WebhookDeliveryId
 } from "@reins/core/domain/Ids"
 import { now } from "@reins/core/domain/Timestamp"
-import { InteractionStore } from "@reins/core/sessions/messages/InteractionStore"
+import { InteractionStore } from "@reins/core/sessions/questions/InteractionStore"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Database } from "@reins/core/store/Database"

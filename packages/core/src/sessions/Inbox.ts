@@ -1,26 +1,26 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
-import { CoreConfig } from "../../base/CoreConfig.js"
-import type { BudgetInput } from "../../budgets/Budget.js"
-import { BudgetStore } from "../../budgets/BudgetStore.js"
-import { Providers, type Unrunnable } from "../../catalog/Providers.js"
-import { requireAll } from "../../domain/Condition.js"
-import type { Actor } from "../../domain/Event.js"
-import { MessageId, newId } from "../../domain/Ids.js"
-import { ReinsError } from "../../domain/ReinsError.js"
-import { RequestInvalid } from "../../domain/RequestInvalid.js"
-import type { Commit } from "../../store/Commit.js"
-import { Journal } from "../../store/Journal.js"
-import type { MessageSend, SentMessage } from "../ConversationApi.js"
-import type { ContentBlock, Message } from "../Message.js"
-import { Quotas } from "../Quotas.js"
-import { notOpen } from "../Refusals.js"
-import type { SessionRow } from "../SessionRow.js"
-import { configuredRules, queueRoom } from "../SessionRules.js"
-import { Steering } from "../turns/Steering.js"
-import { TurnStore } from "../turns/TurnStore.js"
-import { sessionBudgets } from "../usage/SessionBudgets.js"
-import { MessageStore } from "./MessageStore.js"
-import { UploadStore } from "./UploadStore.js"
+import { CoreConfig } from "../base/CoreConfig.js"
+import type { BudgetInput } from "../budgets/Budget.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
+import { Providers, type Unrunnable } from "../catalog/Providers.js"
+import { requireAll } from "../domain/Condition.js"
+import type { Actor } from "../domain/Event.js"
+import { MessageId, newId } from "../domain/Ids.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import type { Commit } from "../store/Commit.js"
+import { Journal } from "../store/Journal.js"
+import type { MessageSend, SentMessage } from "./ConversationApi.js"
+import type { ContentBlock, Message } from "./Message.js"
+import { MessageStore } from "./messages/MessageStore.js"
+import { UploadStore } from "./messages/UploadStore.js"
+import { Quotas } from "./Quotas.js"
+import { notOpen } from "./Refusals.js"
+import type { SessionRow } from "./SessionRow.js"
+import { configuredRules, queueRoom } from "./SessionRules.js"
+import { Steering } from "./turns/Steering.js"
+import { TurnStore } from "./turns/TurnStore.js"
+import { sessionBudgets } from "./usage/SessionBudgets.js"
 
 /** The content of a message with its files looked up. */
 export interface Posting {
@@ -46,7 +46,7 @@ export type Unpostable =
     >
 
 /** The way of a message into a session, for every author. The commit holds the session. */
-export class Inbox extends Context.Tag("@reins/core/sessions/messages/Inbox")<
+export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
   Inbox,
   {
     /** Takes a message and, unless it is a note or goes into a turn that has begun, queues its turn. The service itself may leave a note in an archived session. */

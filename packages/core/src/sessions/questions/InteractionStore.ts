@@ -42,7 +42,7 @@ export type Resolution = Exclude<InteractionState, "pending">
  * The rows of interactions, their states, and the events that tell of them. A turn is in `requires_action` while one of its interactions is
  * pending. A turn that is cancelled or ends cancels its pending interactions.
  */
-export class InteractionStore extends Context.Tag("@reins/core/sessions/messages/InteractionStore")<
+export class InteractionStore extends Context.Tag("@reins/core/sessions/questions/InteractionStore")<
   InteractionStore,
   {
     /** The interactions of a session, newest first. */

@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+// Counts what the plan of the core bounds, and fails where a bound is passed: node scripts/house.mjs
+// Folders that need each other both ways are one folder in two. A file with many imports does too much, or is one of the lists beside the rooms.
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+
+const root = join(import.meta.dirname, "../packages/core/src")
+
+const files = readdirSync(root, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+  .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+
+const statement = /^(?:import|export)\b[^"';]*?\bfrom "([^"]+)"/gm
+const later = /\bimport\("(\.[^"]+)"\)/g
+
+let lines = 0
+const importsOf = new Map()
+const neededBy = new Map()
+for (const file of files) {
+  const text = readFileSync(join(root, file), "utf8")
+  lines += text.split("\n").length - 1
+  const named = [...text.matchAll(statement)].map(([, name]) => name)
+  importsOf.set(file, named.length)
+  const own = [...named, ...[...text.matchAll(later)].map(([, name]) => name)].filter((name) => name.startsWith("."))
+  for (const name of own) {
+    const [from, to] = [dirname(file), dirname(join(dirname(file), name))]
+    if (from === to || to === "." || from.startsWith(`${to}/`) || to.startsWith(`${from}/`)) continue
+    neededBy.set(from, (neededBy.get(from) ?? new Set()).add(to))
+  }
+}
+
+const bothWays = [...neededBy].flatMap(([from, all]) =>
+  [...all].filter((to) => from < to && neededBy.get(to)?.has(from)).map((to) => `${from} and ${to}`)
+)
+const busy = [...importsOf].filter(([, count]) => count > 20).sort((a, b) => b[1] - a[1])
+const row = readFileSync(join(root, "sessions/SessionRow.ts"), "utf8")
+const fields = /export interface SessionRow \{(.*?)\n\}/s.exec(row)[1].match(/^ {2}readonly /gm).length
+
+process.stdout.write(
+  `${[
+    `${lines} lines in ${files.length} files`,
+    `${bothWays.length} pairs of folders that need each other${bothWays.map((pair) => `\n  ${pair}`).join("")}`,
+    `${busy.length} files with more than 20 imports`,
+    ...busy.map(([file, count]) => `  ${file}: ${count}`),
+    `${fields} fields in the row of a session`
+  ].join("\n")}\n`
+)
+if (bothWays.length > 0) process.exitCode = 1

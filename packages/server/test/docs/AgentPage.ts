@@ -48,7 +48,8 @@ const largeTrees = (all: ReadonlyArray<Agent>): string => {
   if (rows.length === 0) return ""
   return `## Large trees
 
-A turn in a repository of 50,000 files, on the machine of the trial: the time from the prompt to the first tool, and the bytes below HOME and TMPDIR then.
+A turn in a repository of 50,000 files, on the machine of the trial. The time is that from the prompt to the first tool. The bytes are those below HOME and
+TMPDIR then.
 
 ${table(["Provider", "First tool after", "Below HOME"], rows)}
 `

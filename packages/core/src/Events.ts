@@ -23,7 +23,7 @@ export const eventTypes = Object.keys(allEvents).filter((type): type is EventTyp
 /** The types of the stream of a workspace. */
 export const workspaceEventTypes = eventTypes.filter(isListed)
 
-/** What a webhook may ask for: these types, and all of one resource, as `turn.*`. */
+/** The words that a webhook may ask for: these types, and all of one resource, as `turn.*`. */
 export const webhookTypes: ReadonlyArray<string> = [
   ...workspaceEventTypes,
   ...new Set(workspaceEventTypes.map((type) => `${type.split(".")[0]}.*`))

@@ -15,7 +15,7 @@ import { store } from "./store/Room.js"
 import { webhooks } from "./webhooks/Room.js"
 import { worktrees } from "./worktrees/Room.js"
 
-/** What a room of the core owns and shows, in its `Room.ts`. The lists beside the rooms are made of these. */
+/** A room of the core shows in its `Room.ts` the things that it owns. The lists beside the rooms are made of these. */
 export interface Room {
   /** The folder. */
   readonly name: string
@@ -24,7 +24,7 @@ export interface Room {
   readonly events?: Readonly<Record<string, EventKind>>
   /** The kinds of jobs that a worker runs; undefined for one that the installation has no use for. */
   readonly jobs?: ReadonlyArray<Effect.Effect<JobKind | undefined, unknown, unknown>>
-  /** What deletes records that can no longer be used, by the word for them. */
+  /** The sweeps that delete records of no more use, by the word for the records. */
   readonly sweeps?: Readonly<Record<string, Effect.Effect<Effect.Effect<unknown>, unknown, unknown>>>
 }
 
@@ -62,7 +62,7 @@ type SweepsOf<R> = R extends { readonly sweeps: infer Sweeps } ? Sweeps[keyof Sw
 
 type Sweep = Effect.Effect<Effect.Effect<void>, never, Effect.Effect.Context<SweepsOf<Having<"sweeps">>>>
 
-/** What deletes old records, each with the word for them. */
+/** Every sweep that deletes old records, with the word for the records. */
 export const sweeps: ReadonlyArray<readonly [string, Sweep]> = having("sweeps").flatMap(
   ({ sweeps }): ReadonlyArray<readonly [string, Sweep]> => Object.entries(sweeps)
 )

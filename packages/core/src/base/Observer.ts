@@ -2,7 +2,7 @@ import { Context, Effect } from "effect"
 import type { ChangesetId, DeliveryId, SessionId, TurnId, WebhookEndpointId } from "../domain/Ids.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 
-// What is heard is plain data of any room, so that every room can tell it and none is needed to hear it.
+// Observers hear plain data. So every room can tell them something, and this file needs no room.
 
 /** A turn that has left the queue, or has ended. */
 export interface ObservedTurn {

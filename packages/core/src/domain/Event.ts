@@ -95,7 +95,7 @@ export interface EventPayloads {}
 export type EventType = Extract<keyof EventPayloads, string>
 export type EventPayload<T extends EventType> = EventPayloads[T]
 
-/** The resources whose events are in the stream of a workspace: what a list of sessions shows, and none of the words and tools of agents. */
+/** The resources whose events are in the stream of a workspace. A list of sessions shows these, and none of the words and tools of agents. */
 const listed: ReadonlySet<string> = new Set([
   "session",
   "turn",

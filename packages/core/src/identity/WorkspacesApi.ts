@@ -20,7 +20,7 @@ export const WorkspacePatch = Schema.Struct({
 }).annotations({ identifier: "WorkspacePatch", description: "What is to change. Absent fields stay as they are." })
 export type WorkspacePatch = typeof WorkspacePatch.Type
 
-/** What a client does with workspaces themselves. Other rooms add to the group: `Api.ts` has all of it. */
+/** The endpoints of workspaces themselves. Other rooms add to the group, and `Api.ts` has all of it. */
 export const workspaceEndpoints = {
   list: read("list", "/api/workspaces", "List the workspaces that the caller belongs to")
     .setUrlParams(Schema.Struct(pageFields))

@@ -124,7 +124,7 @@ export type CreatedSession = typeof CreatedSession.Type
 
 const session = idPath("session_id")
 
-/** What a client does with sessions themselves. Other rooms add to the group: `Api.ts` has all of it. */
+/** The endpoints of sessions themselves. Other rooms add to the group, and `Api.ts` has all of it. */
 export const sessionEndpoints = {
   list: read("list", "/api/workspaces/:workspace_id/sessions", "List the sessions of a workspace")
     .setPath(idPath("workspace_id"))

@@ -6,14 +6,13 @@ import type { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Command } from "./Command.js"
 
-// An operation is what an endpoint does, without the way in which it is asked: HTTP is one of the doors to it, and a program that embeds the core
-// has none.
+// An operation is the work of an endpoint, without the way in which it is asked. HTTP is one door to it. A program that embeds the core needs none.
 
 type Any = HttpApiEndpoint.HttpApiEndpoint.Any
 
 type Part<Name extends string, Value> = [Value] extends [never] ? unknown : { readonly [K in Name]: Value }
 
-/** What an operation is called with: the decoded path, query and body, as far as the endpoint has them. */
+/** The argument of an operation: the decoded path, query and body, as far as the endpoint has them. */
 export type Parts<E extends Any> = Part<"path", HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>> &
   Part<"query", HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>> &
   Part<"body", HttpApiEndpoint.HttpApiEndpoint.Payload<E>>

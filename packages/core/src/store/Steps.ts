@@ -18,7 +18,7 @@ import { worktrees } from "./schema/worktrees.js"
  * The steps of the schema in their order, by number and name. The first release has one for each room, after those that its tables refer to. A new
  * one is `expand` or `contract`, as CONTRIBUTING.md says.
  *
- * The statements are portable to SQLite and PostgreSQL: text and integer columns only, times as RFC 3339 text, JSON as text, booleans as 0 and 1.
+ * The statements are portable to SQLite and PostgreSQL. Columns are text and integers. Times are RFC 3339 text, JSON is text, booleans are 0 and 1.
  * Each entry is one statement, since SQLite takes one statement a call.
  */
 export const steps: Readonly<Record<string, Step>> = {

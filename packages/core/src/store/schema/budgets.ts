@@ -1,6 +1,6 @@
 /**
  * Budgets by the id of what has them: a turn, a session, an API key or a workspace. A model call that a budget lets out has a row until it is
- * settled, with the estimate that counts when its end is never seen and the ids of all whose budgets it counts for.
+ * settled. The row has the estimate that counts when its end is never seen, and the ids of all whose budgets it counts for.
  */
 export const budgets: ReadonlyArray<string> = [
   `create table budgets (

@@ -1,8 +1,8 @@
 /**
  * Conversations, and what they use.
  *
- * An index whose condition names the watermark of a session makes PostgreSQL write every index of its row anew with each event, so `sessions_closed`
- * asks for `has_events`, which changes with the first event and when the events are deleted. Most sessions have no parent and no project, and are
+ * An index whose condition names the watermark of a session makes PostgreSQL write every index of its row anew with each event. So `sessions_closed`
+ * asks for `has_events`. That column changes with the first event and when the events are deleted. Most sessions have no parent and no project, and are
  * made without a write to the indexes of those. Labels have no longest length, and an index of PostgreSQL has, so a digest stands for each.
  * `usage_days` is kept by API key, where the empty text stands for none. Money is whole billionths of a US dollar, because sums of fractions drift.
  */

@@ -1,7 +1,7 @@
 /**
  * The logs, the answers that are kept for retries, and what all machines of an installation agree on. An event of a workspace without a position is
  * committed and waits for one. The head of a log has a row of its own, so that numbering takes turns and no position is given twice. An index of scopes
- * and keys, which are long and random, would be most of what a mutation writes: an answer is found by its `place`, a short digest of both.
+ * and keys, which are long and random, would be most of what a mutation writes. So an answer is found by its `place`, a short digest of both.
  */
 export const store: ReadonlyArray<string> = [
   `create table events (

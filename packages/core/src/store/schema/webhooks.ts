@@ -1,6 +1,6 @@
 /**
  * Endpoints of webhooks, their deliveries and the attempts of these. An endpoint keeps the position in the log of its workspace up to which its
- * deliveries were made, and one process at a time holds it. Only the first delivery that waits in a session has a time of a retry. A test is a
+ * deliveries were made. One process at a time holds it. Only the first delivery that waits in a session has a time of a retry. A test is a
  * delivery without an event of a session. One that is made again by hand has all of its attempts once more, counted from `series_from`.
  */
 export const webhooks: ReadonlyArray<string> = [

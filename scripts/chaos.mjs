@@ -15,7 +15,7 @@ installTools()
 buildWithFailpoints()
 const { status } = spawnSync(
   process.execPath,
-  ["scripts/test.mjs", "--config", "vitest.chaos.config.ts", ...process.argv.slice(2)],
+  ["scripts/test.mjs", "--mode", "chaos", ...process.argv.slice(2)],
   { cwd: root, stdio: "inherit" }
 )
 process.exit(status ?? 1)

@@ -11,7 +11,7 @@ if (!existsSync("/usr/bin/chromium")) {
 }
 const { status } = spawnSync(
   process.execPath,
-  ["scripts/test.mjs", "--config", "vitest.console.config.ts", ...process.argv.slice(2)],
+  ["scripts/test.mjs", "--mode", "console", ...process.argv.slice(2)],
   { cwd: resolve(dirname(fileURLToPath(import.meta.url)), ".."), stdio: "inherit" }
 )
 process.exit(status ?? 1)

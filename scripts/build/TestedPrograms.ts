@@ -1,7 +1,15 @@
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import type { Options } from "tsup"
-import { modulesByName, modulesByNameOf, packedReference, placeOfProgram, versionAlone, versionAloneOf, withoutRandomValues } from "./Plugins.js"
+import {
+  modulesByName,
+  modulesByNameOf,
+  packedReference,
+  placeOfProgram,
+  versionAlone,
+  versionAloneOf,
+  withoutRandomValues
+} from "./Plugins.js"
 import { finishServer, program } from "./Program.js"
 
 const breakableDist = "packages/server/dist-failpoints"

@@ -71,7 +71,12 @@ export class Audiences<Entry extends LogEntry> {
     const audience: Audience<Entry> = new Audience<Entry>(watermark, (reader) => {
       this.run(Loop.insist({ failure }, catchUp(this.source, id, audience, reader)))
     })
-    const loop = { failure, topics: [this.source.topicOf(id)], everyMs: pollMs, round: follow(this.source, id, audience) }
+    const loop = {
+      failure,
+      topics: [this.source.topicOf(id)],
+      everyMs: pollMs,
+      round: follow(this.source, id, audience)
+    }
     const follower = this.run(Effect.provideService(Loop.run(loop), Bell, this.bell))
     const leave = (reader: Reader<Entry>) => {
       audience.readers.delete(reader)

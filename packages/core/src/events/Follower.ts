@@ -35,7 +35,7 @@ export interface Round {
    * Does what calls the network or takes long, after the log was read and while the hold is kept. A round that was interrupted comes again. Gives the
    * time until the next one, if that is not to wait for new events.
    */
-  readonly work?: (commit: HeldCommit) => Effect.Effect<Loop.Pause | void, HoldLost>
+  readonly work?: (commit: HeldCommit) => Effect.Effect<Loop.Pause | undefined, HoldLost>
 }
 
 /**
@@ -113,7 +113,7 @@ const roundOf = Effect.fnUntraced(
     const commit: HeldCommit = (command) => on.positions.commit(followed.key, command)
     const work = Effect.zipRight(
       read(on, followed, { position, round }),
-      round.work?.(commit) ?? Effect.void
+      round.work?.(commit) ?? Effect.succeed(undefined)
     )
     const renew = Effect.filterOrFail(
       Effect.delay(hold(followed.key), renewMs),
@@ -122,7 +122,7 @@ const roundOf = Effect.fnUntraced(
     )
     return yield* Effect.raceFirst(work, Effect.forever(renew))
   },
-  Effect.catchTag("HoldLost", () => Effect.void)
+  Effect.catchTag("HoldLost", () => Effect.succeed(undefined))
 )
 
 interface Begun {
@@ -131,7 +131,11 @@ interface Begun {
 }
 
 /** Reads the log from a position on, and has the round take each event that it wants. */
-const read = Effect.fnUntraced(function* ({ events, positions }: Following, { key, workspaceId }: Followed, begun: Begun) {
+const read = Effect.fnUntraced(function* (
+  { events, positions }: Following,
+  { key, workspaceId }: Followed,
+  begun: Begun
+) {
   const { position, round } = begun
   const { first_position } = yield* events.ends(workspaceId)
   if (position < first_position - 1)

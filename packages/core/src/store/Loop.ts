@@ -12,7 +12,7 @@ export interface Loop<R = never> {
   /** The log line after a defect, as "idle executors could not be released". */
   readonly failure: string
   /** Does what there is to do. */
-  readonly round: Effect.Effect<Pause | void, never, R>
+  readonly round: Effect.Effect<void, never, R> | Effect.Effect<Pause | undefined, never, R>
   /** The longest time between two rounds in milliseconds, which is also the longest delay by a lost ring. */
   readonly everyMs: number
   /** A ring of these topics begins the next round. */
@@ -32,13 +32,14 @@ export const run = <R>(loop: Loop<R>): Effect.Effect<never, never, R | Bell> =>
         return { rung, stops: (loop.topics ?? []).map((topic) => bell.listen(topic, () => rung.unsafeOpen())) }
       }),
       ({ rung }) => {
-        const wait = (pause: Pause | void) => {
-          const ms = Math.min(loop.everyMs, pause ? pause.waitMs : loop.everyMs)
-          return ms > 0 ? Effect.timeoutOption(rung.await, ms) : Effect.void
-        }
-        // Closed before the round, so that a ring during it is not missed.
-        const step = Effect.zipRight(rung.close, loop.round)
-        return Effect.forever(insist(loop, Effect.flatMap(step, wait)))
+        const step = Effect.gen(function* () {
+          // Closed before the round, so that a ring during it is not missed.
+          yield* rung.close
+          const pause = yield* loop.round
+          const waitMs = Math.min(loop.everyMs, pause ? pause.waitMs : loop.everyMs)
+          if (waitMs > 0) yield* Effect.timeoutOption(rung.await, waitMs)
+        })
+        return Effect.forever(insist(loop, step))
       },
       ({ stops }) =>
         Effect.sync(() => {

@@ -1,3 +1,4 @@
+import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { newId, WebhookDeliveryId, type WebhookEndpointId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
@@ -113,12 +114,8 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
         return endpointOf(row, { pending: waiting?.count ?? 0, position, at: yield* now })
       })
 
-      const found = (id: string, forUpdate: boolean) =>
-        Effect.flatMap(
-          db.first(sql<EndpointRow>`select ${sql.literal(columns)} from webhook_endpoints
-            where id = ${id}${forUpdate ? db.forUpdate : sql.literal("")}`),
-          (row) => (row === undefined ? Effect.fail(notFound()) : Effect.succeed(row))
-        )
+      const first = (id: string, rest: Fragment) =>
+        db.first(sql<EndpointRow>`select ${sql.literal(columns)} from webhook_endpoints where id = ${id}${rest}`)
 
       return WebhookStore.of({
         list: Effect.fnUntraced(function* (workspaceId, request) {
@@ -133,8 +130,8 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
               where workspace_id = ${workspaceId}`),
             (row) => row?.count ?? 0
           ),
-        find: (id) => found(id, false),
-        lock: (id) => found(id, true),
+        find: (id) => Effect.flatMap(first(id, sql``), existing),
+        lock: (id) => Effect.flatMap(first(id, db.forUpdate), existing),
         toEndpoint,
         insert: (row) => db.run(sql`insert into webhook_endpoints ${sql.insert({ ...row })}`),
         update: (id, changes) =>
@@ -147,9 +144,7 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
         }),
         enabled: db.all(sql<Followed>`select id as key, workspace_id as "workspaceId" from webhook_endpoints
           where state = 'enabled' order by id`),
-        findEnabled: (id) =>
-          db.first(sql<EndpointRow>`select ${sql.literal(columns)} from webhook_endpoints
-            where id = ${id} and state = 'enabled'`),
+        findEnabled: (id) => first(id, sql` and state = 'enabled'`),
         deliveries: Effect.fnUntraced(function* (id, request) {
           const { before, limit } = yield* Keyset.descending(request)
           const { state } = request
@@ -163,7 +158,7 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
             db.first(
               sql<WebhookDelivery>`select ${sql.literal(deliveryColumns)} from webhook_deliveries where id = ${id}`
             ),
-            (row) => (row === undefined ? Effect.fail(notFound()) : Effect.succeed(row))
+            existing
           ),
         attempts: (id) =>
           Effect.map(
@@ -226,6 +221,8 @@ export const deliveryRow = Effect.fnUntraced(function* (endpoint_id: WebhookEndp
     created_at: yield* now
   }
 })
+
+const existing = <Row>(row: Row | undefined) => (row === undefined ? Effect.fail(notFound()) : Effect.succeed(row))
 
 const keptMs = 30 * 24 * 60 * 60 * 1000
 

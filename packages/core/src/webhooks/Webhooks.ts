@@ -197,7 +197,12 @@ const commandsOf = ({ journal, locked, positions, readable, store }: Parts): Pic
 })
 
 /** The commands that have something delivered now. They end the pause of the endpoint, because a person wants to see what it says. */
-const deliveryCommandsOf = ({ journal, locked, positions, store }: Parts): Pick<Methods, "retry" | "retryAll" | "test"> => ({
+const deliveryCommandsOf = ({
+  journal,
+  locked,
+  positions,
+  store
+}: Parts): Pick<Methods, "retry" | "retryAll" | "test"> => ({
   retry: (principal, id) =>
     journal.command(
       "Webhooks.retry",

@@ -45,7 +45,8 @@ const notes = Effect.gen(function* () {
     (rows) => rows.map(({ position }) => position)
   )
   /** Waits, whatever clock the test has, until so many events were taken. */
-  const until = (count: number) => Effect.repeat(Effect.zipRight(aMoment, read), { until: (all) => all.length >= count })
+  const until = (count: number) =>
+    Effect.repeat(Effect.zipRight(aMoment, read), { until: (all) => all.length >= count })
   const follower: Follower.Follower = {
     name,
     list: Effect.succeed([{ key, workspaceId: WorkspaceId.make(workspaceId) }]),
@@ -83,7 +84,10 @@ for (const { layer, name: database } of databases) {
               const { journal, key, note, positions: own, read } = yield* notes
               const stores = new Map<string, ReturnType<FollowerStore["Type"]>>()
               for (const bootId of ["boot_one", "boot_two"])
-                stores.set(bootId, yield* Effect.map(FollowerStore, (of) => of(name)).pipe(Effect.provide(storeOf(bootId))))
+                stores.set(
+                  bootId,
+                  yield* Effect.map(FollowerStore, (of) => of(name)).pipe(Effect.provide(storeOf(bootId)))
+                )
               const known = new Map<string, number>()
               let holder: string | undefined
               let expired = false
@@ -152,7 +156,7 @@ for (const { layer, name: database } of databases) {
                     Effect.zipRight(Deferred.await(goOn)),
                     Effect.zipRight(Effect.exit(commit(Effect.die("this must not be reached")))),
                     Effect.flatMap((exit) => Deferred.succeed(late, exit)),
-                    Effect.asVoid,
+                    Effect.as(undefined),
                     Effect.uninterruptible
                   )
               })
@@ -220,11 +224,16 @@ for (const { layer, name: database } of databases) {
             begin: () =>
               Effect.succeed({
                 filter: { types: ["turn.*", "session.updated"] },
-                take: ({ length }) => Effect.sync(() => void (taken += length))
+                take: ({ length }) =>
+                  Effect.sync(() => {
+                    taken += length
+                  })
               })
           }
           yield* follow(turns, "boot_turns")
-          yield* Effect.repeat(Effect.zipRight(aMoment, positions.find(other)), { until: (position) => position === 620 })
+          yield* Effect.repeat(Effect.zipRight(aMoment, positions.find(other)), {
+            until: (position) => position === 620
+          })
           assert.strictEqual(taken, 0)
         })
       )
@@ -241,7 +250,11 @@ for (const { layer, name: database } of databases) {
             let rounds = 0
             const counted: Follower.Follower = {
               ...follower,
-              begin: (key) => Effect.zipRight(Effect.sync(() => rounds++), follower.begin(key))
+              begin: (key) =>
+                Effect.zipRight(
+                  Effect.sync(() => rounds++),
+                  follower.begin(key)
+                )
             }
             yield* Effect.scoped(
               Effect.gen(function* () {

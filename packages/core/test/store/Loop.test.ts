@@ -1,13 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Bell } from "@reins/core/store/Bell"
 import * as Loop from "@reins/core/store/Loop"
-import { Effect, Logger, Runtime, TestClock, TestContext } from "effect"
+import { Effect, Layer, Logger, Runtime, TestClock, TestContext } from "effect"
 import * as fc from "fast-check"
 
 const everyMs = 5_000
 
 /** A loop that counts its rounds. `during` is done in each of them. */
-const counting = (during: (round: number) => Effect.Effect<Loop.Pause | void> = () => Effect.void) => {
+const counting = (
+  during: (round: number) => Effect.Effect<Loop.Pause | undefined> = () => Effect.succeed(undefined)
+) => {
   const counted = { rounds: 0 }
   const loop: Loop.Loop = {
     failure: "the rounds could not be counted",
@@ -51,7 +53,7 @@ describe("A loop", () => {
             }
             assert.strictEqual(counted.rounds, rounds)
           }
-        }).pipe(Effect.scoped, Effect.provide(Bell.layer), Effect.provide(TestContext.TestContext))
+        }).pipe(Effect.scoped, Effect.provide(Layer.merge(Bell.layer, TestContext.TestContext)))
       yield* Effect.promise(() =>
         fc.assert(
           fc.asyncProperty(fc.array(step, { maxLength: 10 }), (steps) => Runtime.runPromise(runtime)(play(steps))),
@@ -65,7 +67,7 @@ describe("A loop", () => {
     Effect.gen(function* () {
       const bell = yield* Bell
       const { counted, loop } = counting((round) =>
-        round === 1 ? Effect.zipRight(bell.ring("one"), bell.ring("two")) : Effect.void
+        Effect.as(round === 1 ? Effect.zipRight(bell.ring("one"), bell.ring("two")) : Effect.void, undefined)
       )
       yield* started(loop)
       assert.strictEqual(counted.rounds, 2)
@@ -91,7 +93,9 @@ describe("A loop", () => {
       const logger = Logger.make(({ annotations, message }) => {
         lines.push([message, ...annotations])
       })
-      const { counted, loop } = counting((round) => (round === 1 ? Effect.dieMessage("a lost file") : Effect.void))
+      const { counted, loop } = counting((round) =>
+        round === 1 ? Effect.dieMessage("a lost file") : Effect.succeed(undefined)
+      )
       yield* started(loop).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
       assert.lengthOf(lines, 1)
       assert.include(JSON.stringify(lines), "the rounds could not be counted")

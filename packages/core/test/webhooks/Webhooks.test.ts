@@ -323,10 +323,7 @@ for (const { layer, name } of databases) {
               })
             )
             return Layer.build(
-              Layer.fresh(sending).pipe(
-                Layer.provide(Layer.fresh(FollowerStore.layer)),
-                Layer.provide(boot)
-              )
+              Layer.fresh(sending).pipe(Layer.provide(Layer.fresh(FollowerStore.layer)), Layer.provide(boot))
             )
           }
           yield* Effect.scoped(

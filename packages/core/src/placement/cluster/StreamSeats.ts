@@ -31,7 +31,10 @@ export const seatsOfNodes: Effect.Effect<TakeSeat, never, Bell | Boot | Database
         )
       )
     const leave = (id: string) =>
-      Loop.insist({ failure: "the seat of a stream could not be left" }, run(sql`delete from stream_seats where id = ${id}`))
+      Loop.insist(
+        { failure: "the seat of a stream could not be left" },
+        run(sql`delete from stream_seats where id = ${id}`)
+      )
     yield* Loop.start({
       failure: "the streams of ended nodes could not be forgotten",
       everyMs: 3_600_000,

@@ -39,7 +39,9 @@ export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<
     })
 
   /** The same limit for all nodes of an installation together. On one machine it is `layer`. */
-  static readonly layerOf = (requestsPerMinute: number): Layer.Layer<RateLimit, never, Bell | Database | Nodes | Vault> =>
+  static readonly layerOf = (
+    requestsPerMinute: number
+  ): Layer.Layer<RateLimit, never, Bell | Database | Nodes | Vault> =>
     Layer.unwrapEffect(
       Effect.map(Nodes, ({ self }) =>
         self === null

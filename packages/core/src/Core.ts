@@ -38,6 +38,7 @@ import { webhookTypes } from "./Events.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { EventRetention } from "./events/EventRetention.js"
+import { FollowerStore } from "./events/FollowerStore.js"
 import { WorkspaceEvents } from "./events/WorkspaceEvents.js"
 import { WorkspaceFeed } from "./events/WorkspaceFeed.js"
 import { HarnessSwitches } from "./execution/HarnessSwitches.js"
@@ -290,7 +291,7 @@ const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
   return oneByOne(work, webhooks, EventFeed.layer, WorkspaceFeed.layer, onTopOf(identity)(KeyRotation.layer)).pipe(
-    onTopOf(oneByOne(EventLog.layer, EventRetention.layer, WorkspaceEvents.layer)),
+    onTopOf(oneByOne(EventLog.layer, EventRetention.layer, FollowerStore.layer, WorkspaceEvents.layer)),
     onTopOf(oneByOne(BudgetStore.layer, Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
     onTopOf(store),
     onTopOf(outside(layers)),

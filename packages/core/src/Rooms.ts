@@ -4,6 +4,7 @@ import { changes } from "./changes/Room.js"
 import { connections } from "./connections/Room.js"
 import { delegations } from "./delegations/Room.js"
 import type { EventKind } from "./domain/Event.js"
+import type { Follower } from "./events/Follower.js"
 import { events } from "./events/Room.js"
 import { execution } from "./execution/Room.js"
 import { identity } from "./identity/Room.js"
@@ -24,6 +25,8 @@ export interface Room {
   readonly events?: Readonly<Record<string, EventKind>>
   /** The kinds of jobs that a worker runs; undefined for one that the installation has no use for. */
   readonly jobs?: ReadonlyArray<Effect.Effect<JobKind | undefined, unknown, unknown>>
+  /** The durable readers of the logs of workspaces. */
+  readonly followers?: ReadonlyArray<Effect.Effect<Follower, unknown, unknown>>
   /** The sweeps that delete records of no more use, by the word for the records. */
   readonly sweeps?: Readonly<Record<string, Effect.Effect<Effect.Effect<unknown>, unknown, unknown>>>
 }
@@ -57,6 +60,13 @@ type JobOfRoom = Having<"jobs">["jobs"][number]
 
 /** Every kind of job. */
 export const jobKinds: ReadonlyArray<JobOfRoom> = having("jobs").flatMap(({ jobs }): ReadonlyArray<JobOfRoom> => jobs)
+
+type FollowerOfRoom = Having<"followers">["followers"][number]
+
+/** Every durable reader of the logs of workspaces. */
+export const followers: ReadonlyArray<FollowerOfRoom> = having("followers").flatMap(
+  ({ followers }): ReadonlyArray<FollowerOfRoom> => followers
+)
 
 type SweepsOf<R> = R extends { readonly sweeps: infer Sweeps } ? Sweeps[keyof Sweeps] : never
 

@@ -1,16 +1,15 @@
 import { Effect, Layer } from "effect"
 import { CoreConfig } from "./base/CoreConfig.js"
-import { workspaceEventTypes } from "./Events.js"
+import * as Follower from "./events/Follower.js"
 import * as Prewarming from "./execution/Prewarming.js"
 import { Executors } from "./executor/Executors.js"
 import { endProcessesOf } from "./executor/Orphans.js"
 import * as Worker from "./jobs/Worker.js"
 import { Nodes } from "./placement/Nodes.js"
-import { jobKinds, sweeps } from "./Rooms.js"
+import { followers, jobKinds, sweeps } from "./Rooms.js"
 import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
-import * as Couriers from "./webhooks/Couriers.js"
 
 /** Warns when agents run without the sandbox although nobody has asked for that. */
 const warnOfNoSandbox = Layer.effectDiscard(
@@ -48,12 +47,12 @@ const jobs = Layer.unwrapEffect(
 ).pipe(Layer.provide(thisNode))
 
 /**
- * Runs the durable jobs of the installation in this process, and deletes expired records. On SQLite one process works on a data directory. On
+ * Runs the durable jobs and followers of the installation in this process, and deletes expired records. On SQLite one process works on a data directory. On
  * PostgreSQL several processes share the work, and each takes over the jobs that another one loses.
  */
 export const worker = Layer.mergeAll(
   jobs,
-  Couriers.layerOf(workspaceEventTypes),
+  Follower.layerOf(followers),
   Prewarming.layer,
   IdleRelease.layer,
   Housekeeping.layerOf(sweeps),

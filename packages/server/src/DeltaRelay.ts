@@ -7,8 +7,8 @@ import { Nodes } from "@reins/core/placement/Nodes"
 import { Placements } from "@reins/core/placement/Placements"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
 import { Bell, sessionTopic } from "@reins/core/store/Bell"
-import { logDefect } from "@reins/core/store/FailedStatement"
 import { Journal } from "@reins/core/store/Journal"
+import * as Loop from "@reins/core/store/Loop"
 import { Clock, Effect, Fiber, FiberSet, Option, Schema, type Scope } from "effect"
 import type { Exchange } from "./http/Exchange.js"
 import { away } from "./http/middleware/Forward.js"
@@ -33,7 +33,7 @@ export interface DeltaRelay {
 const beatMs = 5000
 /** The time without one after which a stream counts as broken, in milliseconds. */
 const silenceMs = 3 * beatMs
-/** The time after the end of a stream before the next look for the node of the session, in milliseconds. */
+/** The shortest time between two looks for the node of a session, in milliseconds. */
 const pauseMs = 100
 /** The longest time between two looks for the node of a session that is on none, in milliseconds. */
 const lookMs = 5000
@@ -102,30 +102,25 @@ const following = Effect.fnUntraced(function* (departures: Departures) {
   const run = yield* FiberSet.makeRuntime<never>()
   const open = new Map<SessionId, { readers: number; readonly fiber: Fiber.RuntimeFiber<void> }>()
 
-  /** Listens where the session is until it has left, or waits until something has happened to it. */
-  const step = Effect.fnUntraced(function* (sessionId: SessionId, rung: Effect.Latch) {
-    // Closed before the look, so that a ring during it is not missed. The same holds for the departure.
-    yield* rung.close
+  /** Listens where the session is until it has left. False when it is on no node that can be heard. */
+  const listen = Effect.fnUntraced(function* (sessionId: SessionId) {
+    // Before the look at the place, so that a departure during it is not missed.
     const departed = yield* departures.latch(sessionId)
     const place = yield* placements.at(sessionId)
-    if (place.kind === "here" && nodes.holds()) return yield* departed.await
+    if (place.kind === "here" && nodes.holds()) return yield* Effect.as(departed.await, true)
     const located = place.kind === "elsewhere" ? yield* nodes.locate(place.node) : undefined
-    const wasHeard = located?.kind === "at" && (yield* hear(sessionId, located.address))
-    if (!wasHeard) yield* Effect.timeoutOption(rung.await, lookMs)
+    return located?.kind === "at" && (yield* hear(sessionId, located.address))
   }, Effect.scoped)
 
-  const follower = (sessionId: SessionId): Effect.Effect<void> =>
-    Effect.gen(function* () {
-      const rung = yield* Effect.makeLatch(true)
-      yield* Effect.acquireRelease(
-        Effect.sync(() => bell.listen(sessionTopic(sessionId), () => rung.unsafeOpen())),
-        (stop) => Effect.sync(stop)
+  const follower = (sessionId: SessionId) =>
+    Loop.run({
+      failure: "the node of a session cannot be looked up",
+      topics: [sessionTopic(sessionId)],
+      everyMs: lookMs,
+      round: Effect.flatMap(listen(sessionId), (wasHeard) =>
+        Effect.as(Effect.sleep(pauseMs), wasHeard ? { waitMs: 0 } : undefined)
       )
-      const keepGoing = Effect.catchAllDefect(step(sessionId, rung), (defect) =>
-        Effect.zipRight(logDefect("the node of a session cannot be looked up", defect), Effect.sleep("1 second"))
-      )
-      return yield* Effect.forever(Effect.zipRight(keepGoing, Effect.sleep(pauseMs)))
-    }).pipe(Effect.scoped)
+    }).pipe(Effect.provideService(Bell, bell))
 
   const enter = (sessionId: SessionId) =>
     Effect.sync(() => {

@@ -72,6 +72,7 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
       // Another node may have the sessions next. Agents that work on turns end with those.
       yield* (yield* Nodes).onLost(agents.stopAll)
       const spacing = Math.max(1, Math.min(sweepMs, agentIdleMs / 4))
+      // It is no loop of `store/Loop.ts`, because this room needs no database.
       if (agentIdleMs > 0) yield* Effect.forkScoped(Effect.schedule(agents.trim, Schedule.spaced(spacing)))
 
       /** Gives the end of the turn, with the native session of an agent that may be kept. */

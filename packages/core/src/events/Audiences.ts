@@ -1,5 +1,6 @@
-import { Cause, Chunk, Effect, Fiber, FiberSet, type Scope, Stream } from "effect"
+import { Chunk, Effect, Fiber, FiberSet, type Scope, Stream } from "effect"
 import { Bell } from "../store/Bell.js"
+import * as Loop from "../store/Loop.js"
 import type { LogEntry, Slice } from "../store/Slices.js"
 import { Audience, type Frame, type Reader, type Sink } from "./Audience.js"
 
@@ -68,18 +69,19 @@ export class Audiences<Entry extends LogEntry> {
     const existing = this.open.get(id)
     if (existing !== undefined) return existing
     const audience: Audience<Entry> = new Audience<Entry>(watermark, (reader) => {
-      this.run(keepTrying(catchUp(this.source, id, audience, reader)))
+      this.run(Loop.insist({ failure }, catchUp(this.source, id, audience, reader)))
     })
-    const rung = Effect.unsafeMakeLatch(true)
-    const unlisten = this.bell.listen(this.source.topicOf(id), () => {
-      rung.unsafeOpen()
-    })
-    const follower = this.run(Effect.forever(keepTrying(follow(this.source, id, audience, rung))))
+    const loop = {
+      failure,
+      topics: [this.source.topicOf(id)],
+      everyMs: pollMs,
+      round: follow(this.source, id, audience)
+    }
+    const follower = this.run(Effect.provideService(Loop.run(loop), Bell, this.bell))
     const leave = (reader: Reader<Entry>) => {
       audience.readers.delete(reader)
       if (audience.readers.size > 0 || this.open.get(id) !== occupied) return
       this.open.delete(id)
-      unlisten()
       this.run(Effect.asVoid(Fiber.interrupt(follower)))
     }
     const occupied: Occupied<Entry> = { audience, leave }
@@ -88,23 +90,18 @@ export class Audiences<Entry extends LogEntry> {
   }
 }
 
-/** Reads on from the head of an audience, tells its readers, and waits for a ring when there is no more. */
-const follow = <Entry extends LogEntry>(
-  source: Source<Entry>,
-  id: string,
-  audience: Audience<Entry>,
-  rung: Effect.Latch
-) =>
+/** Reads on from the head of an audience, and tells its readers. */
+const follow = <Entry extends LogEntry>(source: Source<Entry>, id: string, audience: Audience<Entry>) =>
   Effect.gen(function* () {
-    // Closed before the read, so that a ring during it is not missed.
-    yield* rung.close
     const { events, isWhole } = yield* source.read(id, audience.head, readAhead)
     if (events.length > 0) {
       audience.publish(events)
       yield* pauseAfter(audience.readers.size)
     }
-    if (isWhole) yield* Effect.timeoutOption(rung.await, pollMs)
+    return isWhole ? undefined : atOnce
   })
+
+const atOnce = { waitMs: 0 }
 
 /**
  * Gives a reader the next events of the log. When they were deleted since the reader came it gets no more, rather than a gap, and is told so
@@ -165,10 +162,4 @@ const pauseOfReaderMs = 0.04
 const pollMs = 5000
 
 /** A log that cannot be read now is read again a little later: the reader waits, and misses nothing. */
-const keepTrying = (read: Effect.Effect<void>): Effect.Effect<void> =>
-  Effect.catchAllDefect(read, (defect) =>
-    Effect.logWarning("the event log cannot be read", Cause.pretty(Cause.die(defect))).pipe(
-      Effect.zipRight(Effect.sleep("1 second")),
-      Effect.zipRight(Effect.suspend(() => keepTrying(read)))
-    )
-  )
+const failure = "the event log cannot be read"

@@ -5,9 +5,13 @@ import { RequestInvalid } from "../domain/RequestInvalid.js"
 /** The event types that a reader asked for. */
 export type EventTypes = ReadonlySet<string>
 
-/** The types that a name or a prefix like `turn.*` stands for; none for another text. */
+/** True when a name or a prefix like `turn.*` stands for the type. */
+export const isNamed = (name: string, type: string): boolean =>
+  type === name || (name.endsWith(".*") && type.startsWith(name.slice(0, -1)))
+
+/** The types that a name or a prefix stands for; none for another text. */
 export const typesNamed = <Type extends string>(name: string, types: ReadonlyArray<Type>): ReadonlyArray<Type> =>
-  types.filter((type) => type === name || (name.endsWith(".*") && type.startsWith(name.slice(0, -1))))
+  types.filter((type) => isNamed(name, type))
 
 /** The types that a comma list of names and of prefixes stands for. `fault` says what a name is that stands for none. */
 export const parseTypes = (

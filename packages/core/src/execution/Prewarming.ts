@@ -1,4 +1,4 @@
-import { Cause, Effect, Layer, Queue } from "effect"
+import { Effect, Layer, Queue } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId } from "../domain/Ids.js"
@@ -6,9 +6,9 @@ import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Bell, expectedTopic } from "../store/Bell.js"
-import { logDefect } from "../store/FailedStatement.js"
+import { expectedTopic } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
+import * as Loop from "../store/Loop.js"
 import { agentsAhead } from "./AgentAhead.js"
 import { TurnSetup } from "./TurnSetup.js"
 
@@ -17,6 +17,9 @@ const concurrency = 2
 
 /** The sessions that wait for it. Their first turns make ready what is left out. */
 const maxWaiting = 16
+
+/** The longest time in milliseconds by which a lost ring delays a session that this node is to expect. */
+const lookMs = 15_000
 
 /**
  * Makes the workspaces of new sessions and starts their agents, while their first messages are still being written. Nothing is promised of it and
@@ -34,13 +37,12 @@ export const layer = Layer.scopedDiscard(
     // A node that has no sessions makes none ready.
     if (nodes.role !== "api") {
       const makeReady = yield* making
-      const work = Effect.forever(Effect.flatMap(Queue.take(waiting), makeReady))
-      yield* Effect.forkScoped(
-        Effect.all(
-          Array.from({ length: concurrency }, () => work),
-          { concurrency, discard: true }
-        )
-      )
+      const work = Loop.start({
+        failure: "a session cannot be made ready ahead of its first turn",
+        everyMs: 0,
+        round: Effect.flatMap(Queue.take(waiting), makeReady)
+      })
+      yield* Effect.replicateEffect(work, concurrency)
       if (nodes.self !== null) yield* expecting(nodes.self, waiting)
     }
     const begun = nodes.self === null ? waiting : yield* announcing
@@ -52,36 +54,23 @@ export const layer = Layer.scopedDiscard(
 const announcing = Effect.gen(function* () {
   const placements = yield* Placements
   const begun = yield* Queue.dropping<SessionId>(maxWaiting)
-  const announce = Effect.flatMap(Queue.take(begun), placements.expect)
-  yield* Effect.forkScoped(
-    Effect.forever(
-      Effect.catchAllDefect(announce, (defect) =>
-        logDefect("a session could not be given a node ahead of its first turn", defect)
-      )
-    )
-  )
+  yield* Loop.start({
+    failure: "a session could not be given a node ahead of its first turn",
+    everyMs: 0,
+    round: Effect.flatMap(Queue.take(begun), placements.expect)
+  })
   return begun
 })
 
 /** Takes the sessions that this node is told to expect, whichever node they were made on. */
 const expecting = Effect.fnUntraced(function* (self: string, waiting: Queue.Enqueue<SessionId>) {
-  const bell = yield* Bell
   const placements = yield* Placements
-  const rung = yield* Effect.makeLatch(true)
-  yield* Effect.acquireRelease(
-    Effect.sync(() => bell.listen(expectedTopic(self), () => rung.unsafeOpen())),
-    (stop) => Effect.sync(stop)
-  )
-  const look = Effect.gen(function* () {
-    yield* rung.await
-    yield* rung.close
-    yield* Queue.offerAll(waiting, yield* placements.expected)
+  yield* Loop.start({
+    failure: "the sessions to be made ready could not be looked up",
+    topics: [expectedTopic(self)],
+    everyMs: lookMs,
+    round: Effect.asVoid(Effect.flatMap(placements.expected, (ids) => Queue.offerAll(waiting, ids)))
   })
-  yield* Effect.forkScoped(
-    Effect.forever(
-      Effect.catchAllDefect(look, (defect) => logDefect("the sessions to be made ready could not be looked up", defect))
-    )
-  )
 })
 
 const making = Effect.gen(function* () {
@@ -99,10 +88,7 @@ const making = Effect.gen(function* () {
       yield* Effect.flatten(ahead.start(id))
     },
     Effect.catchTag("GitError", () => Effect.void),
-    Effect.catchAllCause((cause) =>
-      Cause.isInterruptedOnly(cause)
-        ? Effect.interrupt
-        : logDefect("a session cannot be made ready ahead of its first turn", Cause.squash(cause))
-    )
+    // What has failed is said in the log.
+    Effect.orDie
   )
 })

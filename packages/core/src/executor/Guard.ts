@@ -133,6 +133,7 @@ export const make = ({ bootId, sweeps }: Guarded): Effect.Effect<Guard, never, S
       )
       yield* Effect.logWarning("the guard of the agents has ended, and is started again")
     })
+    // It is no loop of `store/Loop.ts`, because this room needs no database.
     yield* Effect.forkScoped(Effect.repeat(one, Schedule.spaced(againMs)))
     return {
       until: (leftMs) => {

@@ -52,7 +52,10 @@ const work = (running: Running, kind: JobKind, claim: Claim, cancel: Deferred.De
   )
 }
 
-/** Keeps the claim of an attempt alive and passes a request to stop on, until the claim is lost. */
+/**
+ * Keeps the claim of an attempt alive and passes a request to stop on, until the claim is lost. It is no loop of `store/Loop.ts`, because a claim
+ * ends at its time, whatever has failed.
+ */
 const watch = Effect.fnUntraced(function* (
   claims: JobClaims["Type"],
   claim: Claim,

@@ -5,6 +5,7 @@ import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
+import * as Loop from "../store/Loop.js"
 import * as AttemptEnds from "./AttemptEnds.js"
 import { tell, tellOf } from "./AttemptLog.js"
 import * as AttemptRun from "./AttemptRun.js"
@@ -29,18 +30,16 @@ export const layer = <E, R>(
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const worker = yield* makeWorker(yield* kinds, clearAfter)
-      const latch = yield* Effect.makeLatch(true)
-      const stopListening = worker.bell.listen(jobsTopic, () => latch.unsafeOpen())
-      yield* Effect.addFinalizer(() => Effect.sync(stopListening))
       // Attempts of a dead boot are ended before anything new starts.
       yield* recover(worker)
-      yield* lookForWork(worker, latch).pipe(
-        Effect.catchAllDefect((defect) =>
-          Effect.zipRight(tell("the job worker failed and goes on", defect), Effect.sleep(pollMs))
-        ),
-        Effect.forever,
-        Effect.forkScoped
-      )
+      yield* Loop.start({
+        failure: "the job worker failed and goes on",
+        tell,
+        topics: [jobsTopic],
+        everyMs: pollMs,
+        againMs: pollMs,
+        round: lookForWork(worker)
+      })
     })
   )
 
@@ -92,17 +91,14 @@ const dropPinned = ({ boot, clearAfter, pinned }: Worker) =>
     clearAfter([boot.bootId])
   )
 
-/** Ends lost attempts, starts due jobs, and waits until there may be more to do. */
-const lookForWork = Effect.fnUntraced(function* (worker: Worker, rung: Effect.Latch) {
-  yield* rung.close
+/** Ends lost attempts and starts due jobs. */
+const lookForWork = Effect.fnUntraced(function* (worker: Worker) {
   // The lease comes back or it does not: nothing is begun until then.
-  if (!worker.nodes.holds()) return yield* Effect.sleep(lostMs)
+  if (!worker.nodes.holds()) return { waitMs: lostMs }
   yield* recover(worker)
   yield* worker.claims.catchUp
   yield* Effect.forEach(yield* worker.claims.unplaced, worker.placements.settle, { discard: true })
-  const waitMs = yield* claimDue(worker)
-  // More jobs of a kind that was claimed may be due at once.
-  if (waitMs > 0) yield* Effect.timeoutOption(rung.await, waitMs)
+  return { waitMs: yield* claimDue(worker) }
 })
 
 /** Ends the attempts whose workers are lost. */
@@ -139,8 +135,9 @@ const claimDue = Effect.fnUntraced(function* (worker: Worker) {
     left.filter(({ ms }) => ms <= 0),
     ({ kind }) => claimOf(worker, kind)
   )
+  // More jobs of a kind that was claimed may be due at once.
   if (claimed.some((some) => some)) return 0
-  return Math.min(pollMs, ...left.map(({ ms }) => ms).filter((ms) => ms > 0))
+  return Math.min(...left.map(({ ms }) => ms).filter((ms) => ms > 0))
 })
 
 /** The number of attempts of a kind that may still begin in this process. */

@@ -60,11 +60,11 @@ export const sessionTopic = (sessionId: string): string => `session:${sessionId}
 /** Rings when a session of the workspace has a new event that a list of sessions needs. */
 export const workspaceTopic = (workspaceId: string): string => `workspace:${workspaceId}`
 
-/** Rings when a webhook endpoint was made, enabled, disabled or removed. */
-export const webhooksTopic = "webhooks"
+/** Rings when a follower of the logs of workspaces has another key, or one less. */
+export const followersTopic = (name: string): string => `followers:${name}`
 
-/** Rings when there is something to do for a webhook endpoint besides new events of its workspace. */
-export const webhookTopic = (endpointId: string): string => `webhook:${endpointId}`
+/** Rings when there is something to do for a key of a follower besides new events of its workspace. */
+export const followerTopic = (name: string, key: string): string => `follower:${name}:${key}`
 
 /** Rings when a node should expect the first turn of a session. */
 export const expectedTopic = (node: string): string => `expected:${node}`

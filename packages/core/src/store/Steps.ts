@@ -5,6 +5,7 @@ import { budgets } from "./schema/budgets.js"
 import { changes } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
 import { delegations } from "./schema/delegations.js"
+import { events } from "./schema/events.js"
 import { identity } from "./schema/identity.js"
 import { jobs } from "./schema/jobs.js"
 import { placement, requestCredit } from "./schema/placement.js"
@@ -34,5 +35,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0010_webhooks": original(statements(webhooks)),
   "0011_worktrees": original(statements(worktrees)),
   "0012_placement": original(Effect.zipRight(statements(placement), byDialect(requestCredit))),
-  "0013_store": original(Effect.zipRight(statements(store), byDialect(blobs)))
+  "0013_store": original(Effect.zipRight(statements(store), byDialect(blobs))),
+  "0014_events": original(statements(events))
 }

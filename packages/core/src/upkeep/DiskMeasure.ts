@@ -1,8 +1,6 @@
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
-import { logDefect } from "../store/FailedStatement.js"
-
-const every = "1 minute"
+import * as Loop from "../store/Loop.js"
 
 /** Keeps what the quotas on disk are measured by. It does nothing where there is no such quota. */
 export const layer = Layer.scopedDiscard(
@@ -10,9 +8,10 @@ export const layer = Layer.scopedDiscard(
     const { limits } = yield* CoreConfig
     if (limits.diskBytesPerWorkspace === null) return
     const { measure } = yield* Effect.promise(() => import("./DiskSweep.js"))
-    const sweep = (yield* measure).pipe(
-      Effect.catchAllDefect((defect) => logDefect("the disk use of sessions could not be measured", defect))
-    )
-    yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced(every)))
+    yield* Loop.start({
+      failure: "the disk use of sessions could not be measured",
+      everyMs: 60_000,
+      round: yield* measure
+    })
   })
 )

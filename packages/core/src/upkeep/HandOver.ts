@@ -1,4 +1,4 @@
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
@@ -10,6 +10,7 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
+import * as Loop from "../store/Loop.js"
 import { Leases } from "../worktrees/Leases.js"
 import { sessionPaths } from "../worktrees/SessionPaths.js"
 import { setAside } from "../worktrees/snapshots/AwaitedFiles.js"
@@ -35,8 +36,8 @@ export const givingAway = Effect.gen(function* () {
           Effect.forEach(ids, handOver, { concurrency: width, discard: true })
         )
       : Effect.void
-  ).pipe(Effect.catchAllDefect((defect) => logDefect("sessions could not be given away", defect)))
-  yield* Effect.forkScoped(Effect.schedule(round, Schedule.spaced(everyMs)))
+  )
+  yield* Loop.start({ failure: "sessions could not be given away", everyMs, round })
 })
 
 const handingOver = Effect.gen(function* () {

@@ -1,5 +1,6 @@
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer } from "effect"
 import { logDefect } from "../store/FailedStatement.js"
+import * as Loop from "../store/Loop.js"
 
 /**
  * Deletes records that can no longer be used, at the start and then every hour: runs each sweep, which has a word for its records. A deletion that
@@ -19,6 +20,6 @@ export const layerOf = <E, R>(sweeps: ReadonlyArray<readonly [string, Effect.Eff
           ),
         { discard: true }
       )
-      yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced("1 hour")))
+      yield* Loop.start({ failure: "old records could not be deleted", everyMs: 3_600_000, round })
     })
   )

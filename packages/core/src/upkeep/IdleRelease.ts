@@ -1,11 +1,11 @@
-import { Duration, Effect, Layer, Schedule } from "effect"
+import { Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fromNow } from "../domain/Timestamp.js"
 import { releaseIdleExecutors } from "../execution/IdleExecutors.js"
-import { logDefect } from "../store/FailedStatement.js"
+import * as Loop from "../store/Loop.js"
 
 /** The longest time between two sweeps, in milliseconds. */
-const everyMs = 60_000
+const longestMs = 60_000
 
 /**
  * Releases executors that were not used for a while. The time of the last use is in the database, so a restart neither forgets an executor
@@ -15,10 +15,10 @@ export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
     const config = yield* CoreConfig
     const release = yield* releaseIdleExecutors
-    const sweep = Effect.flatMap(fromNow(-config.idleReleaseMs), release).pipe(
-      Effect.catchAllDefect((defect) => logDefect("idle executors could not be released", defect))
-    )
-    const spacing = Duration.millis(Math.min(everyMs, config.idleReleaseMs / 2))
-    yield* Effect.forkScoped(Effect.schedule(sweep, Schedule.spaced(spacing)))
+    yield* Loop.start({
+      failure: "idle executors could not be released",
+      everyMs: Math.min(longestMs, config.idleReleaseMs / 2),
+      round: Effect.asVoid(Effect.flatMap(fromNow(-config.idleReleaseMs), release))
+    })
   })
 )

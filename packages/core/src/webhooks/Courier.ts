@@ -2,20 +2,16 @@ import { Clock, Effect, Random } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import type { Observations } from "../base/Observer.js"
 import { fromMillis, type Timestamp, toMillis } from "../domain/Timestamp.js"
-import { typesNamed } from "../events/EventTypes.js"
-import type { WorkspaceEvents } from "../events/WorkspaceEvents.js"
+import type { HeldCommit } from "../events/Follower.js"
+import type { HoldLost } from "../events/FollowerStore.js"
 import type { Commit } from "../store/Commit.js"
-import { isWanted, type WorkspaceFilter } from "../store/WorkspaceLog.js"
-import type { AttemptEnd, DeliveryQueue, HoldLost, QueuedDelivery } from "./DeliveryQueue.js"
+import type { AttemptEnd, DeliveryQueue, QueuedDelivery } from "./DeliveryQueue.js"
 import { type Posted, type Posting, post } from "./Post.js"
 import type { WebhookDisabledReason } from "./Webhook.js"
 import type { EndpointRow } from "./WebhookStore.js"
 
 /** The services that a courier needs. */
 export interface Couriering extends Posting {
-  /** The types of events that endpoints may ask for. */
-  readonly types: ReadonlyArray<string>
-  readonly events: WorkspaceEvents["Type"]
   readonly observer: Observations
   readonly queue: DeliveryQueue["Type"]
   /** The places for attempts of all couriers of this process. */
@@ -35,17 +31,16 @@ const window = 128
 const lanes = 8
 
 /**
- * Makes the deliveries of an endpoint that the log asks for, attempts those that are due, and gives the milliseconds until there may be more
- * to do. The deliveries of a session leave one after another, in the order of its events.
+ * Attempts the deliveries of an endpoint that are due, and gives the time until there may be more to do. The deliveries of a session leave one after
+ * another, in the order of its events.
  */
-export const round = Effect.fnUntraced(function* (on: Couriering, endpoint: EndpointRow) {
-  yield* derive(on, endpoint)
+export const send = Effect.fnUntraced(function* (on: Couriering, endpoint: EndpointRow, commit: HeldCommit) {
   const at = yield* Clock.currentTimeMillis
-  const until = (time: Timestamp | null) => (time === null ? longestWaitMs : toMillis(time) - at)
+  const until = (time: Timestamp | null) => (time === null ? Number.POSITIVE_INFINITY : toMillis(time) - at)
   if (endpoint.paused_until !== null && until(endpoint.paused_until) > 0)
-    return Math.min(longestWaitMs, until(endpoint.paused_until))
+    return { waitMs: until(endpoint.paused_until) }
   const { due, retryAt } = yield* on.queue.due(endpoint.id, window)
-  if (due.length === 0) return Math.min(longestWaitMs, Math.max(1, until(retryAt)))
+  if (due.length === 0) return { waitMs: Math.max(1, until(retryAt)) }
   const bySession = new Map<string, Array<QueuedDelivery>>()
   for (const delivery of due) {
     const lane = delivery.session_id ?? delivery.id
@@ -55,50 +50,9 @@ export const round = Effect.fnUntraced(function* (on: Couriering, endpoint: Endp
   const isFailing = endpoint.failing_since !== null
   const sent = isFailing ? [due.slice(0, 1)] : [...bySession.values()]
   const open = { until: (yield* Clock.currentTimeMillis) + roundMs }
-  yield* Effect.forEach(sent, (lane) => sendInTurn(on, endpoint, open, lane), { concurrency: lanes, discard: true })
-  return 0
-})
-
-/** The longest time that a lost ring delays a delivery, and well below the time of a hold. */
-export const longestWaitMs = 5_000
-
-const filterOf = ({ label, project_id, types }: EndpointRow, known: ReadonlyArray<string>): WorkspaceFilter => {
-  const named: ReadonlyArray<string> | null = types === null ? null : JSON.parse(types)
-  const end = label?.indexOf("=") ?? 0
-  return {
-    types: named === null ? undefined : new Set(named.flatMap((name) => typesNamed(name, known))),
-    projectId: project_id ?? undefined,
-    label: label === null ? undefined : { name: label.slice(0, end), value: label.slice(end + 1) }
-  }
-}
-
-/** Reads the log from the position of the endpoint on, and makes a delivery of each event that it wants. */
-const derive = Effect.fnUntraced(function* ({ events, queue, types }: Couriering, endpoint: EndpointRow) {
-  const filter = filterOf(endpoint, types)
-  const { first_position } = yield* events.ends(endpoint.workspace_id)
-  if (endpoint.position < first_position - 1)
-    yield* Effect.logWarning("events for a webhook endpoint are no longer kept", {
-      webhook_endpoint_id: endpoint.id,
-      after: endpoint.position,
-      first_position
-    })
-  let position = Math.max(endpoint.position, first_position - 1)
-  while (true) {
-    const slice = yield* events.read(endpoint.workspace_id, position, 500)
-    const last = slice.events.at(-1)
-    if (last === undefined) return
-    position = last.seq
-    const wanted = slice.events
-      .filter((entry) => isWanted(filter, entry))
-      .map(({ envelope, seq, type }) => {
-        const event = JSON.parse(envelope)
-        return { event_id: event.id, position: seq, seq: event.seq, session_id: event.session_id, type }
-      })
-    yield* failpoint("webhook.log_read")
-    yield* queue.derive(endpoint.id, position, wanted)
-    yield* failpoint("webhook.derived")
-    if (slice.isWhole) return
-  }
+  const attemptOne = (delivery: QueuedDelivery) => on.places.withPermits(1)(attempt(on, endpoint, delivery, commit))
+  yield* Effect.forEach(sent, (lane) => sendInTurn(attemptOne, open, lane), { concurrency: lanes, discard: true })
+  return { waitMs: 0 }
 })
 
 /**
@@ -114,28 +68,34 @@ interface Open {
 
 /** Attempts deliveries one after another, up to the first that does not get through, or until the round ends or the endpoint wants a pause. */
 const sendInTurn = Effect.fnUntraced(function* (
-  on: Couriering,
-  endpoint: EndpointRow,
+  attemptOne: (delivery: QueuedDelivery) => Effect.Effect<AttemptEnd, HoldLost>,
   open: Open,
   lane: ReadonlyArray<QueuedDelivery>
 ): Effect.fn.Return<void, HoldLost> {
   for (const delivery of lane) {
     if ((yield* Clock.currentTimeMillis) >= open.until) return
-    const end = yield* on.places.withPermits(1)(attempt(on, endpoint, delivery))
+    const end = yield* attemptOne(delivery)
     if (end.pausedUntil !== null) open.until = 0
     if (end.state === "pending") return
   }
 })
 
-const attempt = Effect.fnUntraced(function* (on: Couriering, endpoint: EndpointRow, delivery: QueuedDelivery) {
+const attempt = Effect.fnUntraced(function* (
+  on: Couriering,
+  endpoint: EndpointRow,
+  delivery: QueuedDelivery,
+  commit: HeldCommit
+) {
   const beganMs = yield* Clock.currentTimeMillis
   const posted = yield* post(on, endpoint, delivery, beganMs)
   yield* failpoint("webhook.sent")
   const endedMs = yield* Clock.currentTimeMillis
-  const end = yield* on.queue.attempted(
-    delivery,
-    (failingSince) => endOf(failingSince, delivery, { posted, beganMs, endedMs }),
-    (reason) => on.tellOwners(endpoint, reason)
+  const end = yield* commit(
+    on.queue.attempted(
+      delivery,
+      (failingSince) => endOf(failingSince, delivery, { posted, beganMs, endedMs }),
+      (reason) => on.tellOwners(endpoint, reason)
+    )
   )
   yield* failpoint("webhook.recorded")
   yield* on.observer.webhookAttempted({ state: end.state, status: posted.status, durationMs: endedMs - beganMs })

@@ -1,8 +1,11 @@
+import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { newId, WebhookDeliveryId, type WebhookEndpointId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import type { Followed } from "../events/Follower.js"
+import { FollowerStore } from "../events/FollowerStore.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
@@ -28,13 +31,15 @@ export interface EndpointRow {
   readonly disabled_reason: WebhookDisabledReason | null
   readonly failing_since: Timestamp | null
   readonly paused_until: Timestamp | null
-  readonly position: number
   readonly secret: string
   readonly previous_secret: string | null
   readonly previous_until: Timestamp | null
   readonly created_at: Timestamp
   readonly updated_at: Timestamp
 }
+
+/** The follower that makes the deliveries of endpoints. Its keys are their ids. */
+export const followerName = "webhooks"
 
 /** A delivery to be. */
 export type NewDelivery = Pick<WebhookDelivery, "event_id" | "position" | "seq" | "session_id" | "type">
@@ -66,8 +71,9 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
     readonly update: (id: WebhookEndpointId, changes: Partial<EndpointRow>) => Effect.Effect<void, never, Commit>
     /** Removes an endpoint with all of its deliveries. */
     readonly remove: (id: WebhookEndpointId) => Effect.Effect<void, never, Commit>
-    /** The enabled endpoints of the installation. */
-    readonly enabled: Effect.Effect<ReadonlyArray<Pick<EndpointRow, "id" | "workspace_id">>>
+    /** The enabled endpoints of the installation, with their workspaces. */
+    readonly enabled: Effect.Effect<ReadonlyArray<Followed>>
+    readonly findEnabled: (id: string) => Effect.Effect<EndpointRow | undefined>
     /** The deliveries of an endpoint, newest first. */
     readonly deliveries: (
       id: WebhookEndpointId,
@@ -99,19 +105,17 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
     Effect.gen(function* () {
       const db = yield* Database
       const { sql } = db
+      const positions = (yield* FollowerStore)(followerName)
 
       const toEndpoint = Effect.fnUntraced(function* (row: EndpointRow) {
+        const position = (yield* positions.find(row.id)) ?? 0
         const waiting = yield* db.first(sql<{ count: number }>`select cast(count(*) as integer) as count
           from webhook_deliveries where endpoint_id = ${row.id} and state = 'pending'`)
-        return endpointOf(row, waiting?.count ?? 0, yield* now)
+        return endpointOf(row, { pending: waiting?.count ?? 0, position, at: yield* now })
       })
 
-      const found = (id: string, forUpdate: boolean) =>
-        Effect.flatMap(
-          db.first(sql<EndpointRow>`select ${sql.literal(columns)} from webhook_endpoints
-            where id = ${id}${forUpdate ? db.forUpdate : sql.literal("")}`),
-          (row) => (row === undefined ? Effect.fail(notFound()) : Effect.succeed(row))
-        )
+      const first = (id: string, rest: Fragment) =>
+        db.first(sql<EndpointRow>`select ${sql.literal(columns)} from webhook_endpoints where id = ${id}${rest}`)
 
       return WebhookStore.of({
         list: Effect.fnUntraced(function* (workspaceId, request) {
@@ -126,8 +130,8 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
               where workspace_id = ${workspaceId}`),
             (row) => row?.count ?? 0
           ),
-        find: (id) => found(id, false),
-        lock: (id) => found(id, true),
+        find: (id) => Effect.flatMap(first(id, sql``), existing),
+        lock: (id) => Effect.flatMap(first(id, db.forUpdate), existing),
         toEndpoint,
         insert: (row) => db.run(sql`insert into webhook_endpoints ${sql.insert({ ...row })}`),
         update: (id, changes) =>
@@ -138,8 +142,9 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
           yield* db.run(sql`delete from webhook_deliveries where endpoint_id = ${id}`)
           yield* db.run(sql`delete from webhook_endpoints where id = ${id}`)
         }),
-        enabled: db.all(sql<Pick<EndpointRow, "id" | "workspace_id">>`select id, workspace_id from webhook_endpoints
+        enabled: db.all(sql<Followed>`select id as key, workspace_id as "workspaceId" from webhook_endpoints
           where state = 'enabled' order by id`),
+        findEnabled: (id) => first(id, sql` and state = 'enabled'`),
         deliveries: Effect.fnUntraced(function* (id, request) {
           const { before, limit } = yield* Keyset.descending(request)
           const { state } = request
@@ -153,7 +158,7 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
             db.first(
               sql<WebhookDelivery>`select ${sql.literal(deliveryColumns)} from webhook_deliveries where id = ${id}`
             ),
-            (row) => (row === undefined ? Effect.fail(notFound()) : Effect.succeed(row))
+            existing
           ),
         attempts: (id) =>
           Effect.map(
@@ -217,10 +222,12 @@ export const deliveryRow = Effect.fnUntraced(function* (endpoint_id: WebhookEndp
   }
 })
 
+const existing = <Row>(row: Row | undefined) => (row === undefined ? Effect.fail(notFound()) : Effect.succeed(row))
+
 const keptMs = 30 * 24 * 60 * 60 * 1000
 
 const columns = `id, workspace_id, url, description, types, project_id, label, state, disabled_reason, failing_since, paused_until,
-  position, secret, previous_secret, previous_until, created_at, updated_at`
+  secret, previous_secret, previous_until, created_at, updated_at`
 
 /** The columns of a delivery that callers see. */
 const deliveryColumns = `id, endpoint_id, event_id, type, session_id, seq, position, state, attempt_count, retry_at, created_at,
@@ -228,8 +235,7 @@ const deliveryColumns = `id, endpoint_id, event_id, type, session_id, seq, posit
 
 const endpointOf = (
   { label, paused_until, previous_secret: _, previous_until, project_id, secret: __, types, ...row }: EndpointRow,
-  pending: number,
-  at: Timestamp
+  { at, ...counts }: { readonly pending: number; readonly position: number; readonly at: Timestamp }
 ) =>
   // Boundary: the columns hold what the schema of the input let in.
   ({
@@ -238,6 +244,6 @@ const endpointOf = (
     project_id,
     label,
     paused_until: paused_until !== null && paused_until > at ? paused_until : null,
-    pending,
+    ...counts,
     secret_overlaps_until: previous_until !== null && previous_until > at ? previous_until : null
   }) as WebhookEndpoint

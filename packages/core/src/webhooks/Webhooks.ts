@@ -6,9 +6,9 @@ import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now } from "../domain/Timestamp.js"
+import { FollowerStore } from "../events/FollowerStore.js"
 import { WorkspaceEvents } from "../events/WorkspaceEvents.js"
 import { Vault } from "../secrets/Vault.js"
-import { webhooksTopic, webhookTopic } from "../store/Bell.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { secretContext } from "./SealedSecrets.js"
@@ -21,7 +21,7 @@ import {
   type WebhookEndpointWithSecret,
   webhookTest
 } from "./Webhook.js"
-import { type EndpointRow, WebhookStore } from "./WebhookStore.js"
+import { type EndpointRow, followerName, WebhookStore } from "./WebhookStore.js"
 import type {
   SecretRotationInput,
   WebhookEndpointInput,
@@ -116,6 +116,7 @@ const makeParts = () =>
     const access = yield* Access
     const events = yield* WorkspaceEvents
     const journal = yield* Journal
+    const positions = (yield* FollowerStore)(followerName)
     const store = yield* WebhookStore
     const vault = yield* Vault
 
@@ -132,10 +133,7 @@ const makeParts = () =>
       yield* manage(principal, row.workspace_id)
       return row
     })
-    const ring = (id: WebhookEndpointId) =>
-      Effect.zipRight(journal.ringAfterCommit(webhooksTopic), journal.ringAfterCommit(webhookTopic(id)))
-
-    return { events, journal, locked, manage, readable, ring, store, vault }
+    return { events, journal, locked, manage, positions, readable, store, vault }
   })
 
 type Parts = Effect.Effect.Success<ReturnType<typeof makeParts>>
@@ -158,7 +156,7 @@ const readsOf = ({ manage, readable, store }: Parts): Pick<Methods, "deliveries"
   })
 })
 
-const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "remove" | "update"> => ({
+const commandsOf = ({ journal, locked, positions, readable, store }: Parts): Pick<Methods, "remove" | "update"> => ({
   update: (principal, id, patch) =>
     journal.command(
       "Webhooks.update",
@@ -178,7 +176,7 @@ const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "rem
           updated_at: yield* now
         })
         if (isTurned && state === "enabled") yield* store.endWaits(before.id)
-        yield* ring(before.id)
+        yield* positions.wake(before.id)
         return yield* Effect.flatMap(store.find(before.id), store.toEndpoint)
       })
     ),
@@ -186,17 +184,25 @@ const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "rem
     journal.command(
       "Webhooks.remove",
       Effect.gen(function* () {
-        const row = yield* locked(principal, id)
+        const row = yield* readable(principal, id)
         const removed = yield* store.toEndpoint(row)
+        // Before the endpoint, as a courier locks them too.
+        yield* positions.end(row.id)
+        yield* locked(principal, id)
         yield* store.remove(row.id)
-        yield* ring(row.id)
+        yield* positions.wake(row.id)
         return removed
       })
     )
 })
 
 /** The commands that have something delivered now. They end the pause of the endpoint, because a person wants to see what it says. */
-const deliveryCommandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "retry" | "retryAll" | "test"> => ({
+const deliveryCommandsOf = ({
+  journal,
+  locked,
+  positions,
+  store
+}: Parts): Pick<Methods, "retry" | "retryAll" | "test"> => ({
   retry: (principal, id) =>
     journal.command(
       "Webhooks.retry",
@@ -205,7 +211,7 @@ const deliveryCommandsOf = ({ journal, locked, ring, store }: Parts): Pick<Metho
         yield* locked(principal, found.endpoint_id)
         yield* store.again(found.id)
         yield* store.update(found.endpoint_id, { paused_until: null })
-        yield* ring(found.endpoint_id)
+        yield* positions.wake(found.endpoint_id)
         return yield* store.findDelivery(id)
       })
     ),
@@ -216,7 +222,7 @@ const deliveryCommandsOf = ({ journal, locked, ring, store }: Parts): Pick<Metho
         const endpoint = yield* locked(principal, id)
         const count = yield* store.allAgain(endpoint.id, { since, state, until })
         yield* store.update(endpoint.id, { paused_until: null })
-        yield* ring(endpoint.id)
+        yield* positions.wake(endpoint.id)
         return { count }
       })
     ),
@@ -230,7 +236,7 @@ const deliveryCommandsOf = ({ journal, locked, ring, store }: Parts): Pick<Metho
         const nowhere = { session_id: null, seq: null, position: null }
         const delivery = yield* store.insertDelivery(endpoint.id, { event_id, type: webhookTest, ...nowhere })
         yield* store.update(endpoint.id, { paused_until: null })
-        yield* ring(endpoint.id)
+        yield* positions.wake(endpoint.id)
         return delivery
       })
     )
@@ -242,7 +248,7 @@ const secretCommandsOf = ({
   journal,
   locked,
   manage,
-  ring,
+  positions,
   store,
   vault
 }: Parts): Pick<Methods, "create" | "rotate"> => ({
@@ -271,7 +277,6 @@ const secretCommandsOf = ({
             disabled_reason: null,
             failing_since: null,
             paused_until: null,
-            position: head,
             secret: yield* vault.seal(secret, secretContext({ id, workspace_id })),
             previous_secret: null,
             previous_until: null,
@@ -279,7 +284,8 @@ const secretCommandsOf = ({
             updated_at: at
           }
           yield* store.insert(row)
-          yield* ring(id)
+          yield* positions.begin(id, head)
+          yield* positions.wake(id)
           return { ...(yield* store.toEndpoint(row)), secret: Redacted.value(secret) }
         })
       })

@@ -4,6 +4,7 @@ import type { Principal } from "@reins/core/domain/Principal"
 import { now } from "@reins/core/domain/Timestamp"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
+import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -17,7 +18,7 @@ import { Effect, Layer } from "effect"
 /** The event log and feed on a database. */
 export const events = (database: Layer.Layer<Database | Bell>) =>
   Layer.merge(EventFeed.layer, WorkspaceFeed.layer).pipe(
-    Layer.provideMerge(Layer.merge(EventLog.layer, WorkspaceEvents.layer)),
+    Layer.provideMerge(Layer.mergeAll(EventLog.layer, FollowerStore.layer, WorkspaceEvents.layer)),
     Layer.provideMerge(identity(database))
   )
 

@@ -5,6 +5,7 @@ import * as Core from "@reins/core/Core"
 import { newId, SessionId } from "@reins/core/domain/Ids"
 import { fromNow, now, toMillis } from "@reins/core/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
+import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import type { JobKind } from "@reins/core/jobs/JobKind"
@@ -13,7 +14,7 @@ import { Boot } from "@reins/core/placement/Boot"
 import { Database } from "@reins/core/store/Database"
 import { clockOf, Estimate } from "@reins/core/store/PgClock"
 import * as Postgres from "@reins/core/store/Postgres"
-import { DeliveryQueue } from "@reins/core/webhooks/DeliveryQueue"
+import { followerName } from "@reins/core/webhooks/WebhookStore"
 import { Webhooks } from "@reins/core/webhooks/Webhooks"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { migratedPostgresDatabase } from "@reins/testing/store/Databases"
@@ -142,8 +143,8 @@ describe("machines whose clocks differ, on PostgreSQL", () => {
         [ahead, behind]
       ] as const) {
         const endpoint = yield* holder.run(webhooks.create(principal, workspaceId, { url: "http://127.0.0.1/" }))
-        const hold = Effect.flatMap(DeliveryQueue, (queue) => queue.hold(endpoint.id))
-        assert.strictEqual((yield* holder.run(hold))?.id, endpoint.id)
+        const hold = Effect.flatMap(FollowerStore, (followers) => followers(followerName).hold(endpoint.id))
+        assert.strictEqual(yield* holder.run(hold), endpoint.position)
         assert.isUndefined(yield* looker.run(hold))
       }
     })

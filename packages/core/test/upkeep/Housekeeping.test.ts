@@ -1,6 +1,7 @@
 import { assert, layer as withLayer } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { EventRetention } from "@reins/core/events/EventRetention"
+import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { sweeps } from "@reins/core/Rooms"
@@ -37,6 +38,7 @@ const newToken = Effect.gen(function* () {
 if (sqlite !== undefined) {
   withLayer(
     Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer, Snapshots.layerNone).pipe(
+      Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))
     )

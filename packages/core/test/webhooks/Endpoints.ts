@@ -1,4 +1,6 @@
+import * as Follower from "@reins/core/events/Follower"
 import { Outbound } from "@reins/core/outbound/Outbound"
+import { couriers } from "@reins/core/webhooks/Couriers"
 import { DeliveryQueue } from "@reins/core/webhooks/DeliveryQueue"
 import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
 import { Webhooks } from "@reins/core/webhooks/Webhooks"
@@ -16,6 +18,9 @@ export const services = (database: (typeof databases)[number]["layer"]) =>
     Layer.provideMerge(Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] })),
     Layer.provideMerge(events(database))
   )
+
+/** Sends what was committed, as a process of a server does. */
+export const sending = Follower.layerOf([couriers])
 
 export const numbersTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
 

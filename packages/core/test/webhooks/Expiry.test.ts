@@ -1,14 +1,12 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
 import { fromNow } from "@reins/core/domain/Timestamp"
-import { workspaceEventTypes } from "@reins/core/Events"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import * as WorkspaceLog from "@reins/core/store/WorkspaceLog"
-import * as Couriers from "@reins/core/webhooks/Couriers"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { appendUsage } from "../events/Sessions.js"
-import { eventually, newEndpoint, services } from "./Endpoints.js"
+import { eventually, newEndpoint, sending, services } from "./Endpoints.js"
 
 for (const { layer, name } of databases) {
   describe(`Events that are no longer kept, on ${name}`, () => {
@@ -35,7 +33,7 @@ for (const { layer, name } of databases) {
           })
           assert.deepInclude(yield* webhooks.get(principal, endpoint.id), { state: "enabled", failing_since: since })
           assert.strictEqual(receiver.received.at(-1)?.seq, 2)
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("are passed over by an endpoint that was disabled for too long", () =>
@@ -58,7 +56,7 @@ for (const { layer, name } of databases) {
             receiver.received.map(({ seq }) => seq),
             [3, 4]
           )
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
     })
   })

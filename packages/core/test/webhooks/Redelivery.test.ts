@@ -1,12 +1,10 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
 import { fromNow, Timestamp } from "@reins/core/domain/Timestamp"
-import { workspaceEventTypes } from "@reins/core/Events"
 import { Database } from "@reins/core/store/Database"
-import * as Couriers from "@reins/core/webhooks/Couriers"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { addSession, appendUsage } from "../events/Sessions.js"
-import { eventually, firsts, newEndpoint, services, verified } from "./Endpoints.js"
+import { eventually, firsts, newEndpoint, sending, services, verified } from "./Endpoints.js"
 
 const hourMs = 3_600_000
 
@@ -49,7 +47,7 @@ for (const { layer, name } of databases) {
             yield* webhooks.update(principal, endpoint.id, { state: "disabled" })
             const refused = yield* Effect.flip(webhooks.test(principal, endpoint.id))
             assert.strictEqual(refused.code, "invalid_transition")
-          }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+          }).pipe(Effect.provide(sending))
       )
 
       it.scoped("a test leaves before what waits, and one that gets through ends the waits of the rest", () =>
@@ -74,7 +72,7 @@ for (const { layer, name } of databases) {
             receiver.received.map(({ type }) => type),
             ["usage.observed", "webhook.test", "usage.observed", "usage.observed"]
           )
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("a slow endpoint is soon sent a test, in the midst of what waits", () =>
@@ -91,7 +89,7 @@ for (const { layer, name } of databases) {
           yield* webhooks.test(principal, endpoint.id)
           yield* receiver.until((received) => received.some(({ type }) => type === "webhook.test"))
           assert.isBelow(receiver.received.length, 50)
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("what an endpoint refuses while it takes the rest keeps to its back-off", () =>
@@ -114,7 +112,7 @@ for (const { layer, name } of databases) {
           yield* webhooks.update(principal, endpoint.id, { state: "disabled" })
           yield* webhooks.update(principal, endpoint.id, { state: "enabled" })
           yield* eventually(webhooks.delivery(principal, id), ({ attempt_count }) => attempt_count === 2)
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("what has failed in a time comes again in the order of each session, with all of its attempts", () =>
@@ -164,7 +162,7 @@ for (const { layer, name } of databases) {
           const again = receiver.received.slice(before + 3)
           assert.deepStrictEqual(firsts(again, sessionId), [2, 3, 4])
           assert.deepStrictEqual(firsts(again, other), [1])
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("an endpoint that asks for it is left alone by all sessions, and a person can ask it earlier", () =>
@@ -200,7 +198,7 @@ for (const { layer, name } of databases) {
             receiver.received.map(({ sessionId: of }) => of),
             [sessionId, sessionId, other]
           )
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("a pause ends by itself, and is never shorter than the back-off", () =>
@@ -221,7 +219,7 @@ for (const { layer, name } of databases) {
           )
           yield* db.run(db.sql`update webhook_deliveries set retry_at = null where id = ${delivery?.id ?? ""}`)
           yield* receiver.until(({ length }) => length === 2)
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
     })
   })

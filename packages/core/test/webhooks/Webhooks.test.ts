@@ -4,17 +4,15 @@ import { WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import { now } from "@reins/core/domain/Timestamp"
-import { workspaceEventTypes } from "@reins/core/Events"
+import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { Boot } from "@reins/core/placement/Boot"
 import { Database } from "@reins/core/store/Database"
-import * as Couriers from "@reins/core/webhooks/Couriers"
-import { DeliveryQueue } from "@reins/core/webhooks/DeliveryQueue"
 import { maxEndpoints } from "@reins/core/webhooks/Webhooks"
 import { everythingStored, newAccount } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer } from "effect"
 import { addSession, appendUsage } from "../events/Sessions.js"
-import { eventually, firsts, newEndpoint, numbersTo, services, verified } from "./Endpoints.js"
+import { eventually, firsts, newEndpoint, numbersTo, sending, services, verified } from "./Endpoints.js"
 import { newReceiver } from "./Receiver.js"
 
 for (const { layer, name } of databases) {
@@ -48,7 +46,7 @@ for (const { layer, name } of databases) {
             position: 2
           })
           assert.notInclude(yield* everythingStored, endpoint.secret)
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("an endpoint gets what it has chosen, and nothing from before it was made", () =>
@@ -74,7 +72,7 @@ for (const { layer, name } of databases) {
           yield* receiver.until(({ length }) => length === 3)
           assert.lengthOf(late.received, 1)
           assert.strictEqual((yield* Effect.flip(webhooks.get(principal, second.id))).code, "not_found")
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("a failure holds up its own session alone, leaves its evidence, and is tried again by hand", () =>
@@ -109,7 +107,7 @@ for (const { layer, name } of databases) {
           // By hand it can be had again when it has arrived, too.
           yield* webhooks.retry(principal, failed.id)
           yield* receiver.until((received) => received.filter(({ id }) => id === failed.event_id).length === 3)
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("a slow endpoint holds up no other", () =>
@@ -121,7 +119,7 @@ for (const { layer, name } of databases) {
           yield* Effect.forEach(numbersTo(20), (number) => appendUsage(sessionId, [number]), { discard: true })
           yield* quick.until(({ length }) => length === 20)
           assert.lengthOf(receiver.received, 1)
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped(
@@ -154,7 +152,7 @@ for (const { layer, name } of databases) {
             assert.deepInclude(enabled, { state: "enabled", disabled_reason: null })
             yield* receiver.until((received) => firsts(received, sessionId).length === 2)
             assert.deepStrictEqual(firsts(receiver.received, sessionId), [1, 2])
-          }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+          }).pipe(Effect.provide(sending))
       )
 
       it.scoped(
@@ -181,7 +179,7 @@ for (const { layer, name } of databases) {
             yield* appendUsage(sessionId, [3])
             const weary = yield* eventually(webhooks.get(principal, endpoint.id), ({ state }) => state === "disabled")
             assert.strictEqual(weary.disabled_reason, "failing")
-          }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+          }).pipe(Effect.provide(sending))
       )
 
       it.scoped("a rotated secret signs beside the one before until the overlap ends", () =>
@@ -202,7 +200,7 @@ for (const { layer, name } of databases) {
           if (second === undefined) return assert.fail("nothing came")
           verified(last.secret, second)
           for (const secret of [endpoint.secret, next.secret]) assert.throws(() => verified(secret, second))
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("a receiver that has said 200 is sent nothing again, whatever its body does", () =>
@@ -226,7 +224,7 @@ for (const { layer, name } of databases) {
             items.map(({ state }) => state),
             answers.map(() => "succeeded")
           )
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("a receiver that answers 410 and then breaks off is gone", () =>
@@ -239,7 +237,7 @@ for (const { layer, name } of databases) {
           yield* appendUsage(sessionId, [1])
           const reason = Effect.map(webhooks.get(principal, endpoint.id), ({ disabled_reason }) => disabled_reason)
           assert.strictEqual(yield* eventually(reason, (value) => value !== null), "gone")
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("neither private hosts nor what a redirect leads to are called", () =>
@@ -260,7 +258,7 @@ for (const { layer, name } of databases) {
           assert.include(yield* eventually(errorOf(endpoint.id), (error) => error !== undefined), "redirect")
           assert.include(yield* eventually(errorOf(refused.id), (error) => error !== undefined), "10.0.0.1")
           assert.deepStrictEqual(inner.received, [])
-        }).pipe(Effect.provide(Couriers.layerOf(workspaceEventTypes)))
+        }).pipe(Effect.provide(sending))
       )
 
       it.scoped("couriers and receivers that are ended at random lose nothing and keep the order of each session", () =>
@@ -296,7 +294,7 @@ for (const { layer, name } of databases) {
               const before = receiver.received.length
               yield* Effect.scoped(
                 Effect.zipRight(
-                  Layer.build(Layer.fresh(Couriers.layerOf(workspaceEventTypes))),
+                  Layer.build(Layer.fresh(sending)),
                   Effect.raceFirst(
                     receiver.until(({ length }) => length >= before + 23 || isDone()),
                     Effect.forever(Effect.delay(retryAll, "20 millis"))
@@ -325,10 +323,7 @@ for (const { layer, name } of databases) {
               })
             )
             return Layer.build(
-              Layer.fresh(Couriers.layerOf(workspaceEventTypes)).pipe(
-                Layer.provide(Layer.fresh(DeliveryQueue.layer)),
-                Layer.provide(boot)
-              )
+              Layer.fresh(sending).pipe(Layer.provide(Layer.fresh(FollowerStore.layer)), Layer.provide(boot))
             )
           }
           yield* Effect.scoped(

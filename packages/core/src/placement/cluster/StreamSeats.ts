@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto"
-import { Effect, FiberSet, Schedule, type Scope } from "effect"
+import { Effect, FiberSet, type Scope } from "effect"
+import type { Bell } from "../../store/Bell.js"
 import { alone } from "../../store/CommitLock.js"
 import { Database } from "../../store/Database.js"
-import { logDefect } from "../../store/FailedStatement.js"
 import { Journal } from "../../store/Journal.js"
+import * as Loop from "../../store/Loop.js"
 import { Boot } from "../Boot.js"
 import { nowMs } from "../NodeClock.js"
 
@@ -11,7 +12,7 @@ import { nowMs } from "../NodeClock.js"
 export type TakeSeat = (seat: string, limit: number) => Effect.Effect<boolean, never, Scope.Scope>
 
 /** The seats of all nodes. Those of a node count while it has its lease, so that a lost one keeps nobody from a seat. */
-export const seatsOfNodes: Effect.Effect<TakeSeat, never, Boot | Database | Journal | Scope.Scope> = Effect.gen(
+export const seatsOfNodes: Effect.Effect<TakeSeat, never, Bell | Boot | Database | Journal | Scope.Scope> = Effect.gen(
   function* () {
     const db = yield* Database
     const { first, run, sql } = db
@@ -30,16 +31,15 @@ export const seatsOfNodes: Effect.Effect<TakeSeat, never, Boot | Database | Jour
         )
       )
     const leave = (id: string) =>
-      run(sql`delete from stream_seats where id = ${id}`).pipe(
-        Effect.sandbox,
-        Effect.retry(Schedule.spaced("1 second")),
-        Effect.orDie
+      Loop.insist(
+        { failure: "the seat of a stream could not be left" },
+        run(sql`delete from stream_seats where id = ${id}`)
       )
-    const forget = Effect.catchAllDefect(
-      run(sql`delete from stream_seats where boot_id <> ${bootId} and boot_id not in (${living})`),
-      (defect) => logDefect("the streams of ended nodes could not be forgotten", defect)
-    )
-    yield* Effect.forkScoped(Effect.repeat(forget, Schedule.spaced("1 hour")))
+    yield* Loop.start({
+      failure: "the streams of ended nodes could not be forgotten",
+      everyMs: 3_600_000,
+      round: run(sql`delete from stream_seats where boot_id <> ${bootId} and boot_id not in (${living})`)
+    })
 
     return (seat, limit) => {
       const id = randomUUID()

@@ -1,6 +1,5 @@
 /**
- * Endpoints of webhooks, their deliveries and the attempts of these. An endpoint keeps the position in the log of its workspace up to which its
- * deliveries were made. One process at a time holds it. Only the first delivery that waits in a session has a time of a retry. A test is a
+ * Endpoints of webhooks, their deliveries and the attempts of these. Only the first delivery that waits in a session has a time of a retry. A test is a
  * delivery without an event of a session. One that is made again by hand has all of its attempts once more, counted from `series_from`.
  */
 export const webhooks: ReadonlyArray<string> = [
@@ -16,12 +15,9 @@ export const webhooks: ReadonlyArray<string> = [
     disabled_reason text,
     failing_since text,
     paused_until text,
-    position integer not null,
     secret text not null,
     previous_secret text,
     previous_until text,
-    holder text,
-    held_until text,
     created_at text not null,
     updated_at text not null
   )`,

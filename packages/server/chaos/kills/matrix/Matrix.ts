@@ -89,8 +89,8 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "wait.delivered": [sessionIsWokenOnce],
   "mail.composed": [mailArrives(1)],
   "mail.sent": [mailArrives(2)],
-  "webhook.log_read": [eventsArrive(1)],
-  "webhook.derived": [eventsArrive(1), endpointIsDisabledOnce],
+  "follower.read": [eventsArrive(1)],
+  "follower.took": [eventsArrive(1), endpointIsDisabledOnce],
   "webhook.sent": [eventsArrive(2), endpointIsDisabledOnce],
   "webhook.recorded": [eventsArrive(1), endpointIsDisabledOnce]
 }

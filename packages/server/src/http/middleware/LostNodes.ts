@@ -1,6 +1,6 @@
 import { type Located, Nodes } from "@reins/core/placement/Nodes"
-import { logDefect } from "@reins/core/store/FailedStatement"
-import { Effect, Schedule } from "effect"
+import * as Loop from "@reins/core/store/Loop"
+import { Effect } from "effect"
 
 /** The time between two looks for the nodes that somebody waits for, in milliseconds. */
 const lookEveryMs = 1000
@@ -19,7 +19,7 @@ export const lostNodes = Effect.gen(function* () {
   const nodes = yield* Nodes
   const waiting = new Set<Waiting>()
   const isThere = (found: Located, bootId: string) => found.kind === "at" && found.bootId === bootId
-  const look = Effect.suspend(() =>
+  const round = Effect.suspend(() =>
     Effect.forEach(
       new Set([...waiting].map(({ node }) => node)),
       (node) =>
@@ -28,8 +28,8 @@ export const lostNodes = Effect.gen(function* () {
         }),
       { discard: true }
     )
-  ).pipe(Effect.catchAllDefect((defect) => logDefect("nodes that are asked cannot be looked for", defect)))
-  yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(lookEveryMs)))
+  )
+  yield* Loop.start({ failure: "nodes that are asked cannot be looked for", everyMs: lookEveryMs, round })
   return (each: Waiting) => {
     waiting.add(each)
     return () => waiting.delete(each)

@@ -1,6 +1,7 @@
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import { Nodes } from "@reins/core/placement/Nodes"
 import type { Vault } from "@reins/core/secrets/Vault"
+import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Exchange } from "../Exchange.js"
@@ -38,7 +39,9 @@ export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<
     })
 
   /** The same limit for all nodes of an installation together. On one machine it is `layer`. */
-  static readonly layerOf = (requestsPerMinute: number): Layer.Layer<RateLimit, never, Database | Nodes | Vault> =>
+  static readonly layerOf = (
+    requestsPerMinute: number
+  ): Layer.Layer<RateLimit, never, Bell | Database | Nodes | Vault> =>
     Layer.unwrapEffect(
       Effect.map(Nodes, ({ self }) =>
         self === null

@@ -1,9 +1,11 @@
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import * as RequestCredit from "@reins/core/placement/cluster/RequestCredit"
 import { Vault } from "@reins/core/secrets/Vault"
+import type { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { logDefect } from "@reins/core/store/FailedStatement"
-import { Effect, Schedule, type Scope } from "effect"
+import * as Loop from "@reins/core/store/Loop"
+import { Effect, type Scope } from "effect"
 import type { Exchange } from "../Exchange.js"
 import { subjectOf, tell } from "./RateAnswers.js"
 
@@ -28,7 +30,7 @@ export const sharedRateLimit = (
 ): Effect.Effect<
   (exchange: Exchange) => Effect.Effect<void, ReinsError<"rate_limited">>,
   never,
-  Database | Scope.Scope | Vault
+  Bell | Database | Scope.Scope | Vault
 > =>
   Effect.gen(function* () {
     const vault = yield* Vault
@@ -49,9 +51,9 @@ export const sharedRateLimit = (
       settle(answer)
       if (answer === undefined) yield* Effect.sleep(againMs)
     })
-    const forget = Effect.catchAllDefect(credit.purge, (defect) => logDefect("old counts could not be deleted", defect))
+    // Requests wake it, and no ring.
     yield* Effect.forkScoped(Effect.forever(telling))
-    yield* Effect.forkScoped(Effect.schedule(forget, Schedule.spaced("1 hour")))
+    yield* Loop.start({ failure: "old counts could not be deleted", everyMs: 3_600_000, round: credit.purge })
     return (exchange) =>
       Effect.flatMap(counter.take(subjectOf(exchange)), ({ isFree, left }) =>
         tell(exchange, { requestsPerMinute, left, isFree })

@@ -162,6 +162,7 @@ const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "rem
   update: (principal, id, patch) =>
     journal.command(
       "Webhooks.update",
+      { by: principal, about: { type: "webhook_endpoint", id: id } },
       Effect.gen(function* () {
         const before = yield* locked(principal, id)
         const { state = before.state, types, ...rest } = patch
@@ -185,6 +186,7 @@ const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "rem
   remove: (principal, id) =>
     journal.command(
       "Webhooks.remove",
+      { by: principal, about: { type: "webhook_endpoint", id: id } },
       Effect.gen(function* () {
         const row = yield* locked(principal, id)
         const removed = yield* store.toEndpoint(row)
@@ -200,6 +202,7 @@ const deliveryCommandsOf = ({ journal, locked, ring, store }: Parts): Pick<Metho
   retry: (principal, id) =>
     journal.command(
       "Webhooks.retry",
+      { by: principal, about: { type: "webhook_delivery", id: id } },
       Effect.gen(function* () {
         const found = yield* store.findDelivery(id)
         yield* locked(principal, found.endpoint_id)
@@ -212,6 +215,7 @@ const deliveryCommandsOf = ({ journal, locked, ring, store }: Parts): Pick<Metho
   retryAll: (principal, id, { since, state = "failed", until }) =>
     journal.command(
       "Webhooks.retryAll",
+      { by: principal, about: { type: "webhook_endpoint", id: id } },
       Effect.gen(function* () {
         const endpoint = yield* locked(principal, id)
         const count = yield* store.allAgain(endpoint.id, { since, state, until })
@@ -223,6 +227,7 @@ const deliveryCommandsOf = ({ journal, locked, ring, store }: Parts): Pick<Metho
   test: (principal, id) =>
     journal.command(
       "Webhooks.test",
+      { by: principal, about: { type: "webhook_endpoint", id: id } },
       Effect.gen(function* () {
         const endpoint = yield* locked(principal, id)
         if (endpoint.state === "disabled") return yield* isDisabled
@@ -249,6 +254,7 @@ const secretCommandsOf = ({
   create: (principal, workspaceId, input) =>
     journal.prepared(
       "Webhooks.create",
+      { by: principal, about: { type: "workspace", id: workspaceId } },
       Effect.gen(function* () {
         yield* manage(principal, workspaceId)
         const { head } = yield* events.ends(workspaceId)
@@ -287,6 +293,7 @@ const secretCommandsOf = ({
   rotate: (principal, id, { overlap_seconds = 86_400 }) =>
     journal.command(
       "Webhooks.rotate",
+      { by: principal, about: { type: "webhook_endpoint", id: id } },
       Effect.gen(function* () {
         const before = yield* locked(principal, id)
         const secret = newSecret()

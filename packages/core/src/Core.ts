@@ -102,7 +102,7 @@ import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
 import { Readiness } from "./store/Readiness.js"
-import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
+import { KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
 import { WebhookStore } from "./webhooks/WebhookStore.js"
 import { Webhooks } from "./webhooks/Webhooks.js"
@@ -205,7 +205,7 @@ const store = oneByOne(
   Journal.layer,
   Access.layer,
   Readiness.layer,
-  onTopOf(Vault.layer)(oneByOne(bindCredentials, requireKeys)),
+  onTopOf(Vault.layer)(requireKeys),
   NewestIds.layerOf(tables)
 )
 

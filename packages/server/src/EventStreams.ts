@@ -1,6 +1,6 @@
 import { fn } from "@reins/core/base/Traced"
 import { SessionId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
+import { keyOf, type Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { parseEventTypes, parseWorkspaceTypes } from "@reins/core/Events"
@@ -240,8 +240,7 @@ const stream = Effect.fnUntraced(function* (
   return new Reply(200)
 }, Effect.scoped)
 
-const seatOf = (id: string, { accountId, via }: Principal): string =>
-  `${id} ${accountId} ${via.kind === "api_key" ? via.keyId : ""}`
+const seatOf = (id: string, principal: Principal): string => `${id} ${principal.accountId} ${keyOf(principal) ?? ""}`
 
 /** Takes one of the places for streams, until the scope ends. */
 const takeSeat = Effect.fnUntraced(function* (streams: Streams, { id, of }: Source, principal: Principal) {

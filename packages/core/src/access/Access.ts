@@ -1,12 +1,13 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Actor } from "../domain/Event.js"
-import type { Principal } from "../domain/Principal.js"
+import { keyOf, type Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
 import type { Scope } from "../domain/Scope.js"
 import { Database } from "../store/Database.js"
 import { roleQuery } from "./Memberships.js"
+import { isReached, roleOf } from "./Reach.js"
 
 /** The principal may not see it, so the answer is that it does not exist. */
 export type Unseen = ReinsError<"not_found">
@@ -75,9 +76,15 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
 
 /** `Access.read` for a caller that has read the role of the account in the workspace. The role is null when there is none. */
 export const mayRead = (principal: Principal, workspaceId: string, role: Role | null): Effect.Effect<Role, Unseen> => {
-  const isElsewhere = principal.workspaceId !== null && principal.workspaceId !== workspaceId
-  return role === null || isElsewhere ? Effect.fail(notFound()) : Effect.succeed(role)
+  const reached = roleOf(principal, workspaceId, role)
+  return reached === null ? Effect.fail(notFound()) : Effect.succeed(reached)
 }
+
+/** Fails unless the principal reaches what belongs to any of the sessions. Its role in their workspace is judged besides. */
+export const requireReach = (
+  principal: Principal,
+  sessionIds: ReadonlyArray<string | null>
+): Effect.Effect<void, Unseen> => (isReached(principal, sessionIds) ? Effect.void : Effect.fail(notFound()))
 
 /** `Access.write` for a caller that has read the role of the account in the workspace. The role is null when there is none. */
 export const mayWrite = (principal: Principal, workspaceId: string, role: Role | null): Effect.Effect<Role, Denied> => {
@@ -107,11 +114,15 @@ const includes: Record<Scope, ReadonlyArray<Scope>> = {
 const covers = (scopes: ReadonlyArray<Scope>, wanted: Scope): boolean =>
   scopes.some((scope) => includes[scope].includes(wanted))
 
-/** The author of the events that a principal causes: its API key, or else its account. */
-export const actorOf = (principal: Principal): Actor =>
-  principal.via.kind === "api_key"
-    ? { kind: "api_key", id: principal.via.keyId }
-    : { kind: "account", id: principal.accountId }
+/**
+ * The author of the events that a principal causes: its API key, or else its account. An automation acts as the one that it was made by. The events
+ * of an agent are its own.
+ */
+export const actorOf = (principal: Principal): Actor => {
+  if (principal.via.kind === "turn") return { kind: "harness", id: principal.via.providerId }
+  const keyId = keyOf(principal)
+  return keyId === null ? { kind: "account", id: principal.accountId } : { kind: "api_key", id: keyId }
+}
 
 /** The author of the events that the service itself causes. `id` names its part. */
 export const systemActor = (id: string): Actor => ({ kind: "system", id })

@@ -54,6 +54,7 @@ export class HarnessInstallations extends Context.Tag("@reins/core/catalog/Harne
         request: (principal, workspaceId, { provider_id }) =>
           journal.command(
             "HarnessInstallations.request",
+            { by: principal, about: { type: "workspace", id: workspaceId } },
             Effect.gen(function* () {
               yield* access.own(principal, workspaceId)
               yield* access.requireScope(principal, "admin")

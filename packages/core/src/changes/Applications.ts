@@ -86,7 +86,11 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
           return application
         }),
         request: (principal, changesetId, input) =>
-          journal.command("Applications.request", request(principal, changesetId, input))
+          journal.command(
+            "Applications.request",
+            { by: principal, about: { type: "changeset", id: changesetId } },
+            request(principal, changesetId, input)
+          )
       })
     })
   )

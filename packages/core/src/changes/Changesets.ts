@@ -117,6 +117,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
         capture: (principal, sessionId, input) =>
           journal.prepared(
             "Changesets.capture",
+            { by: principal, about: { type: "session", id: sessionId } },
             Effect.as(requireGeneration(principal, sessionId, input), capture(principal, sessionId, input))
           ),
         diff: fn("Changesets.diff")(function* (principal, changesetId, view) {

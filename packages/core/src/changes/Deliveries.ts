@@ -102,6 +102,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
         (principal: Principal, id: string) =>
           journal.command(
             name,
+            { by: principal, about: { type: "delivery", id } },
             Effect.gen(function* () {
               const found = yield* store.find(id)
               if (found === undefined) return yield* notFound()
@@ -126,6 +127,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
         request: (principal, changesetId, input) =>
           journal.command(
             "Deliveries.request",
+            { by: principal, about: { type: "changeset", id: changesetId } },
             Effect.gen(function* () {
               const changeset = yield* changesets.get(principal, changesetId)
               const session = yield* sessions.writable(principal, changeset.session_id)

@@ -100,8 +100,17 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
           return yield* store.list(delivery.id, page)
         }),
         open: (principal, deliveryId, input) =>
-          journal.command("MergeRequests.open", open(principal, deliveryId, input)),
-        merge: (principal, id, input) => journal.command("MergeRequests.merge", merge(principal, id, input))
+          journal.command(
+            "MergeRequests.open",
+            { by: principal, about: { type: "delivery", id: deliveryId } },
+            open(principal, deliveryId, input)
+          ),
+        merge: (principal, id, input) =>
+          journal.command(
+            "MergeRequests.merge",
+            { by: principal, about: { type: "merge_request", id: id } },
+            merge(principal, id, input)
+          )
       })
     })
   )

@@ -250,7 +250,6 @@ const credentialAdder = ({ run, sql }: Database["Type"], vault: Vault["Type"]) =
         ordinal,
         state: "current",
         sealed,
-        is_bound: 1,
         last4: parts.last4,
         created_at: at,
         fingerprint: fingerprintOf(vault, parts.fingerprintOf)

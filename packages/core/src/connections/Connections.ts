@@ -101,6 +101,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         create: (principal, workspaceId, { credential, kind, label, prices }) =>
           journal.prepared(
             "Connections.create",
+            { by: principal, about: { type: "workspace", id: workspaceId } },
             Effect.gen(function* () {
               const parts = yield* partsOf(yield* kinds.require(kind), credential)
               return Effect.gen(function* () {
@@ -118,6 +119,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         update: (principal, connectionId, patch) =>
           journal.command(
             "Connections.update",
+            { by: principal, about: { type: "connection", id: connectionId } },
             Effect.gen(function* () {
               const found = yield* heldAt(principal, connectionId, patch.expected_version)
               yield* store.change(found, changeOf(found, patch))
@@ -127,6 +129,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         replaceCredential: (principal, connectionId, input) =>
           journal.command(
             "Connections.replaceCredential",
+            { by: principal, about: { type: "connection", id: connectionId } },
             Effect.gen(function* () {
               const found = yield* heldAt(principal, connectionId, input.expected_version)
               const parts = yield* partsOf(yield* kinds.require(found.kind), input.credential)
@@ -137,6 +140,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         disconnect: (principal, connectionId) =>
           journal.command(
             "Connections.disconnect",
+            { by: principal, about: { type: "connection", id: connectionId } },
             Effect.gen(function* () {
               const found = yield* unrevoked(yield* held(principal, connectionId))
               const turnId = yield* uses.find(found.id)

@@ -55,6 +55,7 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
         request: (principal, connectionId) =>
           journal.command(
             "Validations.request",
+            { by: principal, about: { type: "connection", id: connectionId } },
             Effect.gen(function* () {
               const { credentialId, id, workspaceId } = yield* connections.usable(principal, connectionId)
               const known = yield* store.findLive(credentialId)

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Access } from "../access/Access.js"
+import { Access, requireReach } from "../access/Access.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound } from "../domain/ReinsError.js"
 import { DelegationStore } from "./DelegationStore.js"
@@ -12,6 +12,7 @@ export const delegationAccess = Effect.gen(function* () {
   const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
     const delegation = yield* store.find(id)
     if (delegation === undefined) return yield* notFound()
+    yield* requireReach(principal, [delegation.session_id, delegation.child_session_id])
     yield* access.read(principal, delegation.workspace_id)
     return delegation
   })

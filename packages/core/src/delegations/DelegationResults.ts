@@ -50,7 +50,11 @@ export class DelegationResults extends Context.Tag("@reins/core/delegations/Dele
           return (yield* store.find(delegation.id)) ?? (yield* notReady(delegation))
         }),
         submit: (principal, delegationId, input) =>
-          journal.prepared("DelegationResults.submit", submit(principal, delegationId, input))
+          journal.prepared(
+            "DelegationResults.submit",
+            { by: principal, about: { type: "delegation", id: delegationId } },
+            submit(principal, delegationId, input)
+          )
       })
     })
   )

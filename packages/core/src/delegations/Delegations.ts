@@ -76,10 +76,15 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
         }),
         get: readable,
         spawn: (principal, sessionId, input) =>
-          journal.prepared("Delegations.spawn", spawn(principal, sessionId, input)),
+          journal.prepared(
+            "Delegations.spawn",
+            { by: principal, about: { type: "session", id: sessionId } },
+            spawn(principal, sessionId, input)
+          ),
         cancel: (principal, delegationId) =>
           journal.command(
             "Delegations.cancel",
+            { by: principal, about: { type: "delegation", id: delegationId } },
             Effect.gen(function* () {
               const held = yield* writable(principal, delegationId)
               yield* delegationStates.check(held.delegation.state, "cancelled")
@@ -90,6 +95,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
         send: (principal, delegationId, input) =>
           journal.command(
             "Delegations.send",
+            { by: principal, about: { type: "delegation", id: delegationId } },
             Effect.gen(function* () {
               const { child, delegation } = yield* writable(principal, delegationId)
               if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)

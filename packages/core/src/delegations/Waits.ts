@@ -99,7 +99,9 @@ const lastingWait = Effect.gen(function* () {
   const { writable } = yield* delegationAccess
   const waits = yield* WaitStore
   return (principal: Principal, delegationId: string) =>
-    journal.commit(
+    journal.command(
+      "Waits.keep",
+      { by: principal, about: { type: "delegation", id: delegationId } },
       Effect.gen(function* () {
         const { delegation } = yield* writable(principal, delegationId)
         if (!delegationStates.isTerminal(delegation.state)) return yield* waits.keep(delegation.id)

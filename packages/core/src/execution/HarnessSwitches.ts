@@ -65,6 +65,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
         create: (principal, sessionId, input) =>
           journal.command(
             "HarnessSwitches.create",
+            { by: principal, about: { type: "session", id: sessionId } },
             Effect.gen(function* () {
               const old = yield* store.writable(principal, sessionId)
               const actor = actorOf(principal)

@@ -68,6 +68,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
         activate: (principal, sessionId, input) =>
           journal.command(
             "SessionExecutors.activate",
+            { by: principal, about: { type: "session", id: sessionId } },
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(sessionRules.activate_executor, row)
@@ -77,6 +78,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
         release: (principal, sessionId, input) =>
           journal.command(
             "SessionExecutors.release",
+            { by: principal, about: { type: "session", id: sessionId } },
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(input.force === true ? forcedRelease : sessionRules.release_executor, row)

@@ -6,7 +6,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { AccountId, newId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
-import type { Principal } from "../domain/Principal.js"
+import { isAccount, operator, type Principal, stranger } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { JobStore } from "../jobs/JobStore.js"
@@ -71,7 +71,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
     ) => Command<Registration<"accepted" | "verified">, ReinsError<"token_expired">>
     /**
      * The account of the principal, the workspaces that its credentials are good for, and the kind and scopes of these credentials. Fails
-     * with `not_found` for an account that is not there.
+     * with `not_found` for an account that is not there, and for a turn or an automation, which have no credentials.
      */
     readonly me: (principal: Principal) => Effect.Effect<Me, Unseen>
     /**
@@ -121,6 +121,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
         register: (input, { clientAddress }) =>
           journal.prepared(
             "Accounts.register",
+            { by: stranger, about: { type: "account", id: null } },
             Effect.gen(function* () {
               const password = Redacted.make(input.password)
               const email = yield* check(input.email, password)
@@ -131,11 +132,13 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
             })
           ),
         verifyEmail: ({ email, token = "" }) =>
-          journal.command<Registration<"accepted" | "verified">, ReinsError<"token_expired">>(
+          journal.command(
             "Accounts.verifyEmail",
+            { by: stranger, about: { type: "account", id: null } },
             email === undefined ? verification.verify(Redacted.make(token)) : verification.resend(email)
           ),
         me: fn("Accounts.me")(function* (principal) {
+          if (!isAccount(principal)) return yield* notFound()
           const account = yield* store.find(principal.accountId)
           if (account === undefined) return yield* notFound()
           const all = yield* workspaces.allOf(principal.accountId)
@@ -150,6 +153,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
         createVerified: ({ displayName = null, email, password }) =>
           journal.prepared(
             "Accounts.createVerified",
+            { by: operator, about: { type: "account", id: null } },
             Effect.gen(function* () {
               const address = yield* check(email, password)
               const password_hash = yield* passwords.hash(password ?? thrownAway())
@@ -162,7 +166,12 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
               })
             })
           ),
-        disable: (accountId) => journal.command("Accounts.disable", Effect.map(store.disable(accountId), toAccount)),
+        disable: (accountId) =>
+          journal.command(
+            "Accounts.disable",
+            { by: operator, about: { type: "account", id: accountId } },
+            Effect.map(store.disable(accountId), toAccount)
+          ),
         get: fn("Accounts.get")(function* (idOrEmail) {
           const account = yield* idOrEmail.includes("@")
             ? store.findByEmail(normaliseEmail(idOrEmail))
@@ -266,7 +275,9 @@ const makeVerification = Effect.gen(function* () {
       }
       return accepted
     }),
-    verify: Effect.fnUntraced(function* (token: Redacted.Redacted) {
+    verify: Effect.fnUntraced(function* (
+      token: Redacted.Redacted
+    ): Effect.fn.Return<Registration<"accepted" | "verified">, ReinsError<"token_expired">, Commit> {
       const accountId = yield* OneTimeTokens.use(db, "verify_email", token)
       if (accountId === undefined) return yield* tokenExpired
       const account = yield* store.activate(accountId)

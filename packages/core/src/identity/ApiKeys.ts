@@ -5,7 +5,7 @@ import type { BudgetInput } from "../budgets/Budget.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
 import { type AccountId, ApiKeyId, newId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
-import type { Principal } from "../domain/Principal.js"
+import { type AccountPrincipal, keyOf as callingKeyOf, operator, type Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Scope } from "../domain/Scope.js"
@@ -63,7 +63,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
      * The principal that calls with the secret. Undefined when the secret is malformed, unknown, revoked or expired, its account is not
      * active, or the key is for a workspace that the account no longer belongs to.
      */
-    readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<Principal | undefined>
+    readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<AccountPrincipal | undefined>
     /**
      * Makes a key that does not expire for an account, on behalf of the operator. Its secret is given this once. Fails with `not_found` when the
      * account is not active or does not belong to the workspace.
@@ -92,14 +92,15 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
         create: (principal, input) =>
           journal.prepared(
             "ApiKeys.create",
+            { by: principal, about: { type: "account", id: principal.accountId } },
             Effect.gen(function* () {
               yield* access.requireScope(principal, "admin")
               yield* requireUnlimited(budgets, principal)
               const scopes = input.scopes ?? principal.scopes
               yield* Effect.forEach(scopes, (scope) => access.requireScope(principal, scope), { discard: true })
               const workspaceId = input.workspace_id ?? principal.workspaceId
-              const { via } = principal
-              const callerExpiresAt = via.kind === "api_key" ? yield* store.expiryOf(via.keyId) : null
+              const keyId = callingKeyOf(principal)
+              const callerExpiresAt = keyId === null ? null : yield* store.expiryOf(keyId)
               const expiresAt = input.expires_at ?? callerExpiresAt
               yield* refusePast(expiresAt)
               yield* refuseOutliving(expiresAt, callerExpiresAt)
@@ -117,6 +118,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
         update: (principal, keyId, { budget }) =>
           journal.command(
             "ApiKeys.update",
+            { by: principal, about: { type: "api_key", id: keyId } },
             Effect.gen(function* () {
               yield* access.requireScope(principal, "admin")
               yield* requireUnlimited(budgets, principal)
@@ -128,6 +130,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
         revoke: (principal, keyId) =>
           journal.prepared(
             "ApiKeys.revoke",
+            { by: principal, about: { type: "api_key", id: keyId }, refusable: false },
             Effect.as(
               access.requireScope(principal, "admin"),
               Effect.flatMap(store.revoke(principal, keyId), (key) =>
@@ -154,6 +157,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
         issueFor: (accountId, key) =>
           journal.command(
             "ApiKeys.issueFor",
+            { by: operator, about: { type: "account", id: accountId } },
             Effect.gen(function* () {
               const account = yield* accounts.find(accountId)
               if (account?.state !== "active") return yield* notFound()
@@ -215,11 +219,12 @@ const keyOf = Effect.fnUntraced(function* (
 /** A key that has a budget would get around it with another key, or by raising the budgets above it. */
 export const requireUnlimited = (
   budgets: BudgetStore["Type"],
-  { via }: Principal
-): Effect.Effect<void, ReinsError<"forbidden">> =>
-  via.kind !== "api_key"
+  principal: Principal
+): Effect.Effect<void, ReinsError<"forbidden">> => {
+  const keyId = callingKeyOf(principal)
+  return keyId === null
     ? Effect.void
-    : Effect.flatMap(budgets.find(via.keyId), (budget) =>
+    : Effect.flatMap(budgets.find(keyId), (budget) =>
         budget === null
           ? Effect.void
           : new ReinsError({
@@ -229,6 +234,7 @@ export const requireUnlimited = (
                 "Use a key without a budget, or log in."
             })
       )
+}
 
 /** The order in which the scopes of a key are listed. */
 const allScopes: ReadonlyArray<Scope> = ["admin", "write", "read"]

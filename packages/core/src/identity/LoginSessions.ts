@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { Context, Data, Effect, Layer, Redacted } from "effect"
 import { fn } from "../base/Traced.js"
-import type { Principal } from "../domain/Principal.js"
+import { type AccountPrincipal, type Principal, stranger } from "../domain/Principal.js"
 import { catchCode, ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import * as Token from "../secrets/Token.js"
@@ -45,7 +45,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
       client: { readonly clientAddress: string }
     ) => Effect.Effect<LoggedIn, LoginRefused>
     /** The principal that holds the token. Undefined when the login no longer lasts or never existed, or its account is not active. */
-    readonly authenticate: (token: Redacted.Redacted) => Effect.Effect<Principal | undefined>
+    readonly authenticate: (token: Redacted.Redacted) => Effect.Effect<AccountPrincipal | undefined>
     /** Ends the login that the principal came by. It does nothing for other credentials. */
     readonly logout: (principal: Principal) => Command<void>
     /** True when the token was given to the login of this principal. False for other credentials. */
@@ -79,7 +79,11 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
             const renewed = yield* catchCode("waiting_capacity", () => Effect.succeed(account))(
               renewHash(account, password)
             )
-            return yield* journal.commit(open(renewed, clientAddress))
+            return yield* journal.command(
+              "LoginSessions.open",
+              { by: stranger, about: { type: "account", id: renewed.id } },
+              open(renewed, clientAddress)
+            )
           }).pipe(
             Effect.retry({ while: (error) => error._tag === "PasswordReplaced", times: 3 }),
             Effect.catchTag("PasswordReplaced", () => Effect.fail(invalidCredentials))
@@ -99,8 +103,18 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
             via: { kind: "login", loginId: login.id }
           }
         }),
-        logout: ({ via }) =>
-          journal.command("LoginSessions.logout", via.kind === "login" ? logins.end(via.loginId) : Effect.void),
+        logout: (principal) => {
+          const { via } = principal
+          return journal.command(
+            "LoginSessions.logout",
+            {
+              by: principal,
+              about: { type: "login", id: via.kind === "login" ? via.loginId : null },
+              refusable: false
+            },
+            via.kind === "login" ? logins.end(via.loginId) : Effect.void
+          )
+        },
         verifyCsrf: ({ via }, csrfToken) =>
           via.kind === "login" && vault.verifyMac(csrfPurpose, via.loginId, csrfToken),
         purge: Effect.zipRight(logins.purge, guesses.purge)

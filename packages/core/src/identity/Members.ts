@@ -3,7 +3,7 @@ import { Access, type Denied, type ScopeMissing, type Unseen } from "../access/A
 import { fn } from "../base/Traced.js"
 import type { WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
-import type { Principal } from "../domain/Principal.js"
+import { type Principal, stranger } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
 import { JobStore } from "../jobs/JobStore.js"
@@ -83,6 +83,7 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
         add: (principal, workspaceId, { email, role }) =>
           journal.prepared(
             "Members.add",
+            { by: principal, about: { type: "workspace", id: workspaceId } },
             Effect.as(
               access.requireScope(principal, "admin"),
               steps.add(principal, workspaceId, { email: normaliseEmail(email), role })
@@ -91,9 +92,11 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
         remove: (principal, workspaceId, memberId) =>
           journal.prepared(
             "Members.remove",
+            { by: principal, about: { type: "member", id: memberId, of: workspaceId } },
             Effect.as(access.requireScope(principal, "admin"), steps.remove(principal, workspaceId, memberId))
           ),
-        join: (token) => journal.command("Members.join", steps.join(token)),
+        join: (token) =>
+          journal.command("Members.join", { by: stranger, about: { type: "invitation", id: null } }, steps.join(token)),
         purge: store.purge
       })
     })

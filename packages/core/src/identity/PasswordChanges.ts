@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Access, type ScopeMissing, type Unseen } from "../access/Access.js"
 import { AccountId, newId } from "../domain/Ids.js"
-import type { Principal } from "../domain/Principal.js"
+import { type Principal, stranger } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { JobStore } from "../jobs/JobStore.js"
@@ -71,6 +71,7 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
         change: (principal, input, { clientAddress }) =>
           journal.prepared(
             "PasswordChanges.change",
+            { by: principal, about: { type: "account", id: principal.accountId } },
             Effect.gen(function* () {
               yield* access.requireScope(principal, "admin")
               if (principal.workspaceId !== null) return yield* boundToWorkspace
@@ -95,9 +96,14 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
           email === undefined
             ? journal.prepared(
                 "PasswordChanges.reset",
+                { by: stranger, about: { type: "account", id: null } },
                 useLink(Redacted.make(token), Redacted.make(new_password), clientAddress)
               )
-            : journal.command("PasswordChanges.reset", requestLink(email))
+            : journal.command(
+                "PasswordChanges.reset",
+                { by: stranger, about: { type: "account", id: null } },
+                requestLink(email)
+              )
       })
     })
   )

@@ -65,6 +65,7 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
         update: (principal, workspaceId, { budget }) =>
           journal.command(
             "Workspaces.update",
+            { by: principal, about: { type: "workspace", id: workspaceId } },
             Effect.gen(function* () {
               yield* access.own(principal, workspaceId)
               yield* access.requireScope(principal, "admin")

@@ -57,11 +57,13 @@ export class ProjectSecrets extends Context.Tag("@reins/core/projects/ProjectSec
         put: (principal, projectId, name, value) =>
           journal.command(
             "ProjectSecrets.put",
+            { by: principal, about: { type: "project_secret", id: name, of: projectId } },
             Effect.flatMap(locked(principal, projectId), (project) => secrets.put(project, name, value))
           ),
         remove: (principal, projectId, name) =>
           journal.command(
             "ProjectSecrets.remove",
+            { by: principal, about: { type: "project_secret", id: name, of: projectId } },
             Effect.gen(function* () {
               const project = yield* locked(principal, projectId)
               return (yield* secrets.remove(project.id, name)) ?? (yield* notFound())

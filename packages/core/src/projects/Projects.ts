@@ -112,6 +112,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
         create: (principal, workspaceId, { description = null, name, slug, spec }) =>
           journal.command(
             "Projects.create",
+            { by: principal, about: { type: "workspace", id: workspaceId } },
             Effect.gen(function* () {
               yield* access.write(principal, workspaceId)
               yield* checkPosted(git, ["body", "spec", "repository"], spec?.repository)
@@ -126,6 +127,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
         update: (principal, projectId, { archived, description, expected_version, name }) =>
           journal.command(
             "Projects.update",
+            { by: principal, about: { type: "project", id: projectId } },
             Effect.gen(function* () {
               const project = yield* locked(principal, projectId)
               yield* expectVersion(project.version, expected_version)
@@ -146,6 +148,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
         publish: (principal, projectId, { notes = null, spec }) =>
           journal.command(
             "Projects.publish",
+            { by: principal, about: { type: "project", id: projectId } },
             Effect.gen(function* () {
               const project = yield* locked(principal, projectId)
               if (project.archived_at !== null) return yield* archived(project.archived_at, "publishing a version")

@@ -1,24 +1,26 @@
 import type { OperationErrors } from "../domain/OperationErrors.js"
 
+/** The reasons for which a message is refused, because it or a turn on it cannot be. Every operation that may post one has them. */
+export const messageRefusals = [
+  "budget_unenforceable",
+  "connection_required",
+  "connection_revoked",
+  "context_unavailable",
+  "credential_invalid",
+  "forbidden",
+  "invalid_transition",
+  "model_required",
+  "not_found",
+  "payload_too_large",
+  "provider_disabled",
+  "quota_exhausted",
+  "unsupported_capability"
+] as const
+
 export const operationErrors = {
   "workspaces.getUsage": ["invalid_cursor", "not_found"],
   "sessions.list": ["invalid_cursor", "not_found"],
-  "sessions.create": [
-    "budget_unenforceable",
-    "connection_required",
-    "connection_revoked",
-    "context_unavailable",
-    "credential_invalid",
-    "executor_unavailable",
-    "forbidden",
-    "invalid_transition",
-    "model_required",
-    "not_found",
-    "payload_too_large",
-    "provider_disabled",
-    "quota_exhausted",
-    "unsupported_capability"
-  ],
+  "sessions.create": [...messageRefusals, "executor_unavailable"],
   "sessions.get": ["not_found"],
   "sessions.getUsage": ["not_found"],
   "sessions.update": [
@@ -37,21 +39,7 @@ export const operationErrors = {
   "sessions.unarchive": ["forbidden", "invalid_transition", "not_found"],
   "sessions.close": ["forbidden", "invalid_transition", "not_found"],
   "messages.list": ["invalid_cursor", "not_found"],
-  "messages.send": [
-    "budget_unenforceable",
-    "connection_required",
-    "connection_revoked",
-    "context_unavailable",
-    "credential_invalid",
-    "forbidden",
-    "invalid_transition",
-    "model_required",
-    "not_found",
-    "payload_too_large",
-    "provider_disabled",
-    "quota_exhausted",
-    "unsupported_capability"
-  ],
+  "messages.send": [...messageRefusals],
   "turns.list": ["invalid_cursor", "not_found"],
   "turns.get": ["not_found"],
   "turns.cancel": ["forbidden", "invalid_transition", "not_found"],

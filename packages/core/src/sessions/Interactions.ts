@@ -60,6 +60,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
         answer: (principal, interactionId, { answer, content = null, note = null }) =>
           journal.command(
             "Interactions.answer",
+            { by: principal, about: { type: "interaction", id: interactionId } },
             Effect.gen(function* () {
               const { session_id } = yield* existing(interactionId)
               yield* sessions.writable(principal, session_id)

@@ -54,6 +54,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
         send: (principal, sessionId, input) =>
           journal.command(
             "Messages.send",
+            { by: principal, about: { type: "session", id: sessionId } },
             Effect.flatMap(sessions.writable(principal, sessionId), (session) =>
               inbox.accept(session, actorOf(principal), input)
             )

@@ -136,7 +136,11 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           )
         }),
         create: (principal, workspaceId, input) =>
-          journal.command("Sessions.create", create(principal, workspaceId, input)),
+          journal.command(
+            "Sessions.create",
+            { by: principal, about: { type: "workspace", id: workspaceId } },
+            create(principal, workspaceId, input)
+          ),
         get: (principal, sessionId) =>
           Effect.map(sessions.readable(principal, sessionId), (row) =>
             toSession(row, sessionActions(principal, row.role, row))
@@ -144,6 +148,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         update: (principal, sessionId, patch) =>
           journal.command(
             "Sessions.update",
+            { by: principal, about: { type: "session", id: sessionId } },
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* expectVersion(row.version, patch.expected_version)
@@ -165,6 +170,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         archive: (principal, sessionId) =>
           journal.command(
             "Sessions.archive",
+            { by: principal, about: { type: "session", id: sessionId } },
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(sessionRules.archive, row)
@@ -174,6 +180,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         unarchive: (principal, sessionId) =>
           journal.command(
             "Sessions.unarchive",
+            { by: principal, about: { type: "session", id: sessionId } },
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(sessionRules.unarchive, row)
@@ -183,6 +190,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         close: (principal, sessionId) =>
           journal.command(
             "Sessions.close",
+            { by: principal, about: { type: "session", id: sessionId } },
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(sessionRules.close, row)

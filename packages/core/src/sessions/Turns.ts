@@ -110,6 +110,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         update: (principal, turnId, { budget }) =>
           journal.command(
             "Turns.update",
+            { by: principal, about: { type: "turn", id: turnId } },
             Effect.gen(function* () {
               const { session, turn } = yield* held(principal, turnId)
               yield* requireAll(rules.update, { turn, session })
@@ -121,6 +122,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         cancel: (principal, turnId) =>
           journal.command(
             "Turns.cancel",
+            { by: principal, about: { type: "turn", id: turnId } },
             Effect.gen(function* () {
               const { session, turn } = yield* held(principal, turnId)
               yield* requireAll(rules.cancel, { turn, session })
@@ -130,6 +132,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         retry: (principal, turnId) =>
           journal.command(
             "Turns.retry",
+            { by: principal, about: { type: "turn", id: turnId } },
             Effect.gen(function* () {
               const { session, turn } = yield* held(principal, turnId)
               yield* requireAll(rules.retry, { turn, session })
@@ -145,6 +148,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         acknowledge: (principal, turnId) =>
           journal.command(
             "Turns.acknowledge",
+            { by: principal, about: { type: "turn", id: turnId } },
             Effect.gen(function* () {
               const { session, turn } = yield* held(principal, turnId)
               yield* requireAll(rules.acknowledge, { turn, session })

@@ -8,6 +8,7 @@ import { type Commands, commandsOf } from "./Command.js"
 import { Commit, type HeldSession } from "./Commit.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
+import { Oversight } from "./Oversight.js"
 import * as SessionLog from "./SessionLog.js"
 import * as WorkspaceLog from "./WorkspaceLog.js"
 
@@ -54,6 +55,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
     Effect.gen(function* () {
       const db = yield* Database
       const bell = yield* Bell
+      const oversight = yield* Oversight
       const log = SessionLog.make(db)
       const workspaceLog = WorkspaceLog.make(db)
       const mayLoseRace = db.dialect === "pg"
@@ -96,7 +98,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
 
       return Journal.of({
         commit,
-        ...commandsOf(commit),
+        ...commandsOf(commit, oversight),
         ringAfterCommit: (topic) => Effect.map(Commit, ({ topics }) => void topics.add(topic)),
         afterCommit: (effect) => Effect.map(Commit, ({ afterwards }) => void afterwards.push(effect)),
         hold,

@@ -1,5 +1,4 @@
 import { Context, Data, Effect, Layer } from "effect"
-import * as SealedCredentials from "../connections/SealedCredentials.js"
 import { fromMillis, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { LoginStore } from "../identity/LoginStore.js"
 import { KeyRing } from "../secrets/KeyRing.js"
@@ -152,9 +151,4 @@ export const requireKeys = Layer.effectDiscard(
     if (ids.length > 0) return yield* new KeysMissing({ ids })
     yield* requireSameRing
   })
-)
-
-/** Seals the credentials of older releases for their whole record. It is done once, at the first start. */
-export const bindCredentials = Layer.effectDiscard(
-  Effect.flatMap(Effect.all([Database, Vault]), ([db, vault]) => SealedCredentials.bind(db, vault))
 )

@@ -160,6 +160,7 @@ const commandsOf = ({ journal, locked, positions, readable, store }: Parts): Pic
   update: (principal, id, patch) =>
     journal.command(
       "Webhooks.update",
+      { by: principal, about: { type: "webhook_endpoint", id: id } },
       Effect.gen(function* () {
         const before = yield* locked(principal, id)
         const { state = before.state, types, ...rest } = patch
@@ -183,6 +184,7 @@ const commandsOf = ({ journal, locked, positions, readable, store }: Parts): Pic
   remove: (principal, id) =>
     journal.command(
       "Webhooks.remove",
+      { by: principal, about: { type: "webhook_endpoint", id: id } },
       Effect.gen(function* () {
         const row = yield* readable(principal, id)
         const removed = yield* store.toEndpoint(row)
@@ -206,6 +208,7 @@ const deliveryCommandsOf = ({
   retry: (principal, id) =>
     journal.command(
       "Webhooks.retry",
+      { by: principal, about: { type: "webhook_delivery", id: id } },
       Effect.gen(function* () {
         const found = yield* store.findDelivery(id)
         yield* locked(principal, found.endpoint_id)
@@ -218,6 +221,7 @@ const deliveryCommandsOf = ({
   retryAll: (principal, id, { since, state = "failed", until }) =>
     journal.command(
       "Webhooks.retryAll",
+      { by: principal, about: { type: "webhook_endpoint", id: id } },
       Effect.gen(function* () {
         const endpoint = yield* locked(principal, id)
         const count = yield* store.allAgain(endpoint.id, { since, state, until })
@@ -229,6 +233,7 @@ const deliveryCommandsOf = ({
   test: (principal, id) =>
     journal.command(
       "Webhooks.test",
+      { by: principal, about: { type: "webhook_endpoint", id: id } },
       Effect.gen(function* () {
         const endpoint = yield* locked(principal, id)
         if (endpoint.state === "disabled") return yield* isDisabled
@@ -255,6 +260,7 @@ const secretCommandsOf = ({
   create: (principal, workspaceId, input) =>
     journal.prepared(
       "Webhooks.create",
+      { by: principal, about: { type: "workspace", id: workspaceId } },
       Effect.gen(function* () {
         yield* manage(principal, workspaceId)
         const { head } = yield* events.ends(workspaceId)
@@ -293,6 +299,7 @@ const secretCommandsOf = ({
   rotate: (principal, id, { overlap_seconds = 86_400 }) =>
     journal.command(
       "Webhooks.rotate",
+      { by: principal, about: { type: "webhook_endpoint", id: id } },
       Effect.gen(function* () {
         const before = yield* locked(principal, id)
         const secret = newSecret()

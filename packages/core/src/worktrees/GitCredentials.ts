@@ -44,7 +44,7 @@ export const speaksTo = ({ secrets }: OpenConnection, repositoryUrl: string): bo
   )
 }
 
-/** True for a connection of an older release, which says nowhere where its credential belongs. */
+/** True for a connection that says nowhere where its credential belongs. */
 export const isHomeless = ({ kind, settings }: OpenConnection, forges: Forges["Type"]): boolean =>
   forges.find(kind) === undefined && settings["origin"] === undefined
 

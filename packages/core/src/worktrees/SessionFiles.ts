@@ -118,6 +118,7 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
         upload: (principal, sessionId, upload) =>
           journal.prepared(
             "SessionFiles.upload",
+            { by: principal, about: { type: "session", id: sessionId } },
             Effect.gen(function* () {
               const session = yield* store.readable(principal, sessionId)
               yield* access.write(principal, session.workspace_id)

@@ -6,16 +6,14 @@ import { Connections } from "@reins/core/connections/Connections"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { ProjectSpec } from "@reins/core/projects/Project"
 import { Projects } from "@reins/core/projects/Projects"
-import { Vault } from "@reins/core/secrets/Vault"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Database } from "@reins/core/store/Database"
-import { bindCredentials } from "@reins/core/upkeep/KeyRotation"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { bareRemote, temporary } from "@reins/testing/git/Fixture"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect } from "effect"
 
 const password = "canary-Hq8rT2vX5nB7mK1p"
 const basic = `Basic ${Buffer.from(`ann:${password}`).toString("base64")}`
@@ -46,21 +44,8 @@ const privateRepository = Effect.gen(function* () {
     const { id } = yield* Effect.orDie((yield* Sessions).create(principal, workspaceId, { project_id: project.id }))
     return yield* (yield* WorkingTrees).make(id)
   })
-  return { connect, connections, made, principal, server, workspaceId }
+  return { connect, made, server, workspaceId }
 })
-
-/** Makes the row of a connection what an older release stored: without an origin, and sealed for its ids alone. */
-const asOlder = Effect.fnUntraced(function* (id: string) {
-  const db = yield* Database
-  const vault = yield* Vault
-  const row = yield* db.first(db.sql<{ credential_id: string }>`select credential_id from connections where id = ${id}`)
-  const credential = row?.credential_id ?? ""
-  const sealed = yield* vault.seal(Redacted.make(JSON.stringify({ password })), `credential|${id}|${credential}`)
-  yield* db.run(db.sql`update connections set settings = '{"username":"ann"}' where id = ${id}`)
-  yield* db.run(db.sql`update credentials set sealed = ${sealed}, is_bound = 0 where id = ${credential}`)
-})
-
-const start = Effect.scoped(Layer.build(bindCredentials))
 
 /** The refusal of a malformed request. Dies when there is another end. */
 const refusal = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E | RequestInvalid, R>) =>
@@ -86,32 +71,7 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"] })))
     )
 
-    it.scopedLive(
-      "one of an older release is bound at the start, and sent nowhere until it is given with an origin",
-      () =>
-        Effect.gen(function* () {
-          const { connect, connections, made, principal, server, workspaceId } = yield* privateRepository
-          const store = yield* ConnectionStore
-          const id = yield* connect(server.url)
-          yield* asOlder(id)
-          assert.strictEqual((yield* Effect.flip(store.open(workspaceId, id))).code, "credential_invalid")
-          // The second start finds nothing to do.
-          yield* start
-          yield* start
-          const { secrets } = yield* store.open(workspaceId, id)
-          assert.strictEqual(Redacted.value(secrets["password"] ?? Redacted.make("")), password)
-          const refused = yield* Effect.flip(made([id]))
-          assert.strictEqual(refused.kind, "auth_required")
-          assert.include(refused.message, `POST /api/connections/${id}/credential-versions`)
-          assert.lengthOf(server.seen, 0)
-          yield* connections.replaceCredential(principal, id, {
-            credential: { origin: server.url, username: "ann", password }
-          })
-          assert.strictEqual((yield* made([id])).workspace_state, "ready")
-        }).pipe(Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"] })))
-    )
-
-    it.scopedLive("it opens for its own workspace, kind and settings only, also after a start", () =>
+    it.scopedLive("it opens for its own workspace, kind and settings only", () =>
       Effect.gen(function* () {
         const { connect, server, workspaceId } = yield* privateRepository
         const db = yield* Database
@@ -127,7 +87,6 @@ for (const { layer, name } of databases) {
           const id = yield* connect(server.url)
           const credentialId = (yield* store.open(workspaceId, id)).credentialId
           yield* db.run(db.sql`update connections set ${change} where id = ${id}`)
-          yield* start
           assert.strictEqual((yield* Effect.flip(store.openVersion(id, credentialId))).code, "credential_invalid")
         }
       }).pipe(Effect.provide(services(layer)))

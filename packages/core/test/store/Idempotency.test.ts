@@ -1,4 +1,5 @@
 import { assert, layer as suite } from "@effect/vitest"
+import { operator } from "@reins/core/domain/Principal"
 import { type ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
 import { retentionMs } from "@reins/core/store/AnswerStore"
 import { type Command, isCommand } from "@reins/core/store/Command"
@@ -8,6 +9,8 @@ import { Journal } from "@reins/core/store/Journal"
 import { countRows, identity, newEmail } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Exit, Fiber, TestClock, TestContext } from "effect"
+
+const authority = { by: operator, about: { type: "test", id: null } } as const
 
 let keys = 0
 const newKey = () => `key ${++keys}`
@@ -25,7 +28,7 @@ const requests = Effect.map(
       fingerprint: "POST /api/things {}",
       sealed: false,
       ...changes,
-      command: isCommand(act) ? act : journal.prepared("test", Effect.map(act, Effect.succeed)),
+      command: isCommand(act) ? act : journal.prepared("test", authority, Effect.map(act, Effect.succeed)),
       encode: (result) => ({ status: 201, body: JSON.stringify(result) }),
       encodeError: (error) => ({ status: error.status, body: JSON.stringify({ error: { code: error.code } }) })
     })
@@ -43,7 +46,7 @@ const insertHit = (subject: string) =>
         { id }
       )
     })
-    return journal.command("test", insert)
+    return journal.command("test", authority, insert)
   })
 
 for (const { name, layer } of databases) {

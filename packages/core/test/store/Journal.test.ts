@@ -1,6 +1,7 @@
 import { assert, layer as suite } from "@effect/vitest"
 import type { Actor, NewEvent } from "@reins/core/domain/Event"
 import type { SessionId } from "@reins/core/domain/Ids"
+import { operator } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { JobStore } from "@reins/core/jobs/JobStore"
 import { Bell, sessionTopic } from "@reins/core/store/Bell"
@@ -15,6 +16,8 @@ import { newSession } from "../events/Sessions.js"
 import { letRingsThrough } from "./Rings.js"
 
 const actor: Actor = { kind: "system", id: "test" }
+
+const authority = { by: operator, about: { type: "test", id: null } } as const
 
 const event = (line: string): NewEvent => ({ type: "diagnostic.reported", payload: { kind: "test", line } })
 
@@ -84,7 +87,7 @@ for (const { name, layer } of databases) {
       Effect.gen(function* () {
         const journal = yield* Journal
         const { sessionId } = yield* newSession
-        const { answer } = yield* answering(sessionId, journal.command("test", yield* everything(sessionId)))
+        const { answer } = yield* answering(sessionId, journal.command("test", authority, yield* everything(sessionId)))
         assert.match(answer.body ?? "", /"state":"queued"/)
         assert.deepStrictEqual(yield* written(sessionId), { events: 2, watermark: 2, jobs: 1, answers: 1 })
       })
@@ -96,20 +99,21 @@ for (const { name, layer } of databases) {
         const nothing = { events: 0, watermark: 0, jobs: 0, answers: 0 }
 
         const failed = yield* newSession
-        const failing = journal.command("test", Effect.zipRight(yield* everything(failed.sessionId), busy))
+        const failing = journal.command("test", authority, Effect.zipRight(yield* everything(failed.sessionId), busy))
         assert.strictEqual((yield* Effect.flip(answering(failed.sessionId, failing))).code, "waiting_capacity")
         assert.deepStrictEqual(yield* written(failed.sessionId), nothing)
 
         const died = yield* newSession
         const dying = journal.command(
           "test",
+          authority,
           Effect.zipRight(yield* everything(died.sessionId), Effect.dieMessage("bug"))
         )
         assert.isTrue(Exit.isFailure(yield* Effect.exit(answering(died.sessionId, dying))))
         assert.deepStrictEqual(yield* written(died.sessionId), nothing)
 
         const unanswered = yield* newSession
-        const sound = journal.command("test", yield* everything(unanswered.sessionId))
+        const sound = journal.command("test", authority, yield* everything(unanswered.sessionId))
         const unencodable = answering(unanswered.sessionId, sound, () => {
           throw new Error("cannot be encoded")
         })
@@ -121,6 +125,7 @@ for (const { name, layer } of databases) {
         const whole = yield* everything(interrupted.sessionId)
         const waiting = journal.command(
           "test",
+          authority,
           whole.pipe(Effect.zipRight(Deferred.succeed(wrote, undefined)), Effect.zipRight(Effect.never))
         )
         const fiber = yield* Effect.fork(answering(interrupted.sessionId, waiting))
@@ -129,7 +134,7 @@ for (const { name, layer } of databases) {
         assert.deepStrictEqual(yield* written(interrupted.sessionId), nothing)
 
         // The connection that the interrupted transaction used is fit for the next one.
-        yield* answering(interrupted.sessionId, journal.command("test", whole))
+        yield* answering(interrupted.sessionId, journal.command("test", authority, whole))
         assert.deepStrictEqual(yield* written(interrupted.sessionId), { events: 2, watermark: 2, jobs: 1, answers: 1 })
       })
     )
@@ -233,7 +238,11 @@ for (const { name, layer } of databases) {
           const append = journal.append(sessionId, actor, [event("x")])
           const inner = yield* Effect.exit(journal.commit(Effect.zipRight(journal.commit(append), append)))
           assert.include(Exit.isFailure(inner) ? Cause.pretty(inner.cause) : "", "a commit inside a commit")
-          const command = journal.command("test", Effect.zipRight(append, journal.command("inner", append)))
+          const command = journal.command(
+            "test",
+            authority,
+            Effect.zipRight(append, journal.command("inner", authority, append))
+          )
           assert.isTrue(Exit.isFailure(yield* Effect.exit(answering(sessionId, command))))
           assert.deepStrictEqual(yield* written(sessionId), { events: 0, watermark: 0, jobs: 0, answers: 0 })
           assert.strictEqual(counted.rings, 0)
@@ -248,9 +257,9 @@ for (const { name, layer } of databases) {
           const journal = yield* Journal
           const { sessionId } = yield* newSession
           const before = journal.commit(journal.append(sessionId, actor, [event("before")]))
-          yield* Effect.flip(answering(sessionId, journal.prepared("test", Effect.zipRight(before, busy))))
+          yield* Effect.flip(answering(sessionId, journal.prepared("test", authority, Effect.zipRight(before, busy))))
           assert.deepStrictEqual(yield* written(sessionId), { events: 1, watermark: 1, jobs: 0, answers: 0 })
-          const command = journal.prepared("test", Effect.as(before, Effect.succeed("the answer")))
+          const command = journal.prepared("test", authority, Effect.as(before, Effect.succeed("the answer")))
           assert.strictEqual((yield* answering(sessionId, command)).answer.body, '"the answer"')
           assert.deepStrictEqual(yield* written(sessionId), { events: 2, watermark: 2, jobs: 0, answers: 1 })
         })
@@ -261,7 +270,7 @@ for (const { name, layer } of databases) {
         const journal = yield* Journal
         const { sessionId } = yield* newSession
         const append = journal.append(sessionId, actor, [event("x")])
-        const command = journal.command("test", append)
+        const command = journal.command("test", authority, append)
         const refused: ReadonlyArray<Command<number>> = [
           // @ts-expect-error two commands are two commits, and one request has one answer
           Effect.zipRight(command, command),

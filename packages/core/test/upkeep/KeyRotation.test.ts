@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { credentialContext } from "@reins/core/connections/CredentialSeal"
+import { operator } from "@reins/core/domain/Principal"
 import { LoginStore } from "@reins/core/identity/LoginStore"
 import { Passwords } from "@reins/core/identity/Passwords"
 import { projectSecretStore } from "@reins/core/projects/ProjectSecretStore"
@@ -96,7 +97,11 @@ const answered = (key: string) =>
       key,
       fingerprint: "f",
       sealed: true,
-      command: journal.command("test", Effect.succeed("the secret")),
+      command: journal.command(
+        "test",
+        { by: operator, about: { type: "test", id: null } },
+        Effect.succeed("the secret")
+      ),
       encode: (body) => ({ status: 201, body }),
       encodeError: () => ({ status: 500, body: null })
     })

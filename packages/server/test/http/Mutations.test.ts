@@ -1,6 +1,7 @@
 import { HttpApi, HttpApiGroup } from "@effect/platform"
 import { assert, describe, layer, it as plain } from "@effect/vitest"
 import { post, read } from "@reins/core/domain/Endpoint"
+import { stranger } from "@reins/core/domain/Principal"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { Authentication } from "@reins/server/http/middleware/Authentication"
@@ -188,6 +189,8 @@ layer(service(), { excludeTestServices: true })("a change", (it) => {
   )
 })
 
+const authority = { by: stranger, about: { type: "test", id: null } } as const
+
 /** A small API whose handlers do what the real ones must never do. */
 const Odd = HttpApi.make("odd").add(
   HttpApiGroup.make("odd")
@@ -211,8 +214,8 @@ const odd = (gate: {
   const routes = Effect.flatMap(Journal, (journal) =>
     routesOf(Odd, {
       odd: {
-        slow: () => journal.prepared("slow", Effect.map(slow, Effect.succeed)),
-        broken: () => journal.command("broken", broken),
+        slow: () => journal.prepared("slow", authority, Effect.map(slow, Effect.succeed)),
+        broken: () => journal.command("broken", authority, broken),
         brokenRead: () => broken
       }
     })

@@ -1,4 +1,4 @@
-/** Connections and their credentials. A credential that `is_bound` is sealed for the workspace, the kind and the settings of its connection too. */
+/** Connections and their credentials. A credential is sealed for the workspace, the kind and the settings of its connection. */
 export const connections: ReadonlyArray<string> = [
   `create table connections (
     id text primary key,
@@ -24,7 +24,6 @@ export const connections: ReadonlyArray<string> = [
     fingerprint text not null,
     last4 text,
     sealed text,
-    is_bound integer not null default 0,
     created_at text not null,
     unique (connection_id, ordinal)
   )`,

@@ -1,4 +1,4 @@
-import type { Principal } from "@reins/core/domain/Principal"
+import { keyOf, type Principal } from "@reins/core/domain/Principal"
 import {
   Cause,
   type FiberId,
@@ -57,4 +57,4 @@ export const accessLog = ({ fiberRefs: context }: Runtime.Runtime<never>): Acces
 }
 
 const nameOf = (principal: Principal | undefined): string | null =>
-  principal === undefined ? null : principal.via.kind === "api_key" ? principal.via.keyId : principal.accountId
+  principal === undefined ? null : (keyOf(principal) ?? principal.accountId)

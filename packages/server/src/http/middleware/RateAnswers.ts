@@ -1,15 +1,12 @@
 import { clientNetwork } from "@reins/core/base/ClientNetwork"
+import { keyOf } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Effect } from "effect"
 import type { Exchange } from "../Exchange.js"
 
 /** The caller as requests are counted. */
 export const subjectOf = ({ clientAddress, principal }: Exchange): string =>
-  principal === undefined
-    ? `address:${clientNetwork(clientAddress)}`
-    : principal.via.kind === "api_key"
-      ? principal.via.keyId
-      : principal.accountId
+  principal === undefined ? `address:${clientNetwork(clientAddress)}` : (keyOf(principal) ?? principal.accountId)
 
 /** Tells a caller of the requests that it has left, and lets it go on if there was one for it. */
 export const tell = (

@@ -31,7 +31,7 @@ const everywhere: ReadonlyArray<ErrorCode> = [
   "shutting_down"
 ]
 
-/** All codes of an operation, those that it shares with others first. */
+/** All codes of an operation: those that it shares with others, then its own by the alphabet. */
 export const codesOf = ({ codes, isReplayed, mutates, scope }: Answering): ReadonlyArray<ErrorCode> => [
   ...new Set<ErrorCode>([
     ...everywhere,
@@ -39,7 +39,7 @@ export const codesOf = ({ codes, isReplayed, mutates, scope }: Answering): Reado
     ...(scope === "write" || scope === "admin" ? ["insufficient_scope" as const] : []),
     ...(mutates ? ["csrf_failed" as const] : []),
     ...(mutates && isReplayed ? ["idempotency_conflict" as const, "idempotency_in_progress" as const] : []),
-    ...codes
+    ...[...codes].sort()
   ])
 ]
 

@@ -57,12 +57,12 @@ afterEach(() => {
 
 describe("arguments that make no sense are refused, and nothing is made", () => {
   const cases: ReadonlyArray<readonly [args: string, words: RegExp]> = [
-    ["backup", /Missing argument <target>/],
-    ["restore", /Missing argument <file>/],
-    ["keyring forget", /Missing argument <key>/],
-    ["keyring spin", /Invalid subcommand/],
-    ["migrate --force", /--force/],
-    ["doctor --jason", /--jason/],
+    ["backup", /^reins: backup needs <target>: .+ See: reins help backup\n$/],
+    ["restore", /^reins: restore needs <file>: .+\n$/],
+    ["keyring forget", /^reins: keyring forget needs <key>: .+\n$/],
+    ["keyring spin", /^reins: There is no command "keyring spin"\. There are: rotate, prune, forget, create\.\n$/],
+    ["migrate --force", /^reins: There is no option --force\. See: reins help migrate\n$/],
+    ["doctor --jason", /^reins: There is no option --jason\. Did you mean --json\?\n$/],
     ["backup --files-only out.tar", /^reins: --files-only is for an installation on PostgreSQL/],
     ["backup out.tar", /^reins: The database \S+ cannot be used: it does not exist\n$/],
     ["restore none.tar", /^reins: \S+none\.tar cannot be read: ENOENT/],

@@ -1,6 +1,6 @@
-import { Options } from "@effect/cli"
 import type { Changeset, Delivery, Reins } from "@reins/client"
 import { obstacleReasons } from "@reins/core/git/Obstacle"
+import { choices } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { progress } from "../terminal/Progress.js"
@@ -71,9 +71,10 @@ const isObstacle = (name: string | null): name is Obstacle => name !== null && O
 const obstacleNames = Object.keys(obstacleReasons).filter(isObstacle)
 
 /** The flag `--allow`, which may be given more than once. */
-export const allowOption = Options.choice("allow", obstacleNames).pipe(
-  Options.withDescription("Deliver although the changeset has this obstacle; may be given more than once"),
-  Options.repeated
+export const allowOption = choices(
+  "allow",
+  obstacleNames,
+  "Deliver in spite of this obstacle; may be given more than once"
 )
 
 export interface DeliverOptions {

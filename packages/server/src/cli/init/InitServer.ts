@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { serverLock } from "@reins/core/store/DataDirectory"
-import { Effect, Option, type Scope, Struct } from "effect"
+import { Effect, type Scope, Struct } from "effect"
 import { type Config, flagOf, type Given } from "../../Config.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { target } from "../client/Profile.js"
@@ -64,13 +64,11 @@ const answers = async (url: string): Promise<boolean> => {
 }
 
 /** The words of `reins serve` for the flags that were given. */
-export const serveWords = (
-  flags: { readonly [Name in keyof Given]?: Option.Option<string> }
-): ReadonlyArray<string> => [
+export const serveWords = (flags: { readonly [Name in keyof Given]?: string | undefined }): ReadonlyArray<string> => [
   "serve",
   ...Struct.keys(flags).flatMap((name) => {
     const value = flags[name]
-    return value !== undefined && Option.isSome(value) ? [`--${flagOf(name)}`, value.value] : []
+    return value === undefined ? [] : [`--${flagOf(name)}`, value]
   })
 ]
 

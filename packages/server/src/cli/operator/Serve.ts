@@ -1,6 +1,5 @@
 import { createServer } from "node:net"
 import { setFlagsFromString } from "node:v8"
-import { Command } from "@effect/cli"
 import * as Core from "@reins/core/Core"
 import { Executors } from "@reins/core/executor/Executors"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -11,6 +10,7 @@ import { type ListenError, listenError } from "../../ListenError.js"
 import * as Observation from "../../Observation.js"
 import { type ListenOptions, Server } from "../../Server.js"
 import * as Telemetry from "../../Telemetry.js"
+import { command } from "../Command.js"
 import { tell } from "../terminal/Output.js"
 import { painter } from "../terminal/Style.js"
 import { setupLinkOf } from "./Accounts.js"
@@ -121,6 +121,12 @@ const program = (given: Config) =>
   })
 
 /** `reins serve` */
-export const serve = Command.make("serve", serverOptions, (options) => Effect.flatMap(configOf(options), program)).pipe(
-  Command.withDescription("Run the service")
-)
+export const serve = command({
+  takes: serverOptions,
+  details: "Every setting can be a variable (REINS_PORT) or a line of reins.json (port).",
+  examples: [
+    ["reins serve", "Serve the installation in the working directory on port 7117"],
+    ["reins serve --data-dir /var/lib/reins --port 8080", "Serve another one"]
+  ],
+  run: (options) => Effect.flatMap(configOf(options), program)
+})

@@ -17,10 +17,64 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Run.js")).run
   },
   {
+    name: "chat",
+    about: "Talk with an agent about a repository",
+    group: work,
+    load: async () => (await import("./client/Chat.js")).chat
+  },
+  {
     name: "sessions",
     about: "The sessions of agents: list, watch, diff, deliver",
     group: work,
     load: async () => (await import("./client/Sessions.js")).sessions
+  },
+  {
+    name: "requests",
+    about: "The questions of agents that wait for you",
+    group: work,
+    load: async () => (await import("./client/Requests.js")).requests
+  },
+  {
+    name: "answer",
+    about: "Answer the question of an agent",
+    group: work,
+    load: async () => (await import("./client/Requests.js")).answer
+  },
+  {
+    name: "delegations",
+    about: "The sessions that work for another one",
+    group: work,
+    load: async () => (await import("./client/Delegations.js")).delegations
+  },
+  {
+    name: "login",
+    about: "Log in to a server, and store a key for it",
+    group: account,
+    load: async () => (await import("./client/Login.js")).login
+  },
+  {
+    name: "connections",
+    about: "Connections to models and forges",
+    group: account,
+    load: async () => (await import("./client/Catalog.js")).connections
+  },
+  {
+    name: "models",
+    about: "The models that your connections have",
+    group: account,
+    load: async () => (await import("./client/Catalog.js")).models
+  },
+  {
+    name: "projects",
+    about: "Projects and their versions",
+    group: account,
+    load: async () => (await import("./client/Catalog.js")).projects
+  },
+  {
+    name: "usage",
+    about: "Tokens and cost, by day, model, session or key",
+    group: account,
+    load: async () => (await import("./client/Usage.js")).usage
   },
   {
     name: "budget",
@@ -39,6 +93,12 @@ export const commands: ReadonlyArray<Entry> = [
     about: "Addresses that are told of events",
     group: account,
     load: async () => (await import("./client/Webhooks.js")).webhooks
+  },
+  {
+    name: "api",
+    about: "Send a request to the API",
+    group: account,
+    load: async () => (await import("./client/Api.js")).api
   },
   {
     name: "serve",

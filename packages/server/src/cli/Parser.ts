@@ -141,7 +141,7 @@ const sentenceOf = ({ code, message }: CommanderError, { command, path }: Resolv
       return `--${called?.name ?? word} needs a value: ${called?.about ?? ""}. ${help}`
     case "commander.invalidArgument": {
       const [, given = "", argument] =
-        /argument (?:value )?'([^']*)' is invalid/.exec(message) ??
+        /value '([^']*)' .* argument '([^']*)'/.exec(message) ??
         /value '([^']*)' .* argument '([^']*)'/.exec(message) ??
         []
       const refused = takes.find((each) => each.name === argument) ?? called

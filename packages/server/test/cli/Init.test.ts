@@ -214,7 +214,7 @@ describe("reins init", () => {
     assert.match(stdout, /✓ connection /)
     assert.match(
       stderr,
-      /^reins: The agent of alpha is not installed where \S+ runs\. There: reins harnesses install alpha\n$/
+      /^reins: OpenCode \(alpha\) is not installed where \S+ runs\. There: reins harnesses install alpha\n$/
     )
   })
 })

@@ -29,7 +29,7 @@ export const nameOf = ({ display_name, provider_id }: Pick<Listed, "display_name
   `${display_name} (${provider_id})`
 
 /** A name as it is compared: `Claude Code`, `claude-code` and `claudecode` are one. */
-const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
+export const plainName = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 
 /**
  * The provider of this id, or of the agent of this name. Without a name the first that can be chosen, which is the default of the server.
@@ -41,8 +41,10 @@ export const chosenProvider = <P extends Listed>(providers: ReadonlyArray<P>, na
     name === undefined
       ? enabled[0]
       : (enabled.find(({ provider_id }) => provider_id === name) ??
-        enabled.find(({ display_name }) => plain(display_name) === plain(name)) ??
-        enabled.find(({ display_name }) => plain(name).length > 3 && plain(display_name).startsWith(plain(name))))
+        enabled.find(({ display_name }) => plainName(display_name) === plainName(name)) ??
+        enabled.find(
+          ({ display_name }) => plainName(name).length > 3 && plainName(display_name).startsWith(plainName(name))
+        ))
   if (found !== undefined) return found
   if (name === undefined) throw new CommandFailed({ message: "The server offers no agent." })
   const names = enabled.flatMap(({ display_name, provider_id }) => [display_name.toLowerCase(), provider_id])

@@ -10,6 +10,7 @@ import { Effect } from "effect"
 import { command, type Example, type Given, type Leaf, option, type Parameters } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { didYouMean } from "../terminal/Suggestion.js"
+import { refusalSentence, validationSentence } from "./ErrorSentences.js"
 import { target } from "./Profile.js"
 
 /** A server that the caller may use, and the workspace that the command is about. */
@@ -126,11 +127,12 @@ export const isClientError = (error: unknown): error is ReinsClientError =>
 /** The sentence for an error of the client, with the next step. */
 export const sentenceOf = (error: ReinsClientError, named?: string): string => {
   const { url = "" } = target(named)
-  if (error instanceof ReinsConnectionError && error.reason !== "unreadable")
-    return `No server answers at ${url} (${error.message}). Start one with \`reins serve\`, or set REINS_URL.`
-  if (!(error instanceof ReinsApiError)) return error.message
-  if (error.status === 401)
-    return `${url} does not know the key. Run \`reins init\` for a new one, or set REINS_API_KEY.`
-  const request = error.requestId === null || error.status < 500 ? "" : ` (request ${error.requestId})`
-  return `${error.message}${request}`
+  if (error instanceof ReinsConnectionError)
+    return error.reason === "unreadable"
+      ? error.message
+      : `No server answers at ${url} (${error.message}). Start one with \`reins serve\`, or set REINS_URL.`
+  if (error instanceof ReinsValidationError) return validationSentence(error)
+  return error.status === 401 && error.code !== "invalid_credentials"
+    ? `${url} does not know the key. Run \`reins init\` for a new one, or set REINS_API_KEY.`
+    : refusalSentence(error)
 }

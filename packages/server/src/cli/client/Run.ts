@@ -1,27 +1,20 @@
 import { text as readAll } from "node:stream/consumers"
-import type { BudgetInput, Changeset, Delivery, TurnSnapshot } from "@reins/client"
-import { cutText } from "@reins/core/base/CutText"
+import type { Changeset, Delivery, TurnSnapshot } from "@reins/client"
 import { flag, type Given, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import type { Answering } from "./Approvals.js"
-import { budgetForms, budgetOf } from "./Budgets.js"
+import { beginSession, sendMessage, sessionOptions } from "./BeginSession.js"
+import { budgetOf } from "./Budgets.js"
 import { allowOption, changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
-import { type Display, display, exitCodeOf, follow, tellEnd } from "./Follow.js"
-import { agentOptions, chosenProvider, wantedAgent } from "./Providers.js"
+import { type Display, display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
 import { exitCodes, type Remote, remoteCommand, workspaceOption } from "./Remote.js"
-import { type ChosenRepository, chooseRepository } from "./Repository.js"
 
 const takes = {
   message: optionalArgument("message", "The task; read from the standard input when absent"),
-  repo: option("repo", "A folder, a URL, or owner/name on GitHub (the working directory)", { value: "repository" }),
-  ref: option("ref", "The branch, tag or commit to start from (that of the folder)"),
-  sparse: option("sparse", "The folders that the agent gets: apps/web,packages/ui (all)", { value: "folders" }),
+  ...sessionOptions,
   session: option("session", "Go on in this session instead of a new one", { value: "id" }),
-  ...agentOptions,
-  model: option("model", "The model (the preferred one of the connection)", { value: "model" }),
-  budget: option("budget", `The limit of the session: ${budgetForms}`, { value: "amount" }),
   deliver: flag("deliver", "Deliver the branch without asking"),
   branch: option("branch", "The name of the branch that is delivered", { value: "branch" }),
   allow: allowOption,
@@ -54,11 +47,10 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
   const begun =
     given.session !== undefined
       ? { sessionId: given.session, after: await watermark(remote, given.session) }
-      : await begin(remote, given, content, budget)
+      : { sessionId: await beginSession(remote, given, { title: content, isQuiet: given.json }), after: 0 }
   if (!given.json) tell(`Session ${begun.sessionId}`)
   const ofTurn = given.session !== undefined && budget !== undefined ? { budget } : {}
-  const { turn_id } = await remote.reins.messages.send({ session_id: begun.sessionId, content, ...ofTurn })
-  if (turn_id === undefined) throw new CommandFailed({ message: "The server took the message and began no turn." })
+  const turn_id = await sendMessage(remote, { session_id: begun.sessionId, content, ...ofTurn })
   const turn = await follow({
     reins: remote.reins,
     turnId: turn_id,
@@ -85,53 +77,8 @@ const messageOf = async ({ message }: Options): Promise<string> => {
 const watermark = async ({ reins }: Remote, session_id: string): Promise<number> =>
   (await reins.sessions.get({ session_id })).event_watermark
 
-/** A new session on the repository. */
-const begin = async (
-  { reins, url, workspaceId }: Remote,
-  given: Options,
-  content: string,
-  budget: BudgetInput | undefined
-) => {
-  const { notes, ...repository } = chooseRepository(given.repo ?? ".", given.ref)
-  refuseFarPath(repository, url)
-  if (!given.json) for (const note of notes) tell(`Note: ${note}`)
-  const { id } = await reins.sessions.create({
-    workspace_id: workspaceId,
-    title: cutText(content.split("\n")[0] ?? content, 80),
-    repository: {
-      url: repository.url,
-      ...(repository.base_ref !== undefined && { base_ref: repository.base_ref }),
-      ...(given.sparse !== undefined && { sparse: foldersIn(given.sparse) })
-    },
-    ...(budget !== undefined && { budget }),
-    ...(await harnessOf(reins, given))
-  })
-  return { sessionId: id, after: 0 }
-}
-
-/** The folders of a list. A shell that completes names puts a slash at their ends. */
-const foldersIn = (list: string): ReadonlyArray<string> =>
-  list.split(",").map((folder) => folder.trim().replace(/(?<=[^/])\/$/, ""))
-
-/** The provider and the model that were named. A model alone is one of the default provider, which the API has to be told. */
-const harnessOf = async (reins: Remote["reins"], given: Options) => {
-  const { model } = given
-  const wanted = wantedAgent(given)
-  if (wanted === undefined && model === undefined) return {}
-  const { provider_id } = chosenProvider((await reins.catalog.listHarnesses()).items, wanted)
-  return { harness: { provider_id, ...(model !== undefined && { model }) } }
-}
-
-/** A server of another machine would look for the path in its own files. */
-const refuseFarPath = ({ isLocal, url }: Omit<ChosenRepository, "notes">, server: string): void => {
-  if (!isLocal || /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(new URL(server).hostname)) return
-  throw new CommandFailed({
-    message: `${url} has no remote that ${server} could reach. Push it somewhere, or name a URL with --repo.`
-  })
-}
-
 const finish = async (
-  { reins }: Remote,
+  { reins, url }: Remote,
   given: Options,
   view: Display,
   sessionId: string,
@@ -141,6 +88,7 @@ const finish = async (
   if (!given.json) {
     tellEnd(turn, sessionId)
     if (changeset !== undefined) await showChanges(reins, view, changeset)
+    tellSummary(turn, url)
   }
   const wanted = changeset !== undefined && !changeset.empty && (await isWanted(given, sessionId))
   const options = { allow: given.allow, branch: given.branch }

@@ -6,8 +6,9 @@ import { isInteractive } from "../terminal/Prompts.js"
 import { harmless, table } from "../terminal/Style.js"
 import { withBudgets } from "./Budgets.js"
 import { allowOption, deliver, newestChangeset, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
-import { display, exitCodeOf, follow, tellEnd } from "./Follow.js"
+import { display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
 import { exitCodes, remoteCommand, workspaceOption } from "./Remote.js"
+import { stateCommands, stateOf } from "./SessionState.js"
 
 const session = argument("session", "The id of a session")
 const json = flag("json", "Lines of JSON in the place of text")
@@ -30,7 +31,7 @@ const list = remoteCommand({
 
 const rowOf = ({ activity, harness, id, lifecycle, title, updated_at }: Session): ReadonlyArray<string> => [
   id,
-  lifecycle === "open" ? activity : lifecycle,
+  stateOf({ activity, lifecycle }),
   updated_at.slice(0, 16).replace("T", " "),
   harness.model ?? "-",
   harmless((title ?? "").replaceAll(/\s+/g, " "))
@@ -45,7 +46,7 @@ const watch = remoteCommand({
     ["reins sessions watch sess_01h… --json | jq -r .type", "The types of its events"]
   ],
   run: async ({ json, session }, connect) => {
-    const { reins } = await connect()
+    const { reins, url } = await connect()
     const view = display(json)
     let code: number | undefined
     for (;;) {
@@ -60,7 +61,10 @@ const watch = remoteCommand({
         answering: !json && isInteractive() ? "ask" : "leave",
         interrupt: "leave"
       })
-      if (!json) tellEnd(turn, session)
+      if (!json) {
+        tellEnd(turn, session)
+        tellSummary(turn, url)
+      }
       code = exitCodeOf(turn)
       if (turn === undefined) break
     }
@@ -145,5 +149,6 @@ export const sessions = group(
   entry("watch", "Follow the turn that runs in a session", watch),
   entry("diff", "Print the newest changes of a session as a diff", diff),
   entry("deliver", "Deliver the newest changes of a session as a branch", deliverSession),
-  entry("set", "Change a session", set)
+  entry("set", "Tell a session the new URL of its repository", set),
+  ...stateCommands
 )

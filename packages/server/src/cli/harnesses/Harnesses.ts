@@ -3,10 +3,12 @@ import type { CapabilityProof } from "@reins/core/harness/Capability"
 import { systemsInWords, systemsOf } from "@reins/core/harness/HostPlatform"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
 import { Manifests, optionalProviders } from "@reins/core/harness/Manifests"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import type { Config } from "../../Config.js"
 import { argument, command, entry, group, someOf } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
+import { chosenProvider, plainName } from "../client/Providers.js"
+import { attempt } from "../client/Remote.js"
 import * as Installation from "../operator/Installation.js"
 import { configOf, installationOptions } from "../operator/Settings.js"
 import { printJson, tell } from "../terminal/Output.js"
@@ -28,7 +30,7 @@ const list = command({
       const config = yield* configOf(options)
       const entries = yield* Effect.provide(
         Effect.flatMap(Providers, (providers) => providers.list),
-        Installation.layer(config)
+        Installation.anyhow(config)
       )
       const known = new Set(entries.map(({ provider_id }) => provider_id))
       const evidence = yield* storedEvidence(config.dataDir)
@@ -86,7 +88,9 @@ const enable = command({
   ],
   run: ({ provider, ...options }) =>
     Effect.gen(function* () {
-      const { dataDir } = yield* configOf(options)
+      const config = yield* configOf(options)
+      yield* Installation.required(config)
+      const { dataDir } = config
       const before = yield* enabledProviders(dataDir)
       yield* enableProviders(dataDir, [...new Set([...before, ...provider])])
       yield* Effect.sync(() =>
@@ -106,7 +110,9 @@ const disable = command({
   ],
   run: ({ provider, ...options }) =>
     Effect.gen(function* () {
-      const { dataDir } = yield* configOf(options)
+      const config = yield* configOf(options)
+      yield* Installation.required(config)
+      const { dataDir } = config
       const before = yield* enabledProviders(dataDir)
       yield* enableProviders(
         dataDir,
@@ -129,23 +135,40 @@ const install = command({
     })
 })
 
-/** Installs the agent of a provider, and shows how far that is. */
-export const installAgent = (config: Config, provider: string) => {
+/** Installs the agent that is named, and shows how far that is. Agents are kept for all installations of the user. */
+export const installAgent = (config: Config, name: string) => {
   const { clear, show } = installProgress()
-  return Effect.flatMap(HarnessInstall, (harnesses) => harnesses.install(provider, show)).pipe(
-    Effect.provide(Installation.layer(config)),
+  const manifests = Installation.manifests(config)
+  return Effect.gen(function* () {
+    const provider = yield* providerOf(name)
+    const harnesses = yield* HarnessInstall
+    return yield* harnesses.install(provider, show)
+  }).pipe(
+    Effect.provide(
+      Layer.provideMerge(HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir, config.egress), manifests)
+    ),
     Effect.catchTags({
-      HarnessNotFound: ({ providerId }) =>
-        new CommandFailed({
-          message: optionalProviders.some((id) => id === providerId)
-            ? `${providerId} is not enabled. Run first: reins harnesses enable ${providerId}`
-            : `There is no provider "${providerId}". See: reins harnesses list`
-        }),
+      HarnessNotFound: ({ providerId }) => new CommandFailed({ message: notOffered(providerId) }),
       HarnessInstallError: ({ message }) => new CommandFailed({ message })
     }),
     Effect.ensuring(Effect.sync(clear))
   )
 }
+
+/** The id of a provider that is named by it or by its agent; the name itself for one that is part of Reins and off. */
+const providerOf = (name: string) =>
+  Effect.flatMap(Manifests, ({ list }) =>
+    attempt(async () => {
+      const isOff = optionalProviders.some((id) => id === name) && !list.some(({ provider_id }) => provider_id === name)
+      const isNameOfAnother = list.some(({ display_name }) => plainName(display_name) === plainName(name))
+      return isOff && !isNameOfAnother ? name : chosenProvider(list, name).provider_id
+    })
+  )
+
+const notOffered = (provider: string): string =>
+  optionalProviders.some((id) => id === provider)
+    ? `${provider} is not enabled. Run first: reins harnesses enable ${provider}`
+    : `There is no provider "${provider}". See: reins harnesses list`
 
 /** Shows each package as it comes: with a bar on a terminal, with a line for each tenth of it elsewhere. */
 const installProgress = () => {

@@ -49,6 +49,7 @@ export const verify = command({
         return yield* new CommandFailed({
           message: `The agent of ${provider} is not installed. Run first: reins harnesses install ${provider}`
         })
+      if (into === undefined) yield* Installation.required(config)
       const write = into !== undefined ? yield* writing(into, manifest) : storing(config)
       const found = yield* trial(config, manifest, { isQuick: quick, ...(only !== undefined && { only }) })
       const checks = only === undefined ? found : merged(seen ?? [], found)

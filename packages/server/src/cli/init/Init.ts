@@ -50,7 +50,12 @@ export const init = command({
       const flags = { provider, passwordStdin, email, gateway, protocol, model }
       const config = yield* configOf(serverFlags)
       const answers = yield* answersFrom(flags)
-      const running = yield* runningServer(config, url)
+      const running = yield* runningServer(config, {
+        url,
+        isOwnNamed: [serverFlags.data_dir, serverFlags.port, serverFlags.host, serverFlags.database_url].some(
+          (each) => each !== undefined
+        )
+      })
       if (running === undefined && isNew(config)) yield* knowAll(config, answers, flags.provider)
       const serve = serveWords(serverFlags)
       const server = running ?? (yield* startedServer(serve))
@@ -64,6 +69,7 @@ export const init = command({
       const reins = client(server.url, apiKey)
       const connection = yield* readyConnection(reins, me.workspaces[0]?.id ?? "", flags, answers.gateway)
       done("connection", `${connection.gateway}, checked; model ${connection.model}`)
+      for (const note of connection.notes) tell(note)
 
       done("agent", yield* readyAgent(config, server, reins, flags.provider))
 

@@ -11,6 +11,7 @@ import { CommandFailed } from "../CommandFailed.js"
 import { attempt } from "../client/Remote.js"
 import { ask } from "../terminal/Prompts.js"
 import * as Installation from "./Installation.js"
+import { runningAddress } from "./ServerAddress.js"
 import { configOf, installationOptions } from "./Settings.js"
 
 const email = requiredOption("email", "The address of the account", { value: "address" })
@@ -43,7 +44,7 @@ const createAccount = command({
       const password = yield* passwordFrom(passwordStdin)
       const account = yield* Effect.provide(
         Effect.flatMap(Accounts, (accounts) => accounts.createVerified({ email, password })),
-        Installation.layer(config)
+        Installation.existing(config)
       ).pipe(Effect.mapError(explain))
       yield* Effect.sync(() => process.stdout.write(`${JSON.stringify(account)}\n`))
     })
@@ -60,13 +61,15 @@ const setupLink = command({
       const config = yield* configOf(options)
       const code = yield* Effect.provide(
         Effect.flatMap(Accounts, (accounts) => accounts.setupCode),
-        Installation.layer(config)
+        Installation.existing(config)
       )
+      const running = yield* runningAddress(config)
+      const publicUrl = running === undefined ? config.publicUrl : new URL(running.public_url)
       if (code === null)
         return yield* new CommandFailed({
           message: "There is an account already. Another one: reins accounts create --email you@example.com"
         })
-      yield* Effect.sync(() => process.stdout.write(`${setupLinkOf(config, code)}\n`))
+      yield* Effect.sync(() => process.stdout.write(`${setupLinkOf({ publicUrl }, code)}\n`))
     })
 })
 
@@ -110,7 +113,7 @@ export const createKey = command({
             keys.issueFor(account.id, { name, scopes: wanted, workspaceId: null })
           )
         }),
-        Installation.layer(config)
+        Installation.existing(config)
       ).pipe(Effect.mapError(explain))
       // The standard output holds the key alone, so that a script can read it from there.
       yield* Effect.sync(() => {
@@ -134,7 +137,7 @@ export const explain = <E>(error: E): E | CommandFailed =>
   error instanceof RequestInvalid
     ? new CommandFailed({
         message: toDetails(error.loc, error.issue, error.input)
-          .map((detail) => `${detail.loc.slice(1).join(".")}: ${detail.msg.replace(/^Value error, /, "")}`)
+          .map(({ loc, msg }) => `${loc.slice(1).join(" ")}: ${msg.replace(/^Value error, /, "")}`)
           .join("\n")
       })
     : error

@@ -17,11 +17,12 @@ const rotateOrPrune = (name: "rotate" | "prune", examples: readonly [Example, Ex
     run: (options) =>
       Effect.gen(function* () {
         const config = yield* configOf(options)
+        yield* Installation.required(config)
         const report = yield* holdingRing(
           config,
           Effect.provide(
             Effect.flatMap(KeyRotation, (rotation) => rotation[name]),
-            Installation.layer(config)
+            Installation.existing(config)
           )
         )
         for (const use of report.kept) tell(reasonToKeep(use))
@@ -42,6 +43,7 @@ const forget = command({
   run: ({ ids, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
+      yield* Installation.required(config)
       const { keyFile } = Installation.coreConfigOf(config)
       yield* holdingRing(
         config,
@@ -70,12 +72,18 @@ const create = command({
   ],
   run: (options) =>
     Effect.gen(function* () {
-      const { keyFile } = Installation.coreConfigOf(yield* configOf(options))
+      const config = yield* configOf(options)
+      const { keyFile } = Installation.coreConfigOf(config)
+      // The ring of several machines is made before the first of them, where somebody has said.
+      if (config.keyFile === undefined && !isNamed(options)) yield* Installation.required(config)
       const isThere = existsSync(keyFile)
       yield* isThere ? readRing(keyFile) : writeRing(keyFile, newRing(), true)
       yield* printJson({ event: isThere ? "kept" : "created", file: keyFile })
     })
 })
+
+const isNamed = ({ data_dir }: { readonly data_dir: string | undefined }): boolean =>
+  Boolean(data_dir ?? process.env["REINS_DATA_DIR"])
 
 /** `reins keyring` */
 export const keyring = group(

@@ -63,6 +63,7 @@ export const migrate = command({
           message: `The schema is not up to date: it lacks ${missing.length} ${missing.length === 1 ? "step" : "steps"}. Make a backup, then run: reins migrate`
         })
       }
+      yield* Installation.required(config)
       yield* Effect.scoped(
         Layer.build(Layer.provide(Layer.discard(Installation.database(config)), Installation.lock(config)))
       )

@@ -17,6 +17,7 @@ import { setupLinkOf } from "./Accounts.js"
 import { drainAtStop } from "./DrainAtStop.js"
 import * as Installation from "./Installation.js"
 import { requireExecutor } from "./RequiredExecutor.js"
+import * as ServerAddress from "./ServerAddress.js"
 import { configOf, serverOptions } from "./Settings.js"
 
 /** The HTTP service over a core, with the settings of a configuration. */
@@ -71,9 +72,9 @@ const announce = (config: Config) =>
       )
       yield* collectEarlier
       if (setupCode === null) return
+      const browser = config.console ? "Or make it in a browser, with the link of: reins accounts first" : ""
       yield* Effect.logInfo(
-        `There is no account yet. ${config.console ? "Make one in a browser with the link of: reins accounts first. Or make one" : "Make one"} ` +
-          "and a key for it: reins accounts create --email you@example.com, then reins keys create --email you@example.com --name first"
+        `There is no account yet. Set up an account, a key and a connection with: reins init --data-dir ${config.dataDir}. ${browser}`.trimEnd()
       )
       // A terminal is read by whoever has started the server. Anything else may be a log, where the code does not belong.
       if (!config.console || process.stderr.isTTY !== true) return
@@ -108,7 +109,8 @@ const program = (given: Config) =>
     // Clients are not meant to reach a runner, and people neither.
     const console = config.console && config.node?.role !== "runner"
     const server = serverLayer({ ...config, console, measured: otlp !== undefined })
-    const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker).pipe(
+    const told = Layer.provideMerge(announce(config), ServerAddress.layer(config, config.port))
+    const service = Layer.merge(told.pipe(Layer.provideMerge(server)), Core.worker).pipe(
       // A node that has no sessions runs no agents.
       Layer.provide(config.node?.role === "api" ? Layer.empty : Layer.effectDiscard(requireExecutor))
     )

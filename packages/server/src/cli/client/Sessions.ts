@@ -24,17 +24,27 @@ const list = remoteCommand({
     const { items } = await reins.sessions.list({ workspace_id: workspaceId, limit })
     if (json) return items.forEach(printJsonNow)
     if (items.length === 0) return tell('There is no session yet. Begin one: reins run "what to do"')
-    const rows = items.map((session) => ({ cells: rowOf(session), budget: session.budget }))
+    const rows = await Promise.all(
+      items.map(async (session) => ({ cells: rowOf(session, await endOf(reins, session)), budget: session.budget }))
+    )
     process.stdout.write(table(withBudgets(rows, ["SESSION", "STATE", "UPDATED", "MODEL", "TITLE"])))
   }
 })
 
-const rowOf = ({ activity, harness, id, lifecycle, title, updated_at }: Session): ReadonlyArray<string> => [
-  id,
-  stateOf({ activity, lifecycle }),
-  updated_at.slice(0, 16).replace("T", " "),
-  harness.model ?? "-",
-  harmless((title ?? "").replaceAll(/\s+/g, " "))
+/** "failed" for an idle session whose last turn has failed; undefined for every other one. */
+const endOf = async (reins: Reins, { activity, id, lifecycle }: Session): Promise<string | undefined> => {
+  if (lifecycle !== "open" || activity !== "idle") return undefined
+  const { items, next_cursor } = await reins.turns.list({ session_id: id, limit: 200 })
+  const last = next_cursor === null ? items.at(-1) : undefined
+  return last?.state === "failed" ? "failed" : undefined
+}
+
+const rowOf = (session: Session, end: string | undefined): ReadonlyArray<string> => [
+  session.id,
+  end ?? stateOf(session),
+  session.updated_at.slice(0, 16).replace("T", " "),
+  session.harness.model ?? "-",
+  harmless((session.title ?? "").replaceAll(/\s+/g, " "))
 ]
 
 const watch = remoteCommand({

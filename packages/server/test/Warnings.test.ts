@@ -70,7 +70,7 @@ describe("Node warns of nothing", () => {
       []
     )
     const worked = found.filter(({ status }) => status === 0).map(({ name }) => name)
-    assert.includeMembers(worked, ["backup", "config", "doctor", "harnesses list", "keys list", "sessions ls"])
+    assert.includeMembers(worked, ["backup", "config", "doctor", "harnesses list", "keys list", "sessions list"])
   })
 
   it("in a server that has run an agent, and stops", async () => {

@@ -6,18 +6,16 @@ import { parse, writeHelp } from "./Parser.js"
 import { resolve } from "./Resolved.js"
 import { tell } from "./terminal/Output.js"
 
-/** The short ways to ask for help and for the version, as the commands take them. */
-const spelledOut = ([first, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> =>
-  first === "-v" ? ["--version", ...rest] : first === undefined ? [] : [first, ...rest]
-
 /** What was typed, as something to do. */
 const doing = async (typed: ReadonlyArray<string>) => {
-  const [first, ...rest] = spelledOut(typed)
+  const [first, ...rest] = typed[0] === "-v" ? ["--version", ...typed.slice(1)] : typed
   if (first === "--completions") return (await import("./completions/Completions.js")).completions(rest[0])
   const asksForHelp = first === "help"
-  const resolved = await resolve(asksForHelp ? rest : first === undefined ? [] : [first, ...rest])
-  const isGroup = resolved.command.kind === "group" && resolved.words.length === 0
-  if (asksForHelp || isGroup) return Effect.sync(() => writeHelp(resolved))
+  const found = await resolve(asksForHelp || first === undefined ? rest : [first, ...rest])
+  const isGroup = found.command.kind === "group" && found.words.length === 0
+  if (asksForHelp || isGroup) return Effect.sync(() => writeHelp(found))
+  const isAsked = found.words[0] === "--wizard"
+  const resolved = isAsked ? { ...found, words: await (await import("./Wizard.js")).askedWords(found) } : found
   const words = parse(resolved)
   return words === undefined || resolved.command.kind === "group" ? Effect.void : resolved.command.doing(words)
 }

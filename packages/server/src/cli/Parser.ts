@@ -50,6 +50,9 @@ const parserOf = ({ about, command, path }: Resolved): Commander => {
     .configureHelp({
       commandUsage: (each) => `${path.length === 0 ? "" : `${parents} `}${each.name()} ${each.usage()}`.trimEnd(),
       subcommandTerm: (each) => [each.name(), ...each.aliases()].join(", "),
+      optionDescription: ({ argChoices, description }) =>
+        argChoices === undefined ? description : `${description}: ${argChoices.join(", ")}`,
+      argumentDescription: ({ description }) => description,
       styleTitle: (title) => painter(process.stdout)("bold", title),
       styleOptionTerm: (term) => painter(process.stdout)("cyan", term),
       styleSubcommandTerm: (term) => painter(process.stdout)("cyan", term),
@@ -63,7 +66,11 @@ const parserOf = ({ about, command, path }: Resolved): Commander => {
       getOutHelpWidth: () => (process.stdout.isTTY ? process.stdout.columns || 80 : 1000),
       getOutHasColors: () => hasColors(process.stdout)
     })
-  if (path.length === 0) parser.version(packageJson.version, "-V, --version", "Print the version")
+  if (path.length === 0)
+    parser
+      .optionsGroup(globalHeading)
+      .version(packageJson.version, "-V, --version", "Print the version")
+      .option("--completions <shell>", "Print completions for bash, zsh or fish")
   if (command.kind === "group") {
     parser.usage("<command>")
     for (const entry of command.entries) parser.addCommand(listed(entry))
@@ -142,7 +149,7 @@ const sentenceOf = ({ code, message }: CommanderError, { command, path }: Resolv
     case "commander.invalidArgument": {
       const [, given = "", argument] =
         /value '([^']*)' .* argument '([^']*)'/.exec(message) ??
-        /value '([^']*)' .* argument '([^']*)'/.exec(message) ??
+        / argument '([^']*)' is invalid/.exec(message) ??
         []
       const refused = takes.find((each) => each.name === argument) ?? called
       return refused === undefined ? message : notOf(refused, given)

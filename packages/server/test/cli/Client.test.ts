@@ -1,6 +1,6 @@
-import { password } from "@reins/testing/process/Caller"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, beforeAll, describe, it } from "vitest"
+import { password } from "../Service.js"
 import { reinsAt, worldForFile } from "./Cli.js"
 
 const world = worldForFile()
@@ -68,10 +68,6 @@ describe("the commands of a workspace", () => {
       /^reins: There is no agent "opncode"\. Did you mean opencode\?/
     )
     assert.match(await refusal("run", "x", "--agent", "opencode", "--provider", "alpha"), /name the same thing/)
-    assert.match(
-      await refusal("run", "x", "--agent", "codex"),
-      /^reins: (?:Codex \(beta\) is not installed|There is no agent)/
-    )
     assert.strictEqual(await count(), before)
     const done = script("Hello.", { say: "Hi." })
     assert.include(await said("run", done, "--agent", "OpenCode", "--model", "scripted-1"), "Hi.")

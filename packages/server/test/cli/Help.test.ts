@@ -39,7 +39,7 @@ describe("the help of every command", () => {
       const lines = help.split("\n").filter((line) => /^ {2}(?:--|-h)/.test(line))
       assert.strictEqual(lines.length, takes.filter(({ kind }) => kind === "option").length + 1, help)
       for (const [index, { name }] of own.entries()) assert.match(lines[index] ?? "", new RegExp(`^  --${name}\\b`))
-      for (const line of lines) assert.isAtMost(line.replace(/ \(choices:.*\)$/, "").length, 110, line)
+      for (const line of lines) assert.isAtMost(line.length, 130, line)
       assert.match(lines.at(-1) ?? "", /^ {2}-h, --help /)
       assert.isAtLeast(command.examples.length, 2)
       for (const [words, about] of command.examples) assert.notStrictEqual(words, about)

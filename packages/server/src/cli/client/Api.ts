@@ -87,9 +87,9 @@ const tellHead = ({ headers, status, statusText }: Response): void => {
 const write = async ({ body }: Response): Promise<void> => {
   if (body === null) return
   let last = ""
-  for await (const chunk of body) {
-    process.stdout.write(chunk)
-    last = Buffer.from(chunk).toString("latin1").slice(-1)
+  for await (const text of body.pipeThrough(new TextDecoderStream())) {
+    process.stdout.write(text)
+    last = text.slice(-1)
   }
   if (last !== "\n" && last !== "") process.stdout.write("\n")
 }

@@ -1,4 +1,4 @@
-import type { ErrorCode, ReinsApiError, ReinsValidationError } from "@reins/client"
+import type { ErrorCode, ReinsApiError, ReinsValidationError, TurnSnapshot } from "@reins/client"
 import { harmless } from "../terminal/Style.js"
 
 /** What a sentence is made of: the facts of the error, and the server's own words for programs. */
@@ -132,6 +132,29 @@ export const refusalSentence = (error: ReinsApiError): string => {
     : spoken(error, `The server refused this with the status ${error.status}.`)
   return error.requestId === null || error.status < 500 ? said : `${said} (request ${error.requestId})`
 }
+
+/** What to do about the end of a turn, where a command does it. */
+const turnHints: Readonly<Partial<Record<NonNullable<TurnSnapshot["reason"]>, (turn: TurnSnapshot) => string>>> = {
+  budget_exhausted: ({ session_id }) => `Raise it: reins budget ${session_id} AMOUNT`,
+  connection_required: () => "Add a connection to models: reins init --gateway URL",
+  credential_invalid: () => "Give the connection another key: REINS_GATEWAY_KEY=KEY reins init",
+  context_unavailable: () => "Begin a new session.",
+  executor_unavailable: () => "See on the server: reins doctor"
+}
+
+/** Why a turn has ended, for a person, with what mends it. */
+export const turnReason = (turn: TurnSnapshot): string => {
+  const why = reasonText(turn)
+  const hint = turn.reason === null ? undefined : turnHints[turn.reason]?.(turn)
+  return hint === undefined ? why : `${why} ${hint}`
+}
+
+/** A reason in the server's words, without those for programs. */
+export const reasonText = ({ reason, reason_message }: Record<"reason" | "reason_message", string | null>): string =>
+  spoken(
+    { message: reason_message ?? reason?.replaceAll("_", " ") ?? "", details: {} },
+    reason === null ? "no reason was given." : `${reason.replaceAll("_", " ")}.`
+  )
 
 /** The options that give the fields of a request. */
 const flags: Readonly<Record<string, string>> = {

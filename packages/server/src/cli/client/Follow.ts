@@ -3,8 +3,9 @@ import type { Interaction, MessageDelta, Reins, TurnSnapshot, TypedEvent } from 
 import { takeInterrupts } from "../terminal/Interrupts.js"
 import { tell } from "../terminal/Output.js"
 import { inSeconds } from "../terminal/Progress.js"
-import { harmless, painter } from "../terminal/Style.js"
+import { painter } from "../terminal/Style.js"
 import { type Answering, approvals } from "./Approvals.js"
+import { turnReason } from "./ErrorSentences.js"
 import { exitCodes, isClientError, sentenceOf } from "./Remote.js"
 import { TurnView } from "./TurnView.js"
 
@@ -123,9 +124,8 @@ export const tellSummary = (turn: TurnSnapshot | undefined, url: string): void =
 /** Says on the standard error how a turn has ended, unless it succeeded. */
 export const tellEnd = (turn: TurnSnapshot | undefined, sessionId: string): void => {
   const paint = painter(process.stderr)
-  const why = harmless(turn?.reason_message ?? turn?.reason ?? "no reason was given.")
   if (turn === undefined) tell(`The turn goes on without you. Look at it again: reins sessions watch ${sessionId}`)
   else if (turn.state === "cancelled") tell(paint("yellow", "The turn was cancelled."))
   else if (turn.state !== "succeeded")
-    tell(paint("red", `The turn ${turn.state === "failed" ? "failed" : "was interrupted"}: ${why}`))
+    tell(paint("red", `The turn ${turn.state === "failed" ? "failed" : "was interrupted"}: ${turnReason(turn)}`))
 }

@@ -106,10 +106,9 @@ export class TurnView {
     this.part = ""
   }
 
-  /** A step that begins below what was said. A pipe has no steps, and its lines end where those of the agent end. */
+  /** A step that begins below what was said. In a pipe the lines end where those of the agent end. */
   private step(what: string): void {
-    if (!this.isLive) return
-    this.endLine()
+    if (this.isLive) this.endLine()
     this.wait(what)
   }
 

@@ -25,7 +25,7 @@ const takes = {
   email: option("email", "The address of your account", { value: "address" }),
   passwordStdin: flag("password-stdin", "Read the password of a new account from the standard input"),
   gateway: option("gateway", "The base URL of your models (its key in REINS_GATEWAY_KEY)", { value: "url" }),
-  protocol: choice("protocol", GatewayProtocol.literals, "The protocol that the gateway speaks (openai_chat)"),
+  protocol: choice("protocol", GatewayProtocol.literals, "Its protocol (openai_chat)"),
   model: option("model", "The model that sessions take if they name none", { value: "model" }),
   ...agentOptions,
   url: option("url", "A server that runs already (REINS_URL)", { value: "url", group: "Connection:" }),

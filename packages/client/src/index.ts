@@ -25,6 +25,7 @@ export {
   ReinsValidationError,
   type ValidationIssue
 } from "./ReinsClientError.js"
+export { type RepositoryAddress, repositoryAddress } from "./RepositoryAddress.js"
 export type { Run } from "./Run.js"
 export { ToolCalls } from "./ToolCalls.js"
 export type { MutationOptions, RequestOptions } from "./Transport.js"

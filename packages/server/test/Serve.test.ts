@@ -176,7 +176,7 @@ describe("the program", () => {
           /^reins: There is no scope "root"\. .+\n$/
         ],
         [["harnesses", "install", "gamma"], {}, /^reins: gamma is disabled.+\n$/],
-        [["harnesses", "install", "nope"], {}, /^reins: There is no provider "nope"\. .+\n$/],
+        [["harnesses", "install", "nope"], {}, /^reins: There is no agent "nope"\. .+\n$/],
         [
           ["harnesses", "install", "goose"],
           {},

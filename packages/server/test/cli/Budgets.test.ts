@@ -27,7 +27,7 @@ describe("a budget on the command line", () => {
     assert.strictEqual(status, 2, stderr)
     const id = /^Session (sess_\w+)$/m.exec(stderr)?.[1] ?? assert.fail(stderr)
     assert.include(stderr, `The budget of the session ${id} is used up. Raise it: reins budget ${id} AMOUNT`)
-    assert.match(stderr, /The turn failed: .* 1,020 of 1 tokens are spent\. Raise it with PATCH/)
+    assert.match(stderr, /The turn failed: .* 1,020 of 1 tokens are spent\. Raise it: reins budget sess_\w+ AMOUNT/)
     const listed = await reinsAt(at, ["sessions", "ls"])
     assert.match(listed.stdout, /UPDATED +MODEL +BUDGET +TITLE\n.* 1,020\/1 tokens {2}Do it\./)
     const raised = await reinsAt(at, ["budget", id, "50k"])

@@ -8,6 +8,7 @@ import { Reins } from "@reins/client"
 import * as Embedded from "@reins/core/Embedded"
 import type { ManifestInvalid, Manifests } from "@reins/core/harness/Manifests"
 import { PasswordCost } from "@reins/core/identity/Passwords"
+import * as Sqlite from "@reins/core/store/Sqlite"
 import { load } from "@reins/server/Config"
 import { commandLine } from "@reins/server/cli/CommandLine"
 import { serverLayer } from "@reins/server/cli/operator/Serve"
@@ -147,6 +148,10 @@ export const terminal = (at: At, args: ReadonlyArray<string>): Terminal => {
     finished: ended.then((status) => ({ status, text: text() }))
   }
 }
+
+/** Makes the database of an installation, as its first server does. */
+export const makeInstallation = (dataDir: string): Promise<void> =>
+  Effect.runPromise(Effect.asVoid(Effect.scoped(Layer.build(Sqlite.layer(dataDir)))))
 
 export interface Project {
   /** A bare repository, and a clone of it with one commit on `main`. */

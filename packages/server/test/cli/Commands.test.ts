@@ -5,7 +5,7 @@ import { newCaller } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { type Finished, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { reinsAt } from "./Cli.js"
+import { makeInstallation, reinsAt } from "./Cli.js"
 
 const place = placeForEachTest()
 /** All that the commands of a test have said. */
@@ -57,12 +57,12 @@ afterEach(() => {
 
 describe("arguments that make no sense are refused, and nothing is made", () => {
   const cases: ReadonlyArray<readonly [args: string, words: RegExp]> = [
-    ["backup", /Missing argument <target>/],
-    ["restore", /Missing argument <file>/],
-    ["keyring forget", /Missing argument <key>/],
-    ["keyring spin", /Invalid subcommand/],
-    ["migrate --force", /--force/],
-    ["doctor --jason", /--jason/],
+    ["backup", /^reins: backup needs <target>: .+ See: reins help backup\n$/],
+    ["restore", /^reins: restore needs <file>: .+\n$/],
+    ["keyring forget", /^reins: keyring forget needs <key>: .+\n$/],
+    ["keyring spin", /^reins: There is no command "keyring spin"\. There are: rotate, prune, forget, create\.\n$/],
+    ["migrate --force", /^reins: There is no option --force\. See: reins help migrate\n$/],
+    ["doctor --jason", /^reins: There is no option --jason\. Did you mean --json\?\n$/],
     ["backup --files-only out.tar", /^reins: --files-only is for an installation on PostgreSQL/],
     ["backup out.tar", /^reins: The database \S+ cannot be used: it does not exist\n$/],
     ["restore none.tar", /^reins: \S+none\.tar cannot be read: ENOENT/],
@@ -74,6 +74,32 @@ describe("arguments that make no sense are refused, and nothing is made", () => 
       assert.isFalse(existsSync(place.dataDir))
     })
   }
+})
+
+it("only serve, init and restore make a data directory: all else says that there is none", async () => {
+  const at = { cwd: place.directory, env: { REINS_PASSWORD: "a quiet heron at noon", HOME: place.directory } }
+  for (const words of [
+    "keys create --email me@example.com --name x",
+    "accounts create --email me@example.com",
+    "accounts first",
+    "keyring rotate",
+    "keyring prune",
+    "keyring forget key_1",
+    "keyring create",
+    "harnesses enable claude",
+    "harnesses disable claude",
+    "migrate"
+  ]) {
+    const { status, stderr, stdout } = await reinsAt(at, words.split(" "))
+    assert.deepStrictEqual([status, stdout], [1, ""], words)
+    assert.match(
+      stderr,
+      /^reins: There is no installation in \S+\.reins\. Make one with `reins init`, or name yours with --data-dir\.\n$/
+    )
+  }
+  for (const words of ["backup out.tar", "node list", "migrate --check", "harnesses list", "config", "doctor"])
+    await reinsAt(at, words.split(" "))
+  assert.isFalse(existsSync(join(place.directory, ".reins")))
 })
 
 it("a database that cannot be reached is named without its password, by whatever needs it", async () => {
@@ -97,6 +123,9 @@ it("a database that cannot be reached is named without its password, by whatever
 })
 
 it("migrate takes each step once and says which, and --check changes nothing", async () => {
+  await refuse(["migrate"], /^reins: There is no installation in \S+\. Make one with `reins init`, .+\n$/)
+  mkdirSync(place.dataDir, { mode: 0o700 })
+  writeFileSync(join(place.dataDir, "reins.db"), "", { mode: 0o600 })
   const before = JSON.parse(await refuse(["migrate", "--check"], /not up to date/))
   assert.isNotEmpty(before.pending)
   assert.deepInclude(await succeed("migrate"), { event: "migrated", applied: before.pending, schema: before.pending })
@@ -153,7 +182,7 @@ it("doctor asks the store of blobs, and says which sessions it waits for", async
     const { stdout } = await run(["doctor", "--json", "--blobs", blobs])
     return JSON.parse(stdout).checks.find(({ check }: { readonly check: string }) => check === "blobs")
   }
-  await succeed("migrate")
+  await makeInstallation(place.dataDir)
   assert.deepInclude(await lookAt(`directory:${path}`), {
     state: "ok",
     detail: `directory:${path}; every session is sealed`
@@ -205,7 +234,7 @@ it("doctor says what is open to others, from the data directory to the settings"
 it("a backup is written once, and restored only whole and into an empty directory", async () => {
   const file = join(place.directory, "backup.tar")
   const elsewhere = join(place.directory, "elsewhere")
-  await succeed("migrate")
+  await makeInstallation(place.dataDir)
   const made = await succeed("backup", file)
   assert.deepInclude(made, { event: "backup", file, database: "sqlite", sessions: 0, key_ring: "left_out" })
   assert.strictEqual(statSync(file).mode & 0o077, 0, "others cannot read it")

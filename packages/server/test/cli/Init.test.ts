@@ -162,7 +162,7 @@ describe("reins init", () => {
       [me, known, /^There is no connection to models yet\. .+$/],
       [[...me, ...gateway], known, /^There is no key for http:\S+\. Give it in REINS_GATEWAY_KEY\.$/],
       [[...me, "--gateway", "nowhere"], known, /^"nowhere" is not the URL of a gateway, .+$/],
-      [["--provider", "nope"], {}, /^There is no provider "nope"\. There are: alpha, .+\.$/],
+      [["--provider", "nope"], {}, /^There is no agent "nope"\. There are: OpenCode \(alpha\), .+\.$/],
       [[], { REINS_API_KEY: "rk_other" }, /^There is no installation in \S+ yet that could know the key .+$/]
     ]
     for (const [args, env, words] of cases) {
@@ -214,7 +214,7 @@ describe("reins init", () => {
     assert.match(stdout, /✓ connection /)
     assert.match(
       stderr,
-      /^reins: The agent of alpha is not installed where \S+ runs\. There: reins harnesses install alpha\n$/
+      /^reins: OpenCode \(alpha\) is not installed where \S+ runs\. There: reins harnesses install alpha\n$/
     )
   })
 })

@@ -213,14 +213,15 @@ describe("reins run on a terminal", () => {
   it("shows colours and what it waits for, asks whether to deliver, and delivers", async () => {
     const { at, project } = world()
     const shown = terminal(at, ["run", greeting, ...model])
-    await shown.until(/Preparing the workspace|The agent begins/)
+    await shown.until(/Preparing the working tree|Cloning the repository|Starting the agent|Waiting for the model/)
     await shown.until(/There it is\./)
     await shown.until(/\+hi/)
     await shown.until(/Deliver this as a branch of the repository\?/)
     shown.type("y")
     await shown.until(/Delivered as the branch (reins\S+) of /)
-    const { status } = await shown.finished
+    const { status, text } = await shown.finished
     assert.strictEqual(status, 0)
+    assert.match(text, /\d s, [\d,]+ tokens read, [\d,]+ written.* · http:\S+\/ui\/sessions\/sess_\w+/)
     assert.include(shown.raw(), "\u001b[32m+hi\u001b[39m")
     assert.match(git(project.remote, "branch", "--list", "reins/*"), /reins\/sess_/)
   })
@@ -237,6 +238,18 @@ describe("reins run on a terminal", () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it is how a terminal is told of a style
     assert.notMatch(shown.raw(), /\u001b\[[\d;]*m/)
     assert.strictEqual(git(project.remote, "branch"), before)
+  })
+
+  it("shows a tool when it starts, below words without an end of line, and for how long it runs", async () => {
+    const { at, client } = world()
+    const message = script("Work.", { say: "I begin.", tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "x" })
+    const shown = terminal(at, ["run", message, ...model])
+    await shown.until(/I begin\./)
+    await shown.until(/bash: tail -s 37 -f \/dev\/null [2-9] s/)
+    const id = /Session (sess_\w+)/.exec(shown.raw())?.[1] ?? ""
+    const turn_id = (await client.sessions.get({ session_id: id })).active_turn_id ?? ""
+    await client.turns.cancel({ turn_id })
+    assert.strictEqual((await shown.finished).status, 130)
   })
 
   it("Ctrl-C cancels the turn and ends with 130", async () => {

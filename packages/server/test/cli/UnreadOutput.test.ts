@@ -13,7 +13,7 @@ import { eventually } from "@reins/testing/process/Waiting"
 import { Effect, Exit, Scope } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { type At, reinsAt, worldForFile } from "./Cli.js"
+import { type At, makeInstallation, reinsAt, worldForFile } from "./Cli.js"
 
 const place = placeForEachTest()
 const world = worldForFile()
@@ -82,6 +82,7 @@ describe("a command whose reader goes away", () => {
 
   it("backs up, restores, migrates and rotates keys whole when nobody reads a word of it", async () => {
     const both = ["stdout", "stderr"] as const
+    await makeInstallation(place.dataDir)
     const data = ["--data-dir", place.dataDir]
     const copy = ["--data-dir", join(place.directory, "copy")]
     const [file, ring] = [join(place.directory, "backup.tar"), join(place.dataDir, "keyring.json")]

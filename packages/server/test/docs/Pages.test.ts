@@ -76,6 +76,8 @@ describe("the blocks of the pages", () => {
       "README.md: .ci/run runs it by itself, on four releases of Node",
       "CONTRIBUTING.md: these are the checks themselves; .ci/run runs them all but the virtual machines and the last, which take minutes",
       "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
+      "docs/command-line.md: it changes the shell that reads it",
+      "docs/command-line.md: it needs the server and the session of the reader",
       "docs/providers.md: it installs hundreds of megabytes",
       "docs/providers.md: the file is yours",
       "docs/providers.md: it takes minutes of an agent",

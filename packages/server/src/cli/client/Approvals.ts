@@ -4,7 +4,7 @@ import { tell } from "../terminal/Output.js"
 import { Aborted, ask } from "../terminal/Prompts.js"
 import { harmless, painter } from "../terminal/Style.js"
 import { valuesOf } from "./Forms.js"
-import { isClientError } from "./Remote.js"
+import { isClientError, sentenceOf } from "./Remote.js"
 
 /**
  * The answer to what an agent asks: `ask` leaves it to the person at the terminal, `allow` and `refuse` take an option of that kind, and `leave`
@@ -46,7 +46,7 @@ export const approvals = ({ answering, endLine, interrupt, reins }: Asking): App
       // It was answered elsewhere while it was shown here.
       if (closed.signal.aborted) return
       if (error instanceof Aborted) interrupt()
-      else if (isClientError(error)) tell(`The answer was not taken: ${error.message}`)
+      else if (isClientError(error)) tell(`The answer was not taken: ${sentenceOf(error)}`)
       else throw error
     }
   }

@@ -1,8 +1,8 @@
-import { Args, Command } from "@effect/cli"
 import type { Budget, BudgetInput, Reins } from "@reins/client"
+import { argument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
-import { attempt, connect } from "./Remote.js"
+import { remoteCommand } from "./Remote.js"
 
 /** The forms of a budget, for the help of commands. */
 export const budgetForms = "tokens as in 200000, 200k or 1.5m, US dollars as in $2.50"
@@ -51,22 +51,26 @@ const changes: Readonly<
   wsp: (reins, workspace_id, budget) => reins.workspaces.update({ workspace_id, budget })
 }
 
-export const budget = Command.make(
-  "budget",
-  {
-    of: Args.text({ name: "of" }).pipe(Args.withDescription("The id of a session, a turn, an API key or a workspace")),
-    amount: Args.text({ name: "amount" }).pipe(Args.withDescription(`The limit: ${budgetForms}; or none`))
+/** `reins budget` */
+export const budget = remoteCommand({
+  takes: {
+    of: argument("id", "The id of a session, a turn, an API key or a workspace"),
+    amount: argument("amount", `The limit: ${budgetForms}; or none`)
   },
-  ({ amount, of }) =>
-    attempt(async () => {
-      const change = changes[of.split("_")[0] ?? ""]
-      if (change === undefined)
-        throw new CommandFailed({
-          message: `${of} is not the id of a session, a turn, an API key or a workspace. reins sessions ls lists sessions.`
-        })
-      const limits = amount === "none" ? null : budgetOf(amount)
-      const { reins } = await connect()
-      const { budget } = await change(reins, of, limits)
-      tell(budget === null ? "It has no budget any more." : `Spent so far: ${spentOf(budget)}.`)
-    })
-).pipe(Command.withDescription("Set or raise what model calls may spend, so that turns that wait for it go on"))
+  details: "Turns that wait for a budget go on once it is raised.",
+  examples: [
+    ["reins budget sess_01h… 2m", "Allow a session two million tokens"],
+    ["reins budget wsp_01h… '$20'", "Allow a workspace twenty US dollars"]
+  ],
+  run: async ({ amount, of }, connect) => {
+    const change = changes[of.split("_")[0] ?? ""]
+    if (change === undefined)
+      throw new CommandFailed({
+        message: `${of} is not the id of a session, a turn, an API key or a workspace. reins sessions list shows sessions.`
+      })
+    const limits = amount === "none" ? null : budgetOf(amount)
+    const { reins } = await connect()
+    const { budget } = await change(reins, of, limits)
+    tell(budget === null ? "It has no budget any more." : `Spent so far: ${spentOf(budget)}.`)
+  }
+})

@@ -1,11 +1,12 @@
-import { Options } from "@effect/cli"
 import type { Changeset, Delivery, Reins } from "@reins/client"
 import { obstacleReasons } from "@reins/core/git/Obstacle"
+import { choices } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { progress } from "../terminal/Progress.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import { harmless, hasColors, painter } from "../terminal/Style.js"
+import { reasonText } from "./ErrorSentences.js"
 
 /** The newest changeset of a session that can be read; a capture makes one where there is none. */
 export const newestChangeset = async (reins: Reins, session_id: string): Promise<Changeset> => {
@@ -71,9 +72,10 @@ const isObstacle = (name: string | null): name is Obstacle => name !== null && O
 const obstacleNames = Object.keys(obstacleReasons).filter(isObstacle)
 
 /** The flag `--allow`, which may be given more than once. */
-export const allowOption = Options.choice("allow", obstacleNames).pipe(
-  Options.withDescription("Deliver although the changeset has this obstacle; may be given more than once"),
-  Options.repeated
+export const allowOption = choices(
+  "allow",
+  obstacleNames,
+  "Deliver in spite of it (repeatable)"
 )
 
 export interface DeliverOptions {
@@ -130,7 +132,7 @@ const deliverOnce = async (
 export const tellDelivery = (delivery: Delivery): void => {
   const paint = painter(process.stderr)
   const { reason, reason_message, remote_url, state, target_ref, transport } = delivery
-  const why = harmless(reason_message ?? reason ?? "no reason was given.")
+  const why = reasonText({ reason, reason_message })
   if (state !== "succeeded") tell(paint("red", `The delivery is ${state}: ${why}`))
   else if (transport === "patch") tell(paint("green", "Delivered as a patch."))
   else tell(paint("green", `Delivered as the branch ${target_ref} of ${remote_url ?? "the remote"}.`))

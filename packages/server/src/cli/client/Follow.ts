@@ -2,9 +2,11 @@ import { once } from "node:events"
 import type { Interaction, MessageDelta, Reins, TurnSnapshot, TypedEvent } from "@reins/client"
 import { takeInterrupts } from "../terminal/Interrupts.js"
 import { tell } from "../terminal/Output.js"
-import { harmless, painter } from "../terminal/Style.js"
+import { inSeconds } from "../terminal/Progress.js"
+import { painter } from "../terminal/Style.js"
 import { type Answering, approvals } from "./Approvals.js"
-import { exitCodes, isClientError } from "./Remote.js"
+import { turnReason } from "./ErrorSentences.js"
+import { exitCodes, isClientError, sentenceOf } from "./Remote.js"
 import { TurnView } from "./TurnView.js"
 
 /** The reader of the events of a turn: a person, or a program that takes lines of JSON. */
@@ -47,7 +49,7 @@ export const follow = async (following: Following): Promise<TurnSnapshot | undef
     tell("Cancelling the turn. Ctrl-C again leaves it to the server.")
     reins.turns.cancel({ turn_id }).catch((error: unknown) => {
       if (!isClientError(error)) throw error
-      tell(`The turn could not be cancelled: ${error.message}`)
+      tell(`The turn could not be cancelled: ${sentenceOf(error)}`)
     })
   })
   const { answering } = following
@@ -103,12 +105,27 @@ export const exitCodeOf = (turn: TurnSnapshot | undefined): number => {
   return codes[turn.state] ?? exitCodes.failed
 }
 
+/** Says on a terminal what a turn took and cost, and where the console shows it. What nobody knows is left out. */
+export const tellSummary = (turn: TurnSnapshot | undefined, url: string): void => {
+  if (turn === undefined || process.stderr.isTTY !== true) return
+  const { finished_at, session_id, started_at, usage } = turn
+  const seconds = (Date.parse(finished_at ?? "") - Date.parse(started_at ?? "")) / 1000
+  const count = (tokens: number) => tokens.toLocaleString("en-US")
+  const facts = [
+    Number.isNaN(seconds) ? undefined : inSeconds(seconds),
+    usage.input_tokens === null ? undefined : `${count(usage.input_tokens)} tokens read`,
+    usage.output_tokens === null ? undefined : `${count(usage.output_tokens)} written`,
+    usage.cost_usd === null ? undefined : `$${usage.cost_usd.toFixed(usage.cost_usd < 0.1 ? 4 : 2)}`
+  ].filter((fact) => fact !== undefined)
+  const paint = painter(process.stderr)
+  tell(paint("dim", `${facts.join(", ")}${facts.length === 0 ? "" : " · "}${url}/ui/sessions/${session_id}`))
+}
+
 /** Says on the standard error how a turn has ended, unless it succeeded. */
 export const tellEnd = (turn: TurnSnapshot | undefined, sessionId: string): void => {
   const paint = painter(process.stderr)
-  const why = harmless(turn?.reason_message ?? turn?.reason ?? "no reason was given.")
   if (turn === undefined) tell(`The turn goes on without you. Look at it again: reins sessions watch ${sessionId}`)
   else if (turn.state === "cancelled") tell(paint("yellow", "The turn was cancelled."))
   else if (turn.state !== "succeeded")
-    tell(paint("red", `The turn ${turn.state === "failed" ? "failed" : "was interrupted"}: ${why}`))
+    tell(paint("red", `The turn ${turn.state === "failed" ? "failed" : "was interrupted"}: ${turnReason(turn)}`))
 }

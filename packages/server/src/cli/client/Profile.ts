@@ -56,7 +56,7 @@ export interface Target {
 }
 
 /** `REINS_URL` and `REINS_API_KEY` win over the profile. The key of a profile goes to the server of that profile alone. */
-export const target = (url = process.env["REINS_URL"]): Target => {
+export const target = (url: string | undefined = process.env["REINS_URL"]): Target => {
   const profile = storedProfile()
   const named = url === undefined || url === "" ? undefined : url.replace(/\/+$/, "")
   const stored = named === undefined || named === profile?.url ? profile?.api_key : undefined

@@ -1,18 +1,55 @@
+import { option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
+import { didYouMean } from "../terminal/Suggestion.js"
+
+/** The options that choose an agent. */
+export const agentOptions = {
+  agent: option("agent", "The agent: opencode, codex, claude or another (the default of the server)", {
+    value: "name"
+  }),
+  provider: option("provider", "The same by the id of its provider: alpha, beta", { value: "id" })
+}
+
+/** The agent that the options name; undefined for the default of the server. Throws `CommandFailed` when they name two. */
+export const wantedAgent = (given: { readonly agent: string | undefined; readonly provider: string | undefined }) => {
+  if (given.agent !== undefined && given.provider !== undefined)
+    throw new CommandFailed({ message: "--agent and --provider name the same thing. Give one of them." })
+  return given.agent ?? given.provider
+}
+
+/** A provider as the server or an installation lists it. */
+interface Listed {
+  readonly provider_id: string
+  readonly display_name: string
+  readonly tier: string
+}
+
+/** The provider with its name for people: `OpenCode (alpha)`. */
+export const nameOf = ({ display_name, provider_id }: Pick<Listed, "display_name" | "provider_id">): string =>
+  `${display_name} (${provider_id})`
+
+/** A name as it is compared: `Claude Code`, `claude-code` and `claudecode` are one. */
+export const plainName = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 
 /**
- * The provider of this name; without a name the first that can be chosen, which is the default of the server. Throws `CommandFailed` when there
- * is none.
+ * The provider of this id, or of the agent of this name. Without a name the first that can be chosen, which is the default of the server.
+ * Throws `CommandFailed` when there is none.
  */
-export const chosenProvider = <P extends { readonly provider_id: string; readonly tier: string }>(
-  providers: ReadonlyArray<P>,
-  name: string | undefined
-): P => {
+export const chosenProvider = <P extends Listed>(providers: ReadonlyArray<P>, name: string | undefined): P => {
   const enabled = providers.filter(({ tier }) => tier !== "disabled")
-  const found = enabled.find(({ provider_id }) => name === undefined || provider_id === name)
+  const found =
+    name === undefined
+      ? enabled[0]
+      : (enabled.find(({ provider_id }) => provider_id === name) ??
+        enabled.find(({ display_name }) => plainName(display_name) === plainName(name)) ??
+        enabled.find(
+          ({ display_name }) => plainName(name).length > 3 && plainName(display_name).startsWith(plainName(name))
+        ))
   if (found !== undefined) return found
-  const known = enabled.map(({ provider_id }) => provider_id).join(", ")
+  if (name === undefined) throw new CommandFailed({ message: "The server offers no agent." })
+  const names = enabled.flatMap(({ display_name, provider_id }) => [display_name.toLowerCase(), provider_id])
+  const known = enabled.map(nameOf).join(", ")
   throw new CommandFailed({
-    message: name === undefined ? "No provider can be chosen." : `There is no provider "${name}". There are: ${known}.`
+    message: `There is no agent "${name}".${didYouMean(name, names)} There are: ${known}.`
   })
 }

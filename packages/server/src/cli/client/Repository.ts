@@ -1,5 +1,7 @@
 import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
 import { isAbsolute, resolve } from "node:path"
+import { type RepositoryAddress, repositoryAddress } from "@reins/client"
 import { CommandFailed } from "../CommandFailed.js"
 
 /** The repository that a session works on, and what the person has to know of it. */
@@ -8,15 +10,21 @@ export interface ChosenRepository {
   readonly base_ref?: string
   /** True for a path, which only a server of the same machine can read. */
   readonly isLocal: boolean
+  /** Refs that a link may mean, the most likely first, and the ref of the pull request that was linked. */
+  readonly refs: ReadonlyArray<string>
+  readonly pullRequest: string | null
+  /** The same with https in the place of SSH, for a server that does not use SSH; null where it is no address for SSH. */
+  readonly overHttps: string | null
   readonly notes: ReadonlyArray<string>
 }
 
 /**
- * The repository that `--repo` names: a URL as it is; for a folder, the remote of the git repository that it is in, or that repository
- * itself where there is no remote.
+ * The repository that `--repo` names: a URL, an owner and a name, or a link; for a folder, the remote of the git repository that it is in, or
+ * that repository itself where there is no remote.
  */
 export const chooseRepository = (given: string, ref: string | undefined): ChosenRepository => {
-  if (isUrl(given)) return { ...withoutPassword(given), ...based(ref), isLocal: false }
+  const address = existsSync(given) ? undefined : repositoryAddress(given)
+  if (address !== undefined || isUrl(given)) return { ...addressed(given, address), ...based(ref), isLocal: false }
   const folder = resolve(given)
   const root = git(folder, "rev-parse", "--show-toplevel") ?? bareRoot(folder)
   if (root === undefined) {
@@ -30,13 +38,28 @@ export const chooseRepository = (given: string, ref: string | undefined): Chosen
   if (remote === undefined || remote === "" || isPath(remote)) {
     const url = remote === undefined || remote === "" ? root : resolve(root, remote.replace(/^file:\/\//, ""))
     const branch = url === root ? git(folder, "symbolic-ref", "--short", "HEAD") : upstream?.branch
-    return { url, ...based(ref ?? branch), isLocal: true, notes: unsaved }
+    return { url, ...based(ref ?? branch), ...noLink, isLocal: true, notes: unsaved }
   }
-  const { notes, url } = withoutPassword(remote)
+  const { notes, overHttps, url } = addressed(remote, repositoryAddress(remote))
   const unpushed = Number(git(folder, "rev-list", "--count", "@{upstream}..HEAD") ?? 0)
   const commits =
     unpushed === 0 ? [] : [`${unpushed} commit${unpushed === 1 ? " is" : "s are"} not pushed and not part of it.`]
-  return { url, ...based(ref ?? upstream?.branch), isLocal: false, notes: [...notes, ...commits, ...unsaved] }
+  const told = [...notes, ...commits, ...unsaved]
+  return { url, ...based(ref ?? upstream?.branch), ...noLink, overHttps, isLocal: false, notes: told }
+}
+
+const noLink = { refs: [], pullRequest: null, overHttps: null }
+
+type Addressed = Pick<ChosenRepository, "notes" | "overHttps" | "pullRequest" | "refs" | "url">
+
+/** An address as the server takes it. One for SSH stays, because the server may have a key for it. */
+const addressed = (given: string, address: RepositoryAddress | undefined): Addressed => {
+  if (address === undefined) return { ...noLink, ...withoutPassword(given) }
+  const { from, pullRequest, refs } = address
+  if (from === "ssh") return { ...noLink, url: given, notes: [], overHttps: address.url }
+  const { notes, url } = withoutPassword(address.url)
+  const read = from === "name" || from === "link" ? [`The repository is ${url}.`] : []
+  return { url, notes: [...notes, ...read], refs, pullRequest, overHttps: null }
 }
 
 const based = (ref: string | undefined) => (ref === undefined || ref === "" ? {} : { base_ref: ref })

@@ -1,74 +1,56 @@
 import { text as readAll } from "node:stream/consumers"
-import { Args, Command, Options } from "@effect/cli"
-import type { BudgetInput, Changeset, Delivery, TurnSnapshot } from "@reins/client"
-import { cutText } from "@reins/core/base/CutText"
-import { Option } from "effect"
+import type { Changeset, Delivery, TurnSnapshot } from "@reins/client"
+import { flag, type Given, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import type { Answering } from "./Approvals.js"
-import { budgetForms, budgetOf } from "./Budgets.js"
+import { beginSession, sendMessage, sessionOptions } from "./BeginSession.js"
+import { budgetOf } from "./Budgets.js"
 import { allowOption, changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
-import { type Display, display, exitCodeOf, follow, tellEnd } from "./Follow.js"
-import { chosenProvider } from "./Providers.js"
-import { attempt, connect, exitCodes, type Remote } from "./Remote.js"
-import { type ChosenRepository, chooseRepository } from "./Repository.js"
+import { type Display, display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
+import { exitCodes, type Remote, remoteCommand, workspaceOption } from "./Remote.js"
 
-const optional = (name: string, description: string) =>
-  Options.text(name).pipe(Options.withDescription(description), Options.optional)
-
-const options = {
-  message: Args.text({ name: "message" }).pipe(
-    Args.withDescription("The task of the agent; read from the standard input when absent"),
-    Args.optional
-  ),
-  repo: optional("repo", "A folder of a git repository, or the URL of one (the working directory)"),
-  ref: optional("ref", "The branch, tag or commit to start from (that of the folder)"),
-  sparse: optional(
-    "sparse",
-    "The folders of the repository that the agent gets, with commas between them: apps/web,packages/ui (the whole tree)"
-  ),
-  session: optional("session", "Go on in this session instead of a new one"),
-  provider: optional("provider", "The provider of the agent (the default of the server)"),
-  model: optional("model", "The model (the preferred one of the connection)"),
-  workspace: optional("workspace", "The workspace, by name or id (your own)"),
-  budget: optional(
-    "budget",
-    `The limit of the new session with all that it delegates, or with --session of the turn. Takes ${budgetForms}`
-  ),
-  deliver: Options.boolean("deliver").pipe(Options.withDescription("Deliver the branch without asking")),
-  branch: optional("branch", "The name of the branch that is delivered"),
+const takes = {
+  message: optionalArgument("message", "The task; read from the standard input when absent"),
+  ...sessionOptions,
+  session: option("session", "Go on in this session instead of a new one", { value: "id" }),
+  deliver: flag("deliver", "Deliver the branch without asking"),
+  branch: option("branch", "The name of the branch that is delivered", { value: "branch" }),
   allow: allowOption,
-  approve: Options.boolean("approve").pipe(
-    Options.withDescription("Allow every tool that the agent asks for, without asking you")
-  ),
-  json: Options.boolean("json").pipe(
-    Options.withDescription("One line of JSON for each event, and a last one with the result")
-  )
+  approve: flag("approve", "Allow every tool that the agent asks for, without asking you"),
+  json: flag("json", "One line of JSON for each event, and a last one with the result"),
+  workspace: workspaceOption
 }
 
-type Given = Command.Command.ParseConfig<typeof options>
+type Options = Given<typeof takes>
 
-export const run = Command.make("run", options, (given) => attempt(() => runMessage(given))).pipe(
-  Command.withDescription(
-    "Have an agent do something to a repository, and see it. Exits with 2 when the turn failed, 3 when it was interrupted, " +
-      "5 when it was left running, 130 when it was cancelled. Exits with 4 when the delivery did not succeed, 1 for all else"
-  )
-)
+/** `reins run` */
+export const run = remoteCommand({
+  takes,
+  details:
+    "Exits with 2 when the turn failed, 3 when it was interrupted, 4 when the delivery did not succeed,\n" +
+    "5 when it was left running, 130 when it was cancelled, and 1 for all else.",
+  examples: [
+    ['reins run "Make the failing test pass."', "Work on the repository of this folder"],
+    ['reins run "Fix the login" --repo acme/shop --agent codex --deliver', "Work on another one, and push a branch"]
+  ],
+  run: (given, connect) => runMessage(given, connect)
+})
 
-const runMessage = async (given: Given): Promise<void> => {
+const runMessage = async (given: Options, connect: (workspace?: string) => Promise<Remote>): Promise<void> => {
   const content = await messageOf(given)
   if (content.trim() === "") throw new CommandFailed({ message: "The message is empty. Say what the agent is to do." })
-  const budget = Option.getOrUndefined(Option.map(given.budget, budgetOf))
-  const remote = await connect(Option.getOrUndefined(given.workspace))
+  const budget = given.budget === undefined ? undefined : budgetOf(given.budget)
+  const remote = await connect(given.workspace)
   const view = display(given.json)
-  const begun = Option.isSome(given.session)
-    ? { sessionId: given.session.value, after: await watermark(remote, given.session.value) }
-    : await begin(remote, given, content, budget)
+  const begun =
+    given.session !== undefined
+      ? { sessionId: given.session, after: await watermark(remote, given.session) }
+      : { sessionId: await beginSession(remote, given, { title: content, isQuiet: given.json }), after: 0 }
   if (!given.json) tell(`Session ${begun.sessionId}`)
-  const ofTurn = Option.isSome(given.session) && budget !== undefined ? { budget } : {}
-  const { turn_id } = await remote.reins.messages.send({ session_id: begun.sessionId, content, ...ofTurn })
-  if (turn_id === undefined) throw new CommandFailed({ message: "The server took the message and began no turn." })
+  const ofTurn = given.session !== undefined && budget !== undefined ? { budget } : {}
+  const turn_id = await sendMessage(remote, { session_id: begun.sessionId, content, ...ofTurn })
   const turn = await follow({
     reins: remote.reins,
     turnId: turn_id,
@@ -80,14 +62,14 @@ const runMessage = async (given: Given): Promise<void> => {
   await finish(remote, given, view, begun.sessionId, turn)
 }
 
-const answeringOf = ({ approve, json }: Given): Answering => {
+const answeringOf = ({ approve, json }: Options): Answering => {
   if (approve) return "allow"
   if (json) return "leave"
   return isInteractive() ? "ask" : "refuse"
 }
 
-const messageOf = async ({ message }: Given): Promise<string> => {
-  if (Option.isSome(message)) return message.value
+const messageOf = async ({ message }: Options): Promise<string> => {
+  if (message !== undefined) return message
   if (process.stdin.isTTY) return ""
   return (await readAll(process.stdin)).trim()
 }
@@ -95,56 +77,9 @@ const messageOf = async ({ message }: Given): Promise<string> => {
 const watermark = async ({ reins }: Remote, session_id: string): Promise<number> =>
   (await reins.sessions.get({ session_id })).event_watermark
 
-/** A new session on the repository. */
-const begin = async (
-  { reins, url, workspaceId }: Remote,
-  given: Given,
-  content: string,
-  budget: BudgetInput | undefined
-) => {
-  const { notes, ...repository } = chooseRepository(
-    Option.getOrElse(given.repo, () => "."),
-    Option.getOrUndefined(given.ref)
-  )
-  refuseFarPath(repository, url)
-  if (!given.json) for (const note of notes) tell(`Note: ${note}`)
-  const { id } = await reins.sessions.create({
-    workspace_id: workspaceId,
-    title: cutText(content.split("\n")[0] ?? content, 80),
-    repository: {
-      url: repository.url,
-      ...(repository.base_ref !== undefined && { base_ref: repository.base_ref }),
-      ...(Option.isSome(given.sparse) && { sparse: foldersIn(given.sparse.value) })
-    },
-    ...(budget !== undefined && { budget }),
-    ...(await harnessOf(reins, given))
-  })
-  return { sessionId: id, after: 0 }
-}
-
-/** The folders of a list. A shell that completes names puts a slash at their ends. */
-const foldersIn = (list: string): ReadonlyArray<string> =>
-  list.split(",").map((folder) => folder.trim().replace(/(?<=[^/])\/$/, ""))
-
-/** The provider and the model that were named. A model alone is one of the default provider, which the API has to be told. */
-const harnessOf = async (reins: Remote["reins"], given: Given) => {
-  const [provider, model] = [Option.getOrUndefined(given.provider), Option.getOrUndefined(given.model)]
-  if (provider === undefined && model === undefined) return {}
-  const provider_id = provider ?? chosenProvider((await reins.catalog.listHarnesses()).items, undefined).provider_id
-  return { harness: { provider_id, ...(model !== undefined && { model }) } }
-}
-
-/** A server of another machine would look for the path in its own files. */
-const refuseFarPath = ({ isLocal, url }: Omit<ChosenRepository, "notes">, server: string): void => {
-  if (!isLocal || /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(new URL(server).hostname)) return
-  throw new CommandFailed({
-    message: `${url} has no remote that ${server} could reach. Push it somewhere, or name a URL with --repo.`
-  })
-}
-
 const finish = async (
-  { reins }: Remote,
-  given: Given,
+  { reins, url }: Remote,
+  given: Options,
   view: Display,
   sessionId: string,
   turn: TurnSnapshot | undefined
@@ -153,9 +88,10 @@ const finish = async (
   if (!given.json) {
     tellEnd(turn, sessionId)
     if (changeset !== undefined) await showChanges(reins, view, changeset)
+    tellSummary(turn, url)
   }
   const wanted = changeset !== undefined && !changeset.empty && (await isWanted(given, sessionId))
-  const options = { allow: given.allow, branch: Option.getOrUndefined(given.branch) }
+  const options = { allow: given.allow, branch: given.branch }
   const delivery = wanted ? await deliver(reins, changeset, options) : undefined
   if (delivery !== undefined && !given.json) tellDelivery(delivery)
   const isDelivered = delivery === undefined || delivery.state === "succeeded"
@@ -172,7 +108,7 @@ const showChanges = async (reins: Remote["reins"], view: Display, changeset: Cha
   tell(`${file_count} file${file_count === 1 ? "" : "s"} changed, +${additions} -${deletions}`)
 }
 
-const isWanted = async ({ deliver, json }: Given, sessionId: string): Promise<boolean> => {
+const isWanted = async ({ deliver, json }: Options, sessionId: string): Promise<boolean> => {
   if (deliver) return true
   if (json) return false
   const later = `Deliver it later: reins sessions deliver ${sessionId}`

@@ -1,51 +1,62 @@
-import { Args, Command, Options } from "@effect/cli"
 import type { Reins, Session } from "@reins/client"
-import { Option } from "effect"
+import { argument, entry, flag, group, option, requiredOption, whole } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { isInteractive } from "../terminal/Prompts.js"
 import { harmless, table } from "../terminal/Style.js"
 import { withBudgets } from "./Budgets.js"
 import { allowOption, deliver, newestChangeset, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
-import { display, exitCodeOf, follow, tellEnd } from "./Follow.js"
-import { attempt, connect, exitCodes } from "./Remote.js"
+import { display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
+import { exitCodes, remoteCommand, workspaceOption } from "./Remote.js"
+import { stateCommands, stateOf } from "./SessionState.js"
 
-const session = Args.text({ name: "session" }).pipe(Args.withDescription("The id of a session"))
-const json = Options.boolean("json").pipe(Options.withDescription("Lines of JSON in the place of text"))
+const session = argument("session", "The id of a session")
+const json = flag("json", "Lines of JSON in the place of text")
 
-const ls = Command.make(
-  "ls",
-  {
-    json,
-    workspace: Options.text("workspace").pipe(
-      Options.withDescription("The workspace, by name or id (your own)"),
-      Options.optional
-    ),
-    limit: Options.integer("limit").pipe(Options.withDescription("How many at most (20)"), Options.withDefault(20))
-  },
-  ({ json, limit, workspace }) =>
-    attempt(async () => {
-      if (limit < 1 || limit > 100) throw new CommandFailed({ message: "--limit has to be a number from 1 to 100." })
-      const { reins, workspaceId } = await connect(Option.getOrUndefined(workspace))
-      const { items } = await reins.sessions.list({ workspace_id: workspaceId, limit })
-      if (json) return items.forEach(printJsonNow)
-      if (items.length === 0) return tell('There is no session yet. Begin one: reins run "what to do"')
-      const rows = items.map((session) => ({ cells: rowOf(session), budget: session.budget }))
-      process.stdout.write(table(withBudgets(rows, ["SESSION", "STATE", "UPDATED", "MODEL", "TITLE"])))
-    })
-).pipe(Command.withDescription("List the newest sessions"))
+const list = remoteCommand({
+  takes: { limit: whole("limit", "How many at most (20)", [1, 100]), json, workspace: workspaceOption },
+  examples: [
+    ["reins sessions list", "The newest sessions"],
+    ["reins sessions list --limit 5 --json | jq -r .id", "The ids of five, for a program"]
+  ],
+  run: async ({ json, limit = 20, workspace }, connect) => {
+    const { reins, workspaceId } = await connect(workspace)
+    const { items } = await reins.sessions.list({ workspace_id: workspaceId, limit })
+    if (json) return items.forEach(printJsonNow)
+    if (items.length === 0) return tell('There is no session yet. Begin one: reins run "what to do"')
+    const rows = await Promise.all(
+      items.map(async (session) => ({ cells: rowOf(session, await endOf(reins, session)), budget: session.budget }))
+    )
+    process.stdout.write(table(withBudgets(rows, ["SESSION", "STATE", "UPDATED", "MODEL", "TITLE"])))
+  }
+})
 
-const rowOf = ({ activity, harness, id, lifecycle, title, updated_at }: Session): ReadonlyArray<string> => [
-  id,
-  lifecycle === "open" ? activity : lifecycle,
-  updated_at.slice(0, 16).replace("T", " "),
-  harness.model ?? "-",
-  harmless((title ?? "").replaceAll(/\s+/g, " "))
+/** "failed" for an idle session whose last turn has failed; undefined for every other one. */
+const endOf = async (reins: Reins, { activity, id, lifecycle }: Session): Promise<string | undefined> => {
+  if (lifecycle !== "open" || activity !== "idle") return undefined
+  const { items, next_cursor } = await reins.turns.list({ session_id: id, limit: 200 })
+  const last = next_cursor === null ? items.at(-1) : undefined
+  return last?.state === "failed" ? "failed" : undefined
+}
+
+const rowOf = (session: Session, end: string | undefined): ReadonlyArray<string> => [
+  session.id,
+  end ?? stateOf(session),
+  session.updated_at.slice(0, 16).replace("T", " "),
+  session.harness.model ?? "-",
+  harmless((session.title ?? "").replaceAll(/\s+/g, " "))
 ]
 
-const watch = Command.make("watch", { session, json }, ({ json, session }) =>
-  attempt(async () => {
-    const { reins } = await connect()
+const watch = remoteCommand({
+  takes: { session, json },
+  details:
+    "It begins with the turn that runs and goes on to the end of the queue. Ctrl-C leaves it running. Exits as `reins run` does.",
+  examples: [
+    ["reins sessions watch sess_01h…", "See what runs"],
+    ["reins sessions watch sess_01h… --json | jq -r .type", "The types of its events"]
+  ],
+  run: async ({ json, session }, connect) => {
+    const { reins, url } = await connect()
     const view = display(json)
     let code: number | undefined
     for (;;) {
@@ -60,18 +71,17 @@ const watch = Command.make("watch", { session, json }, ({ json, session }) =>
         answering: !json && isInteractive() ? "ask" : "leave",
         interrupt: "leave"
       })
-      if (!json) tellEnd(turn, session)
+      if (!json) {
+        tellEnd(turn, session)
+        tellSummary(turn, url)
+      }
       code = exitCodeOf(turn)
       if (turn === undefined) break
     }
     if (code === undefined) tell("Nothing runs in this session now.")
     process.exitCode = code ?? 0
-  })
-).pipe(
-  Command.withDescription(
-    "Follow what runs in a session, from the beginning of its turn to the end of its queue. Ctrl-C leaves it running. Exits as `run` does"
-  )
-)
+  }
+})
 
 /** The `seq` before the first event of a turn. */
 const beginOf = async (reins: Reins, session_id: string, turn_id: string): Promise<number> => {
@@ -79,68 +89,76 @@ const beginOf = async (reins: Reins, session_id: string, turn_id: string): Promi
   return (items[0]?.seq ?? 1) - 1
 }
 
-const diff = Command.make("diff", { session }, ({ session }) =>
-  attempt(async () => {
+const diff = remoteCommand({
+  takes: { session },
+  examples: [
+    ["reins sessions diff sess_01h…", "See what the session has changed"],
+    ["reins sessions diff sess_01h… | git apply", "Apply it to your working tree"]
+  ],
+  run: async ({ session }, connect) => {
     const { reins } = await connect()
     const changeset = await newestChangeset(reins, session)
     tellDiagnostics(changeset)
     if (changeset.empty) return tell("The session changed nothing.")
     await writeDiff(reins, changeset)
-  })
-).pipe(Command.withDescription("Print the newest changeset of a session as a diff"))
+  }
+})
 
-const deliverSession = Command.make(
-  "deliver",
-  {
+const deliverSession = remoteCommand({
+  takes: {
     session,
-    json,
-    branch: Options.text("branch").pipe(Options.withDescription("The name of the branch"), Options.optional),
+    branch: option("branch", "The name of the branch", { value: "branch" }),
+    title: option("title", "The first line of the commit"),
+    patch: flag("patch", "Print a patch in the place of pushing a branch"),
     allow: allowOption,
-    title: Options.text("title").pipe(Options.withDescription("The first line of the commit"), Options.optional),
-    patch: Options.boolean("patch").pipe(Options.withDescription("Print a patch in the place of pushing a branch"))
+    json
   },
-  ({ allow, branch, json, patch, session, title }) =>
-    attempt(async () => {
-      const { reins } = await connect()
-      const changeset = await newestChangeset(reins, session)
-      if (changeset.empty)
-        throw new CommandFailed({ message: "The session changed nothing, so there is nothing to deliver." })
-      const delivery = await deliver(reins, changeset, {
-        allow,
-        branch: Option.getOrUndefined(branch),
-        title: Option.getOrUndefined(title),
-        transport: patch ? "patch" : undefined
-      })
-      if (json) printJsonNow(delivery)
-      else {
-        if (patch && delivery.patch !== null) process.stdout.write(delivery.patch)
-        tellDelivery(delivery)
-      }
-      process.exitCode = delivery.state === "succeeded" ? 0 : exitCodes.deliveryFailed
+  details: "Exits with 4 when the delivery does not succeed.",
+  examples: [
+    ["reins sessions deliver sess_01h… --branch fix-login", "Push the changes as a branch"],
+    ["reins sessions deliver sess_01h… --patch > changes.patch", "Take them as a patch"]
+  ],
+  run: async ({ allow, branch, json, patch, session, title }, connect) => {
+    const { reins } = await connect()
+    const changeset = await newestChangeset(reins, session)
+    if (changeset.empty)
+      throw new CommandFailed({ message: "The session changed nothing, so there is nothing to deliver." })
+    const delivery = await deliver(reins, changeset, {
+      allow,
+      branch,
+      title,
+      transport: patch ? "patch" : undefined
     })
-).pipe(
-  Command.withDescription(
-    "Deliver the newest changeset of a session as a branch. Exits with 4 when that does not succeed"
-  )
-)
+    if (json) printJsonNow(delivery)
+    else {
+      if (patch && delivery.patch !== null) process.stdout.write(delivery.patch)
+      tellDelivery(delivery)
+    }
+    process.exitCode = delivery.state === "succeeded" ? 0 : exitCodes.deliveryFailed
+  }
+})
 
-const set = Command.make(
-  "set",
-  {
+const set = remoteCommand({
+  takes: {
     session,
-    repo: Options.text("repo").pipe(
-      Options.withDescription("The present URL of its repository, after that was renamed or moved")
-    )
+    repo: requiredOption("repo", "The present URL of its repository, after a rename or a move", { value: "url" })
   },
-  ({ repo, session }) =>
-    attempt(async () => {
-      const { reins } = await connect()
-      await reins.sessions.update({ session_id: session, repository: { url: repo } })
-      tell(`The session clones and delivers at ${repo} from now on.`)
-    })
-).pipe(Command.withDescription("Change a session"))
+  examples: [
+    ["reins sessions set sess_01h… --repo https://example.com/new/name", "Follow a rename"],
+    ["reins sessions list", "See first which session it is"]
+  ],
+  run: async ({ repo, session }, connect) => {
+    const { reins } = await connect()
+    await reins.sessions.update({ session_id: session, repository: { url: repo } })
+    tell(`The session clones and delivers at ${repo} from now on.`)
+  }
+})
 
-export const sessions = Command.make("sessions").pipe(
-  Command.withDescription("What agents work and have worked on"),
-  Command.withSubcommands([ls, watch, diff, deliverSession, set])
+export const sessions = group(
+  entry("list", "List the newest sessions", list),
+  entry("watch", "Follow the turn that runs in a session", watch),
+  entry("diff", "Print the newest changes of a session as a diff", diff),
+  entry("deliver", "Deliver the newest changes of a session as a branch", deliverSession),
+  entry("set", "Tell a session the new URL of its repository", set),
+  ...stateCommands
 )

@@ -1,6 +1,6 @@
 import { type EventPayload, type MessageDelta, type RepositoryFilter, ToolCalls, type TypedEvent } from "@reins/client"
 import { shortened } from "@reins/core/base/CutText"
-import { type Progress, progress } from "../terminal/Progress.js"
+import { inSeconds, liveProgress, type Progress } from "../terminal/Progress.js"
 import { harmless, hasColors, painter } from "../terminal/Style.js"
 
 /** Says what the agent sees of the files of a filter, since Reins runs none. */
@@ -14,7 +14,9 @@ export const filterNote = ({ filter, files }: RepositoryFilter): string => {
 /** Shows a turn as it goes: the agent's words as they are said, its tools and its plan. */
 export class TurnView {
   private readonly paint = painter(process.stdout)
-  private readonly busy: Progress = progress()
+  private readonly busy: Progress = liveProgress()
+  private readonly isLive = process.stdout.isTTY === true
+  private readonly begun = new Map<string, number>()
   /** For each part: its known words, the number of its characters that the log has told, and the number that is shown. */
   private readonly said = new Map<string, string>()
   private readonly told = new Map<string, number>()
@@ -40,12 +42,15 @@ export class TurnView {
       case "tool.started":
       case "tool.updated": {
         const tool = this.tools.take(event)
-        if (tool !== undefined) this.wait(titleOf(tool))
+        if (tool === undefined) break
+        this.begun.set(tool.tool_id, this.begun.get(tool.tool_id) ?? performance.now())
+        this.step(titleOf(tool))
         break
       }
       case "tool.completed":
         this.tools.take(event)
         this.tool(event.payload)
+        this.step(waitsForModel)
         break
       case "plan.updated":
         this.showPlan(event.payload)
@@ -62,12 +67,21 @@ export class TurnView {
       case "workspace.restored":
         for (const filter of event.payload.filters ?? []) this.line(harmless(filterNote(filter)))
         break
-      case "executor.allocating":
       case "turn.preparing":
-        this.wait("Preparing the workspace")
+        this.wait("Preparing the working tree")
+        break
+      case "executor.allocating":
+        this.wait("Cloning the repository")
+        break
+      case "setup.started":
+      case "setup.progressed":
+        this.wait("Running the setup")
+        break
+      case "executor.ready":
+        this.wait("Starting the agent")
         break
       case "turn.started":
-        this.wait("The agent begins")
+        this.wait(waitsForModel)
         break
       case "turn.succeeded":
       case "turn.failed":
@@ -92,6 +106,12 @@ export class TurnView {
     this.part = ""
   }
 
+  /** A step that begins below what was said. In a pipe the lines end where those of the agent end. */
+  private step(what: string): void {
+    if (this.isLive) this.endLine()
+    this.wait(what)
+  }
+
   readonly wait = (what: string): void => {
     // It would be written over words that are not at their end.
     if (this.isAtLineStart) this.busy.say(what)
@@ -104,6 +124,7 @@ export class TurnView {
     this.told.set(key, offset + part.content.length)
     this.hear(key, offset, part.content)
     this.words(key, part.kind)
+    if (part.sealed) this.step(waitsForModel)
   }
 
   /** Keeps words that go on from those that are known. Others follow words that were lost on the way, which the log brings. */
@@ -129,8 +150,10 @@ export class TurnView {
   }
 
   private tool(tool: EventPayload<"tool.completed">): void {
-    if (tool.state === "done") this.line(`${this.paint("green", "✓")} ${titleOf(tool)}`)
-    else this.line(`${this.paint("red", "✗")} ${titleOf(tool)} (${tool.state})`)
+    const took = (performance.now() - (this.begun.get(tool.tool_id) ?? performance.now())) / 1000
+    const time = this.isLive && took >= 1 ? ` ${this.paint("dim", inSeconds(took))}` : ""
+    if (tool.state === "done") this.line(`${this.paint("green", "✓")} ${titleOf(tool)}${time}`)
+    else this.line(`${this.paint("red", "✗")} ${titleOf(tool)} (${tool.state})${time}`)
   }
 
   private showPlan({ entries, removed, text: words }: EventPayload<"plan.updated">): void {
@@ -141,6 +164,8 @@ export class TurnView {
     this.line(`${this.paint("bold", "Plan")}\n${text}`)
   }
 }
+
+const waitsForModel = "Waiting for the model"
 
 /** The tool in a line: what it is called, and what it is about where the name does not say so. */
 const titleOf = ({ input, kind, title }: EventPayload<"tool.completed">): string => {

@@ -1,24 +1,25 @@
-import { Args, Command, Options } from "@effect/cli"
 import type { WebhookDelivery, WebhookEndpoint, WebhookEndpointInput } from "@reins/client"
 import { webhookTypes } from "@reins/core/Events"
 import { WebhookDeliveryState } from "@reins/core/webhooks/Webhook"
-import { Option } from "effect"
+import { argument, choice, type Example, entry, flag, group, option, whole } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
-import { attempt, connect } from "./Remote.js"
+import { remoteCommand, workspaceOption } from "./Remote.js"
 import { redeliver, sendTest } from "./WebhookDeliveries.js"
 
-const endpointId = Args.text({ name: "endpoint" }).pipe(Args.withDescription("The id of an endpoint"))
-const json = Options.boolean("json").pipe(Options.withDescription("Lines of JSON in the place of text"))
-const workspace = Options.text("workspace").pipe(
-  Options.withDescription("The workspace, by name or id (your own)"),
-  Options.optional
-)
+const endpointId = argument("endpoint", "The id of an endpoint")
+const json = flag("json", "Lines of JSON in the place of text")
 
-const ls = Command.make("ls", { json, workspace }, ({ json, workspace }) =>
-  attempt(async () => {
-    const { reins, workspaceId } = await connect(Option.getOrUndefined(workspace))
+const list = remoteCommand({
+  takes: { json, workspace: workspaceOption },
+  details: "Needs a key with the scope admin.",
+  examples: [
+    ["reins webhooks list", "The endpoints, and whether their deliveries get through"],
+    ["reins webhooks list --workspace acme --json", "Those of another workspace, for a program"]
+  ],
+  run: async ({ json, workspace }, connect) => {
+    const { reins, workspaceId } = await connect(workspace)
     const endpoints: Array<WebhookEndpoint> = []
     for await (const endpoint of reins.webhooks.listEndpoints({ workspace_id: workspaceId })) endpoints.push(endpoint)
     if (json) return endpoints.forEach(printJsonNow)
@@ -31,8 +32,8 @@ const ls = Command.make("ls", { json, workspace }, ({ json, workspace }) =>
       harmless(endpoint.url)
     ])
     process.stdout.write(table([["ENDPOINT", "STATE", "WAITING", "TYPES", "URL"], ...rows]))
-  })
-).pipe(Command.withDescription("List the webhook endpoints; needs a key with the scope admin"))
+  }
+})
 
 const stateOf = ({ disabled_reason, failing_since, paused_until, state }: WebhookEndpoint): string => {
   if (state === "disabled") return `disabled (${disabled_reason})`
@@ -42,44 +43,34 @@ const stateOf = ({ disabled_reason, failing_since, paused_until, state }: Webhoo
 
 const minute = (time: string): string => time.slice(0, 16).replace("T", " ")
 
-const add = Command.make(
-  "add",
-  {
+const add = remoteCommand({
+  takes: {
+    address: argument("address", "The URL to which deliveries are sent"),
+    types: option("types", "Only these events: turn.action_required,delivery.* (all)", { value: "types" }),
+    project: option("project", "Only sessions of this project", { value: "id" }),
+    label: option("label", "Only sessions with this label", { value: "name=value" }),
+    description: option("description", "The purpose, in your words"),
     json,
-    workspace,
-    url: Args.text({ name: "url" }).pipe(Args.withDescription("Where deliveries are to be sent")),
-    types: Options.text("types").pipe(
-      Options.withDescription("Only these events, separated by commas, as turn.action_required,delivery.* (all)"),
-      Options.optional
-    ),
-    project: Options.text("project").pipe(
-      Options.withDescription("Only sessions of the project with this id"),
-      Options.optional
-    ),
-    label: Options.text("label").pipe(
-      Options.withDescription("Only sessions with this label, as name=value"),
-      Options.optional
-    ),
-    description: Options.text("description").pipe(
-      Options.withDescription("The purpose, in your words"),
-      Options.optional
-    )
+    workspace: workspaceOption
   },
-  ({ description, json, label, project, types, url, workspace }) =>
-    attempt(async () => {
-      const { reins, workspaceId } = await connect(Option.getOrUndefined(workspace))
-      const endpoint = await reins.webhooks.createEndpoint({
-        workspace_id: workspaceId,
-        url,
-        description: Option.getOrNull(description),
-        types: Option.getOrNull(Option.map(types, typesOf)),
-        project_id: Option.getOrNull(project),
-        label: Option.getOrNull(label)
-      })
-      showSecret(endpoint, json)
-      if (!json) tell(`See whether it arrives: reins webhooks test ${endpoint.id}`)
+  examples: [
+    ["reins webhooks add https://example.com/hook", "Send every event"],
+    ["reins webhooks add https://example.com/hook --types turn.action_required", "Send questions alone"]
+  ],
+  run: async ({ address, description = null, json, label = null, project = null, types, workspace }, connect) => {
+    const { reins, workspaceId } = await connect(workspace)
+    const endpoint = await reins.webhooks.createEndpoint({
+      workspace_id: workspaceId,
+      url: address,
+      description,
+      types: types === undefined ? null : typesOf(types),
+      project_id: project,
+      label
     })
-).pipe(Command.withDescription("Make a webhook endpoint; its secret is printed once"))
+    showSecret(endpoint, json)
+    if (!json) tell(`See whether it arrives: reins webhooks test ${endpoint.id}`)
+  }
+})
 
 type WebhookType = NonNullable<WebhookEndpointInput["types"]>[number]
 
@@ -102,46 +93,42 @@ const showSecret = (endpoint: { readonly id: string; readonly secret: string }, 
   process.stdout.write(`${endpoint.secret}\n`)
 }
 
-const deliveries = Command.make(
-  "deliveries",
-  {
-    json,
-    of: Args.text({ name: "of" }).pipe(
-      Args.withDescription("The id of an endpoint; or that of a delivery, for its attempts and their answers")
-    ),
-    state: Options.choice("state", WebhookDeliveryState.literals).pipe(
-      Options.withDescription("Only deliveries in this state"),
-      Options.optional
-    ),
-    limit: Options.integer("limit").pipe(Options.withDescription("How many at most (20)"), Options.withDefault(20))
+const deliveries = remoteCommand({
+  takes: {
+    of: argument("id", "The id of an endpoint; or of a delivery, for its attempts"),
+    state: choice("state", WebhookDeliveryState.literals, "Only deliveries in this state"),
+    limit: whole("limit", "How many at most (20)", [1, 100]),
+    json
   },
-  ({ json, limit, of, state }) =>
-    attempt(async () => {
-      if (limit < 1 || limit > 100) throw new CommandFailed({ message: "--limit has to be a number from 1 to 100." })
-      const { reins } = await connect()
-      if (of.startsWith("whd_")) {
-        const { attempts, ...delivery } = await reins.webhooks.getDelivery({ webhook_delivery_id: of })
-        if (json) return printJsonNow({ ...delivery, attempts })
-        process.stdout.write(table([deliveryHead, rowOf(delivery)]))
-        const rows = attempts.map(({ answer, duration_ms, error, ordinal, started_at, status }) => [
-          String(ordinal),
-          minute(started_at),
-          status === null ? "-" : String(status),
-          `${duration_ms} ms`,
-          harmless((error === null ? answer : `${error} ${answer ?? ""}`) ?? "").replaceAll(/\s+/g, " ")
-        ])
-        return void process.stdout.write(`\n${table([["ATTEMPT", "STARTED", "STATUS", "TOOK", "ANSWER"], ...rows])}`)
-      }
-      const { items } = await reins.webhooks.listDeliveries({
-        webhook_endpoint_id: of,
-        limit,
-        ...(Option.isSome(state) && { state: state.value })
-      })
-      if (json) return items.forEach(printJsonNow)
-      if (items.length === 0) return tell("There is no such delivery.")
-      process.stdout.write(table([deliveryHead, ...items.map(rowOf)]))
+  examples: [
+    ["reins webhooks deliveries whk_01h… --state failed", "What an endpoint did not get"],
+    ["reins webhooks deliveries whd_01h…", "The attempts of one delivery, with their answers"]
+  ],
+  run: async ({ json, limit = 20, of, state }, connect) => {
+    const { reins } = await connect()
+    if (of.startsWith("whd_")) {
+      const { attempts, ...delivery } = await reins.webhooks.getDelivery({ webhook_delivery_id: of })
+      if (json) return printJsonNow({ ...delivery, attempts })
+      process.stdout.write(table([deliveryHead, rowOf(delivery)]))
+      const rows = attempts.map(({ answer, duration_ms, error, ordinal, started_at, status }) => [
+        String(ordinal),
+        minute(started_at),
+        status === null ? "-" : String(status),
+        `${duration_ms} ms`,
+        harmless((error === null ? answer : `${error} ${answer ?? ""}`) ?? "").replaceAll(/\s+/g, " ")
+      ])
+      return void process.stdout.write(`\n${table([["ATTEMPT", "STARTED", "STATUS", "TOOK", "ANSWER"], ...rows])}`)
+    }
+    const { items } = await reins.webhooks.listDeliveries({
+      webhook_endpoint_id: of,
+      limit,
+      ...(state !== undefined && { state })
     })
-).pipe(Command.withDescription("List the newest deliveries of a webhook endpoint, or the attempts of one delivery"))
+    if (json) return items.forEach(printJsonNow)
+    if (items.length === 0) return tell("There is no such delivery.")
+    process.stdout.write(table([deliveryHead, ...items.map(rowOf)]))
+  }
+})
 
 const deliveryHead = ["DELIVERY", "STATE", "ATTEMPTS", "MADE", "NEXT", "TYPE", "SESSION"]
 
@@ -155,60 +142,70 @@ const rowOf = (delivery: WebhookDelivery): ReadonlyArray<string> => [
   delivery.session_id ?? "-"
 ]
 
-const rotate = Command.make(
-  "rotate",
-  {
+const rotate = remoteCommand({
+  takes: {
     endpoint: endpointId,
-    json,
-    overlap: Options.integer("overlap").pipe(
-      Options.withDescription("The seconds for which the secret before signs too (86400, a day)"),
-      Options.optional
-    )
+    overlap: whole("overlap", "The seconds for which the old secret signs too (86400)", [0, 1_000_000_000]),
+    json
   },
-  ({ endpoint, json, overlap }) =>
-    attempt(async () => {
-      const { reins } = await connect()
-      const seconds = Option.getOrUndefined(overlap)
-      const rotated = await reins.webhooks.rotateSecret({
-        webhook_endpoint_id: endpoint,
-        ...(seconds !== undefined && { overlap_seconds: seconds })
-      })
-      showSecret(rotated, json)
-      const { secret_overlaps_until: until } = rotated
-      if (!json)
-        tell(until === null ? "The one before signs nothing any more." : `The one before signs too until ${until}.`)
+  examples: [
+    ["reins webhooks rotate whk_01h…", "Sign with both secrets for a day"],
+    ["reins webhooks rotate whk_01h… --overlap 0", "Stop signing with the old one at once"]
+  ],
+  run: async ({ endpoint, json, overlap: seconds }, connect) => {
+    const { reins } = await connect()
+    const rotated = await reins.webhooks.rotateSecret({
+      webhook_endpoint_id: endpoint,
+      ...(seconds !== undefined && { overlap_seconds: seconds })
     })
-).pipe(Command.withDescription("Replace the secret of a webhook endpoint; the new one is printed once"))
+    showSecret(rotated, json)
+    const { secret_overlaps_until: until } = rotated
+    if (!json)
+      tell(until === null ? "The one before signs nothing any more." : `The one before signs too until ${until}.`)
+  }
+})
 
-const turned = (name: "enable" | "disable", said: string, description: string) =>
-  Command.make(name, { endpoint: endpointId }, ({ endpoint }) =>
-    attempt(async () => {
+const turned = (name: "enable" | "disable", said: string, examples: readonly [Example, Example]) =>
+  remoteCommand({
+    takes: { endpoint: endpointId },
+    examples,
+    run: async ({ endpoint }, connect) => {
       const { reins } = await connect()
       const { pending } = await reins.webhooks.updateEndpoint({ webhook_endpoint_id: endpoint, state: `${name}d` })
       tell(`${said} Deliveries that wait: ${pending}.`)
-    })
-  ).pipe(Command.withDescription(description))
+    }
+  })
 
-const enable = turned(
-  "enable",
-  "It goes on with what has waited.",
-  "Enable a webhook endpoint again, also one that was gone or has failed for days"
-)
-const disable = turned(
-  "disable",
-  "It is sent nothing until it is enabled.",
-  "Stop the deliveries of a webhook endpoint; what comes meanwhile waits"
-)
+const enable = turned("enable", "It goes on with what has waited.", [
+  ["reins webhooks enable whk_01h…", "Go on, also after it was gone for days"],
+  ["reins webhooks deliveries whk_01h…", "See what gets through"]
+])
+const disable = turned("disable", "It is sent nothing until it is enabled.", [
+  ["reins webhooks disable whk_01h…", "Stop; what comes meanwhile waits"],
+  ["reins webhooks enable whk_01h…", "Go on later"]
+])
 
-const rm = Command.make("rm", { endpoint: endpointId }, ({ endpoint }) =>
-  attempt(async () => {
+const remove = remoteCommand({
+  takes: { endpoint: endpointId },
+  examples: [
+    ["reins webhooks remove whk_01h…", "Remove an endpoint with its deliveries"],
+    ["reins webhooks list", "See first which one it is"]
+  ],
+  run: async ({ endpoint }, connect) => {
     const { reins } = await connect()
     const { url } = await reins.webhooks.removeEndpoint({ webhook_endpoint_id: endpoint })
     tell(`${harmless(url)} (${endpoint}) is sent nothing any more.`)
-  })
-).pipe(Command.withDescription("Remove a webhook endpoint with its deliveries"))
+  }
+})
 
-export const webhooks = Command.make("webhooks").pipe(
-  Command.withDescription("Addresses to which the events of a workspace are sent"),
-  Command.withSubcommands([ls, add, sendTest, deliveries, redeliver, rotate, enable, disable, rm])
+export const webhooks = group(
+  entry("list", "List the endpoints", list),
+  entry("add", "Make an endpoint; its secret is printed once", add),
+  entry("test", "Send a test and tell the answer", sendTest),
+  entry("deliveries", "List the newest deliveries, or the attempts of one", deliveries),
+  entry("redeliver", "Deliver again: one, or all that failed since a time", redeliver),
+  entry("rotate", "Replace the secret; the new one is printed once", rotate),
+  entry("enable", "Enable an endpoint again", enable),
+  entry("disable", "Stop the deliveries; what comes meanwhile waits", disable),
+  entry("remove", "Remove an endpoint with its deliveries", remove)
 )

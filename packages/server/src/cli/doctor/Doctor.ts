@@ -1,5 +1,5 @@
-import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
+import { command, flag } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { configOf, serverOptions } from "../operator/Settings.js"
 import { printJson } from "../terminal/Output.js"
@@ -7,18 +7,18 @@ import type { Finding } from "./Finding.js"
 import { findings } from "./Findings.js"
 
 /** `reins doctor` */
-export const doctor = Command.make(
-  "doctor",
-  {
-    ...serverOptions,
-    readBlobs: Options.boolean("read-blobs").pipe(
-      Options.withDescription(
-        "Read every blob that a snapshot needs, and compare it with its digest, which takes its time"
-      )
-    ),
-    json: Options.boolean("json").pipe(Options.withDescription("Print one line of JSON instead of text"))
+export const doctor = command({
+  takes: {
+    readBlobs: flag("read-blobs", "Read every blob that a snapshot needs, and check its digest"),
+    json: flag("json", "Print one line of JSON instead of text"),
+    ...serverOptions
   },
-  ({ json, readBlobs, ...options }) =>
+  details: "It changes nothing. Exits with 1 when a check fails.",
+  examples: [
+    ["reins doctor", "Check the installation in the working directory"],
+    ["reins doctor --json --data-dir /var/lib/reins", "Check another one, for a program"]
+  ],
+  run: ({ json, readBlobs, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
       const found = yield* findings(config, { readBlobs })
@@ -30,7 +30,7 @@ export const doctor = Command.make(
           message: `These checks failed: ${failed.join(", ")}. Do what is said beside each, then run this again.`
         })
     })
-).pipe(Command.withDescription("Check that the installation can serve, without changing anything"))
+})
 
 const lineOf = ({ check, detail, state, todo }: Finding): string =>
   `${state.padEnd(5)} ${check.padEnd(12)} ${detail}\n${todo === null ? "" : `${" ".repeat(19)}-> ${todo}\n`}`

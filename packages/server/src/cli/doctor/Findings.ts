@@ -19,6 +19,7 @@ import { type Config, isLoopback } from "../../Config.js"
 import { reasonOfDefect } from "../DefectReason.js"
 import * as Installation from "../operator/Installation.js"
 import { executorsOf, whyNoExecutor } from "../operator/RequiredExecutor.js"
+import { runningAddress } from "../operator/ServerAddress.js"
 import { blobFindings } from "./BlobFindings.js"
 import { egressFindings } from "./EgressFindings.js"
 import { type Finding, fail, ok, warn } from "./Finding.js"
@@ -122,11 +123,15 @@ const space = ({ dataDir }: Config): Finding => {
     : ok("disk", `${free} MiB free`)
 }
 
-const lock = ({ dataDir }: Config): Effect.Effect<Finding> =>
-  DatabaseFile.isHeld(serverLock(dataDir)).pipe(
-    Effect.map((held) =>
-      ok("server", held ? "a server works on the data directory" : "no server works on the data directory")
-    ),
+const lock = (config: Config): Effect.Effect<Finding> =>
+  DatabaseFile.isHeld(serverLock(config.dataDir)).pipe(
+    Effect.zipWith(runningAddress(config), (held, running) => {
+      const where = running === undefined ? "" : `, at ${running.url}`
+      return ok(
+        "server",
+        `${held || running !== undefined ? "a server works" : "no server works"} on the data directory${where}`
+      )
+    }),
     Effect.catchAll(({ message }) =>
       Effect.succeed(
         fail("server", message, "The file system of the data directory has to support locks: use a local disk.")

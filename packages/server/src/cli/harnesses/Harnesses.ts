@@ -1,12 +1,14 @@
-import { Args, Command } from "@effect/cli"
 import { Providers } from "@reins/core/catalog/Providers"
 import type { CapabilityProof } from "@reins/core/harness/Capability"
 import { systemsInWords, systemsOf } from "@reins/core/harness/HostPlatform"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
 import { Manifests, optionalProviders } from "@reins/core/harness/Manifests"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import type { Config } from "../../Config.js"
+import { argument, command, entry, group, someOf } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
+import { chosenProvider, plainName } from "../client/Providers.js"
+import { attempt } from "../client/Remote.js"
 import * as Installation from "../operator/Installation.js"
 import { configOf, installationOptions } from "../operator/Settings.js"
 import { printJson, tell } from "../terminal/Output.js"
@@ -17,52 +19,58 @@ import { lock } from "./Lock.js"
 import { storedEvidence } from "./StoredEvidence.js"
 import { verify } from "./Verify.js"
 
-const list = Command.make("list", installationOptions, (options) =>
-  Effect.gen(function* () {
-    const config = yield* configOf(options)
-    const entries = yield* Effect.provide(
-      Effect.flatMap(Providers, (providers) => providers.list),
-      Installation.layer(config)
-    )
-    const known = new Set(entries.map(({ provider_id }) => provider_id))
-    const evidence = yield* storedEvidence(config.dataDir)
-    const off = yield* Effect.gen(function* () {
-      const { list, provenOf } = yield* Manifests
-      return yield* Effect.forEach(
-        list.filter(({ provider_id: id }) => optionalProviders.some((each) => each === id) && !known.has(id)),
-        (manifest) => Effect.map(provenOf(manifest.provider_id), ({ proofs }) => ({ ...manifest, proofs }))
+const list = command({
+  takes: installationOptions,
+  examples: [
+    ["reins harnesses list", "The agents, with their state and version"],
+    ["reins harnesses list --data-dir /var/lib/reins", "Those of another installation"]
+  ],
+  run: (options) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      const entries = yield* Effect.provide(
+        Effect.flatMap(Providers, (providers) => providers.list),
+        Installation.anyhow(config)
       )
-    }).pipe(Effect.provide(Manifests.layerIn({ enabled: optionalProviders, evidence })), Effect.orDie)
-    const rows = entries.map((entry) => [
-      entry.provider_id,
-      entry.display_name,
-      entry.tier,
-      entry.tier === "disabled"
-        ? "-"
-        : entry.installed
-          ? "installed"
-          : entry.installable
-            ? "not installed"
-            : "not for here",
-      entry.version ?? "-",
-      provenShare(entry.proofs),
-      entry.source,
-      systemsInWords(entry.platforms) || "-"
-    ])
-    const offRows = off.map((each) => [
-      each.provider_id,
-      each.display_name,
-      each.tier,
-      "not enabled",
-      each.runtime?.agent.version ?? "-",
-      provenShare(each.proofs),
-      "optional",
-      systemsInWords(systemsOf(each.runtime?.install.platforms ?? [])) || "-"
-    ])
-    const heading = ["PROVIDER", "NAME", "TIER", "STATE", "VERSION", "PROVEN", "SOURCE", "RUNS ON"]
-    yield* Effect.sync(() => process.stdout.write(table([heading, ...rows, ...offRows])))
-  })
-).pipe(Command.withDescription("List the agents and whether they are enabled and installed"))
+      const known = new Set(entries.map(({ provider_id }) => provider_id))
+      const evidence = yield* storedEvidence(config.dataDir)
+      const off = yield* Effect.gen(function* () {
+        const { list, provenOf } = yield* Manifests
+        return yield* Effect.forEach(
+          list.filter(({ provider_id: id }) => optionalProviders.some((each) => each === id) && !known.has(id)),
+          (manifest) => Effect.map(provenOf(manifest.provider_id), ({ proofs }) => ({ ...manifest, proofs }))
+        )
+      }).pipe(Effect.provide(Manifests.layerIn({ enabled: optionalProviders, evidence })), Effect.orDie)
+      const rows = entries.map((entry) => [
+        entry.provider_id,
+        entry.display_name,
+        entry.tier,
+        entry.tier === "disabled"
+          ? "-"
+          : entry.installed
+            ? "installed"
+            : entry.installable
+              ? "not installed"
+              : "not for here",
+        entry.version ?? "-",
+        provenShare(entry.proofs),
+        entry.source,
+        systemsInWords(entry.platforms) || "-"
+      ])
+      const offRows = off.map((each) => [
+        each.provider_id,
+        each.display_name,
+        each.tier,
+        "not enabled",
+        each.runtime?.agent.version ?? "-",
+        provenShare(each.proofs),
+        "optional",
+        systemsInWords(systemsOf(each.runtime?.install.platforms ?? [])) || "-"
+      ])
+      const heading = ["PROVIDER", "NAME", "TIER", "STATE", "VERSION", "PROVEN", "SOURCE", "RUNS ON"]
+      yield* Effect.sync(() => process.stdout.write(table([heading, ...rows, ...offRows])))
+    })
+})
 
 /** The part of what is declared that has evidence. */
 const provenShare = (proofs: ReadonlyArray<CapabilityProof>): string => {
@@ -70,60 +78,97 @@ const provenShare = (proofs: ReadonlyArray<CapabilityProof>): string => {
   return claimed.length === 0 ? "-" : `${claimed.filter(({ shown }) => shown === "supported").length}/${claimed.length}`
 }
 
-const optional = Args.choice(optionalProviders.map((id) => [id, id] as const)).pipe(Args.atLeast(1))
+const optional = someOf("provider", optionalProviders, `Any of ${optionalProviders.join(", ")}`)
 
-const enable = Command.make("enable", { ...installationOptions, provider: optional }, ({ provider, ...options }) =>
-  Effect.gen(function* () {
-    const { dataDir } = yield* configOf(options)
-    const before = yield* enabledProviders(dataDir)
-    yield* enableProviders(dataDir, [...new Set([...before, ...provider])])
-    yield* Effect.sync(() =>
-      tell(
-        `Enabled. A server that runs takes it when it is started anew. Install its agent: reins harnesses install <provider>`
+const enable = command({
+  takes: { provider: optional, ...installationOptions },
+  examples: [
+    ["reins harnesses enable claude", "Offer Claude Code"],
+    ["reins harnesses enable claude gemini", "Offer two agents"]
+  ],
+  run: ({ provider, ...options }) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      yield* Installation.required(config)
+      const { dataDir } = config
+      const before = yield* enabledProviders(dataDir)
+      yield* enableProviders(dataDir, [...new Set([...before, ...provider])])
+      yield* Effect.sync(() =>
+        tell(
+          `Enabled. A server that runs takes it when it is started anew. Install its agent: reins harnesses install <provider>`
+        )
       )
-    )
-  })
-).pipe(Command.withDescription("Offer an agent that is part of Reins and off until somebody wants it"))
+    })
+})
 
-const disable = Command.make("disable", { ...installationOptions, provider: optional }, ({ provider, ...options }) =>
-  Effect.gen(function* () {
-    const { dataDir } = yield* configOf(options)
-    const before = yield* enabledProviders(dataDir)
-    yield* enableProviders(
-      dataDir,
-      before.filter((id) => !provider.includes(id))
-    )
-    yield* Effect.sync(() => tell("Disabled. A server that runs offers it until it is started anew."))
-  })
-).pipe(Command.withDescription("Offer it no more; its sessions stay, and take no more messages"))
+const disable = command({
+  takes: { provider: optional, ...installationOptions },
+  details: "Its sessions stay and take no more messages.",
+  examples: [
+    ["reins harnesses disable claude", "Offer Claude Code no more"],
+    ["reins harnesses list", "See which agents are offered"]
+  ],
+  run: ({ provider, ...options }) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      yield* Installation.required(config)
+      const { dataDir } = config
+      const before = yield* enabledProviders(dataDir)
+      yield* enableProviders(
+        dataDir,
+        before.filter((id) => !provider.includes(id))
+      )
+      yield* Effect.sync(() => tell("Disabled. A server that runs offers it until it is started anew."))
+    })
+})
 
-const install = Command.make(
-  "install",
-  { ...installationOptions, provider: Args.text({ name: "provider" }) },
-  ({ provider, ...options }) =>
+const install = command({
+  takes: { provider: argument("provider", "The agent, by its name or the id of its provider"), ...installationOptions },
+  examples: [
+    ["reins harnesses install alpha", "Install OpenCode"],
+    ["reins harnesses install beta", "Install Codex"]
+  ],
+  run: ({ provider, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
       yield* printJson(yield* installAgent(config, provider))
     })
-).pipe(Command.withDescription("Install the pinned version of an agent and verify it"))
+})
 
-/** Installs the agent of a provider, and shows how far that is. */
-export const installAgent = (config: Config, provider: string) => {
+/** Installs the agent that is named, and shows how far that is. Agents are kept for all installations of the user. */
+export const installAgent = (config: Config, name: string) => {
   const { clear, show } = installProgress()
-  return Effect.flatMap(HarnessInstall, (harnesses) => harnesses.install(provider, show)).pipe(
-    Effect.provide(Installation.layer(config)),
+  const manifests = Installation.manifests(config)
+  return Effect.gen(function* () {
+    const provider = yield* providerOf(name)
+    const harnesses = yield* HarnessInstall
+    return yield* harnesses.install(provider, show)
+  }).pipe(
+    Effect.provide(
+      Layer.provideMerge(HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir, config.egress), manifests)
+    ),
     Effect.catchTags({
-      HarnessNotFound: ({ providerId }) =>
-        new CommandFailed({
-          message: optionalProviders.some((id) => id === providerId)
-            ? `${providerId} is not enabled. Run first: reins harnesses enable ${providerId}`
-            : `There is no provider "${providerId}". See: reins harnesses list`
-        }),
+      HarnessNotFound: ({ providerId }) => new CommandFailed({ message: notOffered(providerId) }),
       HarnessInstallError: ({ message }) => new CommandFailed({ message })
     }),
     Effect.ensuring(Effect.sync(clear))
   )
 }
+
+/** The id of a provider that is named by it or by its agent; the name itself for one that is part of Reins and off. */
+const providerOf = (name: string) =>
+  Effect.flatMap(Manifests, ({ list }) =>
+    attempt(async () => {
+      const isOff = optionalProviders.some((id) => id === name) && !list.some(({ provider_id }) => provider_id === name)
+      const isNameOfAnother = list.some(({ display_name }) => plainName(display_name) === plainName(name))
+      return isOff && !isNameOfAnother ? name : chosenProvider(list, name).provider_id
+    })
+  )
+
+const notOffered = (provider: string): string =>
+  optionalProviders.some((id) => id === provider)
+    ? `${provider} is not enabled. Run first: reins harnesses enable ${provider}`
+    : `There is no provider "${provider}". See: reins harnesses list`
 
 /** Shows each package as it comes: with a bar on a terminal, with a line for each tenth of it elsewhere. */
 const installProgress = () => {
@@ -142,7 +187,11 @@ const installProgress = () => {
 }
 
 /** `reins harnesses` */
-export const harnesses = Command.make("harnesses").pipe(
-  Command.withDescription("The agents that sessions run with"),
-  Command.withSubcommands([list, enable, disable, install, verify, lock])
+export const harnesses = group(
+  entry("list", "List the agents, enabled and installed or not", list),
+  entry("enable", "Offer an agent that is part of Reins and off by default", enable),
+  entry("disable", "Offer an agent no more", disable),
+  entry("install", "Install the pinned version of an agent", install),
+  entry("verify", "Prove what an installed agent can do, offline", verify),
+  entry("lock", "Pin the npm packages of an agent for its manifest", lock)
 )

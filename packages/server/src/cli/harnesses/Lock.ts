@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { Args, Command, Options } from "@effect/cli"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
+import { command, option, someArguments } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJson, tell } from "../terminal/Output.js"
 import { type Machine, PackageLock, pinsOf, placeOf } from "./PackageLock.js"
@@ -18,30 +18,28 @@ const usualPlatforms = [
 ] as const satisfies ReadonlyArray<Machine & { readonly id: string }>
 
 /** `reins harnesses lock` */
-export const lock = Command.make(
-  "lock",
-  {
-    packages: Args.text({ name: "package@version" }).pipe(Args.atLeast(1)),
-    into: Options.text("into").pipe(
-      Options.withDescription("A manifest whose runtime.install is to have them, for the platforms that it names"),
-      Options.optional
-    ),
-    only: Options.text("only").pipe(
-      Options.withDescription("A comma list of the packages to keep, as in @github/copilot-*; all else is left out"),
-      Options.optional
-    )
+export const lock = command({
+  takes: {
+    packages: someArguments("package", "npm packages with their versions, as qwen-code@0.24.4"),
+    into: option("into", "The manifest that is to have them, for its platforms", { value: "file" }),
+    only: option("only", "The packages to keep, with commas: @github/copilot-*", { value: "packages" })
   },
-  ({ into, only, packages }) =>
+  details: "It asks npm for all that the packages need, each with its digest, and installs nothing.",
+  examples: [
+    ["reins harnesses lock @qwen-code/qwen-code@0.24.4", "Print the pins"],
+    ["reins harnesses lock @qwen-code/qwen-code@0.24.4 --into qwen.json", "Write them into a manifest"]
+  ],
+  run: ({ into, only, packages }) =>
     Effect.gen(function* () {
       for (const given of packages) if (!exact.test(given)) return yield* inexact(given)
       const found = yield* Effect.promise(() => lockFileOf(packages)).pipe(Effect.flatten)
-      const matches = matching(Option.getOrElse(only, () => "*"))
-      if (Option.isNone(into)) {
+      const matches = matching(only ?? "*")
+      if (into === undefined) {
         const pins = pinsOf(found, usualPlatforms, matches)
         const platforms = usualPlatforms.map((platform, at) => ({ ...platform, packages: pins.platforms[at] ?? [] }))
         return yield* printJson({ packages: pins.packages, platforms })
       }
-      const file = into.value
+      const file = into
       const { given, manifest } = yield* readManifest(file)
       const { install } = manifest.runtime
       const pins = pinsOf(found, install.platforms, matches)
@@ -60,12 +58,7 @@ export const lock = Command.make(
       const count = platforms.map((each) => `${each.id} ${each.packages.length}`).join(", ")
       yield* Effect.sync(() => tell(`${file}: ${pins.packages.length} packages for every platform; besides: ${count}`))
     })
-).pipe(
-  Command.withDescription(
-    "Pin the npm packages of an agent with all that they need, each with its digest, as runtime.install of a manifest has them. " +
-      "It asks npm and installs nothing"
-  )
-)
+})
 
 /** npm takes an older version than the newest when the newest wants another Node, without a word. So a range is no pin. */
 const exact = /^(?:@[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/

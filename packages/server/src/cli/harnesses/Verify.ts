@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
-import { Args, Command, Options } from "@effect/cli"
 import { now } from "@reins/core/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
 import { capabilityNames } from "@reins/core/harness/Capability"
@@ -12,6 +11,7 @@ import type { Manifest } from "@reins/core/harness/Manifest"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { Effect, Layer, Logger, LogLevel, Option, Schema } from "effect"
 import type { Config } from "../../Config.js"
+import { command, flag, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import * as Installation from "../operator/Installation.js"
 import { configOf, installationOptions } from "../operator/Settings.js"
@@ -21,37 +21,27 @@ import { proofTable } from "./ProofTable.js"
 import { storeEvidence } from "./StoredEvidence.js"
 
 /** `reins harnesses verify` */
-export const verify = Command.make(
-  "verify",
-  {
-    ...installationOptions,
-    provider: Args.text({ name: "provider" }).pipe(Args.optional),
-    into: Options.text("into").pipe(
-      Options.withDescription("The file of the provider's manifest, which then brings the evidence along"),
-      Options.optional
-    ),
-    quick: Options.boolean("quick").pipe(
-      Options.withDescription("Try only the work and what the capabilities declare")
-    ),
-    only: Options.text("only").pipe(
-      Options.withDescription("The name of the one trial to make; what was seen of the others is kept"),
-      Options.optional
-    ),
-    table: Options.boolean("table").pipe(
-      Options.withDescription(
-        "Print what is proven of every agent, as a table in Markdown; afterwards when one is named"
-      )
-    ),
-    json: Options.boolean("json").pipe(Options.withDescription("Print one line of JSON instead of text"))
+export const verify = command({
+  takes: {
+    provider: optionalArgument("provider", "The agent, by the id of its provider"),
+    into: option("into", "The manifest that then brings the evidence along", { value: "file" }),
+    quick: flag("quick", "Try only the work and the declared capabilities"),
+    only: option("only", "Make this one trial; the evidence of the others is kept", { value: "trial" }),
+    table: flag("table", "Print the proven capabilities of every agent, as a table in Markdown"),
+    json: flag("json", "Print one line of JSON instead of text"),
+    ...installationOptions
   },
-  ({ into, json, only: chosen, provider: named, quick, table: isTable, ...options }) =>
+  details: "It runs real turns of the agent against a scripted gateway, and keeps the evidence.",
+  examples: [
+    ["reins harnesses verify alpha", "Prove what OpenCode can do"],
+    ["reins harnesses verify --table", "Print what is proven of every agent"]
+  ],
+  run: ({ into, json, only, provider, quick, table: isTable, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
-      const provider = Option.getOrUndefined(named)
       if (provider === undefined && !isTable)
         return yield* new CommandFailed({ message: "Name the provider to verify. See: reins harnesses list" })
       if (provider === undefined) return yield* printTable(config)
-      const only = Option.getOrUndefined(chosen)
       const { digest, manifest, seen } = yield* declared(config, provider)
       if (only !== undefined) yield* requireTrial(only, provider, seen)
       const { agent, install } = manifest.runtime
@@ -59,7 +49,8 @@ export const verify = Command.make(
         return yield* new CommandFailed({
           message: `The agent of ${provider} is not installed. Run first: reins harnesses install ${provider}`
         })
-      const write = Option.isSome(into) ? yield* writing(into.value, manifest) : storing(config)
+      if (into === undefined) yield* Installation.required(config)
+      const write = into !== undefined ? yield* writing(into, manifest) : storing(config)
       const found = yield* trial(config, manifest, { isQuick: quick, ...(only !== undefined && { only }) })
       const checks = only === undefined ? found : merged(seen ?? [], found)
       const evidence: Evidence = {
@@ -89,11 +80,7 @@ export const verify = Command.make(
       if (failed.length > 0)
         return yield* new CommandFailed({ message: `${provider} did not pass: ${failed.join(", ")}.` })
     })
-).pipe(
-  Command.withDescription(
-    "Prove what an installed agent can do, offline, on real turns against a gateway that follows a script, and keep the evidence"
-  )
-)
+})
 
 /** Prints the proven capabilities of every agent that can run here. */
 const printTable = (config: Config) =>

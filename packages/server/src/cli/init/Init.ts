@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs"
-import { Command, Options } from "@effect/cli"
 import { GatewayProtocol } from "@reins/core/domain/GatewayProtocol"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { databaseFile } from "@reins/core/store/DataDirectory"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import type { Config } from "../../Config.js"
+import { choice, command, flag, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { storeProfile } from "../client/Profile.js"
-import { chosenProvider } from "../client/Providers.js"
+import { agentOptions, chosenProvider, wantedAgent } from "../client/Providers.js"
 import { attempt, client } from "../client/Remote.js"
 import * as Installation from "../operator/Installation.js"
 import { executorsOf, requireExecutor } from "../operator/RequiredExecutor.js"
@@ -21,69 +21,63 @@ import { readyConnection } from "./InitConnection.js"
 import { readyKey } from "./InitKey.js"
 import { runningServer, serveWords, startedServer } from "./InitServer.js"
 
-const optional = (name: string, description: string) =>
-  Options.text(name).pipe(Options.withDescription(description), Options.optional)
-
-const options = {
-  ...serverOptions,
-  url: optional("url", "The server, if it is not to be one of this machine (REINS_URL)"),
-  email: optional("email", "The address of your account"),
-  passwordStdin: Options.boolean("password-stdin").pipe(
-    Options.withDescription("Read the password of a new account from the standard input; REINS_PASSWORD holds it else")
-  ),
-  provider: optional("provider", "The provider of the agent (the default of the server)"),
-  gateway: optional(
-    "gateway",
-    "The base URL of the gateway of your models, with its /v1; its key in REINS_GATEWAY_KEY"
-  ),
-  protocol: Options.choice("protocol", GatewayProtocol.literals).pipe(
-    Options.withDescription("The protocol that the gateway speaks (openai_chat)"),
-    Options.optional
-  ),
-  model: optional("model", "The model that sessions take if they name none")
+const takes = {
+  email: option("email", "The address of your account", { value: "address" }),
+  passwordStdin: flag("password-stdin", "Read the password of a new account from the standard input"),
+  gateway: option("gateway", "The base URL of your models (its key in REINS_GATEWAY_KEY)", { value: "url" }),
+  protocol: choice("protocol", GatewayProtocol.literals, "Its protocol (openai_chat)"),
+  model: option("model", "The model that sessions take if they name none", { value: "model" }),
+  ...agentOptions,
+  url: option("url", "A server that runs already (REINS_URL)", { value: "url", group: "Connection:" }),
+  ...serverOptions
 }
 
 /** `reins init` */
-export const init = Command.make("init", options, (given) =>
-  Effect.gen(function* () {
-    const { email, gateway, model, passwordStdin, protocol, provider, url, ...serverFlags } = given
-    const flags = {
-      provider: Option.getOrUndefined(provider),
-      passwordStdin,
-      email: Option.getOrUndefined(email),
-      gateway: Option.getOrUndefined(gateway),
-      protocol: Option.getOrUndefined(protocol),
-      model: Option.getOrUndefined(model)
-    }
-    const config = yield* configOf(serverFlags)
-    const answers = yield* answersFrom(flags)
-    const running = yield* runningServer(config, Option.getOrUndefined(url))
-    if (running === undefined && isNew(config)) yield* knowAll(config, answers, flags.provider)
-    const serve = serveWords(serverFlags)
-    const server = running ?? (yield* startedServer(serve))
-    done("server", running === undefined ? `${server.url}, started for this setup` : server.url)
+export const init = command({
+  takes,
+  details: "It takes what is there, proves that it works and makes the rest, so you can call it again.",
+  examples: [
+    ["reins init", "Ask for what only you know"],
+    [
+      "reins init --email ann@example.com --gateway https://api.openai.com/v1 --model gpt-5",
+      "Ask for nothing but secrets"
+    ]
+  ],
+  run: (given) =>
+    Effect.gen(function* () {
+      const { agent, email, gateway, model, passwordStdin, protocol, provider: id, url, ...serverFlags } = given
+      const provider = yield* attempt(async () => wantedAgent({ agent, provider: id }))
+      const flags = { provider, passwordStdin, email, gateway, protocol, model }
+      const config = yield* configOf(serverFlags)
+      const answers = yield* answersFrom(flags)
+      const running = yield* runningServer(config, {
+        url,
+        isOwnNamed: [serverFlags.data_dir, serverFlags.port, serverFlags.host, serverFlags.database_url].some(
+          (each) => each !== undefined
+        )
+      })
+      if (running === undefined && isNew(config)) yield* knowAll(config, answers, flags.provider)
+      const serve = serveWords(serverFlags)
+      const server = running ?? (yield* startedServer(serve))
+      done("server", running === undefined ? `${server.url}, started for this setup` : server.url)
 
-    const { apiKey, me } = yield* readyKey(config, server, answers)
-    done("account", me.account.email)
-    const file = yield* storeProfile({ url: server.url, api_key: apiKey })
-    done("key", `stored in ${file}`)
+      const { apiKey, me } = yield* readyKey(config, server, answers)
+      done("account", me.account.email)
+      const file = yield* storeProfile({ url: server.url, api_key: apiKey })
+      done("key", `stored in ${file}`)
 
-    const reins = client(server.url, apiKey)
-    const connection = yield* readyConnection(reins, me.workspaces[0]?.id ?? "", flags, answers.gateway)
-    done("connection", `${connection.gateway}, checked; model ${connection.model}`)
+      const reins = client(server.url, apiKey)
+      const connection = yield* readyConnection(reins, me.workspaces[0]?.id ?? "", flags, answers.gateway)
+      done("connection", `${connection.gateway}, checked; model ${connection.model}`)
+      for (const note of connection.notes) tell(note)
 
-    done("agent", yield* readyAgent(config, server, reins, flags.provider))
+      done("agent", yield* readyAgent(config, server, reins, flags.provider))
 
-    const limits = yield* attempt(() => reins.catalog.getLimits())
-    done("ready", `a turn may take ${limits.turn_minutes} minutes`)
-    tellNext(running === undefined ? serve : undefined)
-  }).pipe(Effect.scoped)
-).pipe(
-  Command.withDescription(
-    "Set everything up: a server, your account and key, the connection to your models, the agent. Reuses what is there already, so " +
-      "it can be called again"
-  )
-)
+      const limits = yield* attempt(() => reins.catalog.getLimits())
+      done("ready", `a turn may take ${limits.turn_minutes} minutes`)
+      tellNext(running === undefined ? serve : undefined)
+    }).pipe(Effect.scoped)
+})
 
 /** True when there is no installation yet. A database on PostgreSQL is one that somebody has made. */
 const isNew = ({ databaseUrl, dataDir }: Config): boolean =>

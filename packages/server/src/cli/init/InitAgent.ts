@@ -2,7 +2,7 @@ import type { Reins } from "@reins/client"
 import { Effect } from "effect"
 import type { Config } from "../../Config.js"
 import { CommandFailed } from "../CommandFailed.js"
-import { chosenProvider } from "../client/Providers.js"
+import { chosenProvider, nameOf } from "../client/Providers.js"
 import { attempt } from "../client/Remote.js"
 import { installAgent } from "../harnesses/Harnesses.js"
 import type { InitServer } from "./InitServer.js"
@@ -14,7 +14,7 @@ export const readyAgent = (config: Config, server: InitServer, reins: Reins, pro
     const { provider_id } = entry
     if (!entry.installed && !server.isOwn)
       return yield* new CommandFailed({
-        message: `The agent of ${provider_id} is not installed where ${server.url} runs. There: reins harnesses install ${provider_id}`
+        message: `${nameOf(entry)} is not installed where ${server.url} runs. There: reins harnesses install ${provider_id}`
       })
     if (!entry.installed) yield* installAgent(config, provider_id)
     const installed = yield* attempt(() => entryOf(reins, provider_id))

@@ -5,10 +5,12 @@ import { Effect } from "effect"
 import { CommandFailed } from "../CommandFailed.js"
 import { chosenProvider } from "../client/Providers.js"
 import { attempt } from "../client/Remote.js"
+import { some } from "../terminal/Listing.js"
 import { tell } from "../terminal/Output.js"
 import { progress } from "../terminal/Progress.js"
 import { ask, isInteractive } from "../terminal/Prompts.js"
 import { harmless } from "../terminal/Style.js"
+import { didYouMean } from "../terminal/Suggestion.js"
 import type { Answers, Gateway } from "./InitAnswers.js"
 
 /** The flags of `reins init` about the connection. */
@@ -33,15 +35,18 @@ export const readyConnection = (
     )
     const kind = kindOf(needed?.kind)
     if (kind === undefined) {
-      const message = `${provider_id} takes no gateway of models, so \`reins init\` cannot connect it. Connect it by the API.`
+      const message = `${provider_id} takes no gateway of models, so \`reins init\` cannot connect it. Add its connection in the console.`
       return yield* new CommandFailed({ message })
     }
     const found = yield* attempt(() =>
       findConnection(reins, workspaceId, { kind: kind.kind, protocols: needed?.protocols }, wanted)
     )
-    const connection =
-      found ?? (yield* Effect.flatMap(gateway, (given) => attempt(() => create(reins, workspaceId, kind, given))))
-    return yield* attempt(() => checked(reins, workspaceId, connection, { model: wanted.model, provider: provider_id }))
+    const check = (connection: Connection, apiKey: string | undefined) =>
+      attempt(() => checked(reins, workspaceId, connection, { apiKey, model: wanted.model, provider: provider_id }))
+    if (found !== undefined) return yield* check(found, process.env["REINS_GATEWAY_KEY"])
+    const given = yield* gateway
+    const made = yield* attempt(() => create(reins, workspaceId, kind, given))
+    return yield* check(made, given.api_key)
   })
 
 type GatewayKind = (typeof builtInGateways)[number]
@@ -89,42 +94,112 @@ const create = (
   }
 }
 
+interface CheckedConnection {
+  readonly gateway: string
+  readonly model: string
+  /** Sentences on what the person may not expect. */
+  readonly notes: ReadonlyArray<string>
+}
+
 /** Has the gateway confirm the connection, and gives it the model that sessions take. */
 const checked = async (
   reins: Reins,
   workspaceId: string,
   connection: Connection,
-  { model, provider }: { readonly model: string | undefined; readonly provider: string }
-) => {
+  { apiKey, model, provider }: Record<"apiKey" | "model", string | undefined> & { readonly provider: string }
+): Promise<CheckedConnection> => {
   // A gateway that lists no models is asked through one of them.
   const before = model ?? connection.preferred_model
   if (before !== null) await prefer(reins, connection, before)
-  await validate(reins, connection)
-  const chosen = before ?? (await chooseModel(reins, workspaceId, provider))
+  const settings = await validated(reins, connection, apiKey)
+  const models = await listModels(reins, workspaceId, provider)
+  const chosen = before ?? (await chooseModel(models))
   await prefer(reins, connection, chosen)
-  return { gateway: harmless(connection.settings["base_url"] ?? connection.label), model: harmless(chosen) }
-}
-
-/** Has the server ask the gateway. A person may try another key when this one is refused. */
-const validate = async (reins: Reins, { id: connection_id, settings }: Connection): Promise<void> => {
-  for (;;) {
-    const busy = progress()
-    busy.say("Asking the gateway")
-    const { operation, validation: begun } = await reins.connections.validate({ connection_id })
-    await reins.jobs.wait(operation).finally(busy.clear)
-    const { items } = await reins.connections.listValidations({ connection_id, limit: 20 })
-    const validation = items.find(({ id }) => id === begun.id)
-    if (validation?.state === "passed") return
-    const why = harmless(validation?.reason_message ?? "The connection could not be checked.")
-    if (validation?.reason !== "credential_refused" || !isInteractive()) throw new CommandFailed({ message: why })
-    tell(why)
-    const api_key = await ask.secret("Another API key")
-    await reins.connections.replaceCredential({ connection_id, credential: { ...settings, api_key } })
+  const [was, is] = [connection.settings["base_url"], settings["base_url"]]
+  const moved = was === is ? [] : [`The models are at ${is}: the address ${was} lacked /v1.`]
+  return {
+    gateway: harmless(is ?? connection.label),
+    model: harmless(chosen),
+    notes: [...moved, ...unlisted(chosen, models)].map(harmless)
   }
 }
 
-const chooseModel = async (reins: Reins, workspace_id: string, provider_id: string): Promise<string> => {
-  const models = await listModels(reins, workspace_id, provider_id)
+/** Says that the gateway does not list a model. It may have it all the same. */
+const unlisted = (model: string, models: ReadonlyArray<string>): ReadonlyArray<string> =>
+  models.length === 0 || models.includes(model)
+    ? []
+    : [`The gateway does not list the model ${model}.${didYouMean(model, models)} It lists: ${some(models)}.`]
+
+/** Has the server ask the gateway. A person may try another key when this one is refused. Gives the settings that were confirmed. */
+const validated = async (
+  reins: Reins,
+  { id: connection_id, settings }: Connection,
+  apiKey: string | undefined
+): Promise<Settings> => {
+  let given: Settings = settings
+  for (;;) {
+    const validation = await validate(reins, connection_id)
+    if (validation?.state === "passed") return given
+    const longer = withVersion(given["base_url"])
+    if (validation?.reason === "unexpected_answer" && longer !== undefined && apiKey) {
+      given = { ...given, base_url: longer }
+      await reins.connections.replaceCredential({ connection_id, credential: { ...given, api_key: apiKey } })
+      continue
+    }
+    const why = whyRefused(validation?.reason ?? null, given["base_url"] ?? "", given !== settings)
+    if (validation?.reason !== "credential_refused" || !isInteractive()) throw new CommandFailed({ message: why })
+    tell(why)
+    const api_key = await ask.secret("Another API key")
+    await reins.connections.replaceCredential({ connection_id, credential: { ...given, api_key } })
+  }
+}
+
+type Settings = Connection["settings"]
+
+const validate = async (reins: Reins, connection_id: string) => {
+  const busy = progress()
+  busy.say("Asking the gateway")
+  const { operation, validation: begun } = await reins.connections.validate({ connection_id })
+  await reins.jobs.wait(operation).finally(busy.clear)
+  const { items } = await reins.connections.listValidations({ connection_id, limit: 20 })
+  return items.find(({ id }) => id === begun.id)
+}
+
+/** The address with the version that gateways have at its end; undefined when it has one. */
+const withVersion = (address: string | undefined): string | undefined =>
+  address === undefined || /\/v\d+\w*\/*$/.test(address) ? undefined : `${address.replace(/\/+$/, "")}/v1`
+
+/** The sentence for a connection that was not confirmed. */
+const whyRefused = (reason: string | null, address: string, isLonger: boolean): string => {
+  const gateway = harmless(address)
+  switch (reason) {
+    case "credential_refused":
+      return `The gateway ${gateway} refused the key. Give another one in REINS_GATEWAY_KEY.`
+    case "unreachable":
+    case "timeout":
+      return `The gateway ${gateway} does not answer. Check the address of --gateway, and that it runs.`
+    case "address_refused":
+      return `The server may not ask ${gateway}. Its operator can allow the host with REINS_ALLOW_PRIVATE_HOSTS.`
+    case "tls":
+      return `The gateway ${gateway} has a certificate that the server does not trust.`
+    case "redirect":
+      return `The gateway ${gateway} leads elsewhere. Give its final address with --gateway.`
+    case "rate_limited":
+      return `The gateway ${gateway} was asked too often. Run this again later.`
+    case "quota_exhausted":
+      return `The quota of the key for ${gateway} is used up. Raise it, or give another key in REINS_GATEWAY_KEY.`
+    case "upstream_error":
+      return `The gateway ${gateway} failed. Run this again later.`
+    case "model_required":
+      return `The gateway ${gateway} lists no models. Name one with --model.`
+    case "unexpected_answer":
+      return `What answers at ${gateway} is no gateway of models.${isLonger || withVersion(address) === undefined ? "" : " Is /v1 missing?"} Check the address of --gateway.`
+    default:
+      return `The gateway ${gateway} could not be checked. Check --gateway and --protocol.`
+  }
+}
+
+const chooseModel = async (models: ReadonlyArray<string>): Promise<string> => {
   const [only] = models
   if (only !== undefined && models.length === 1) return only
   if (isInteractive())

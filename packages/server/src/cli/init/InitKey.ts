@@ -11,7 +11,7 @@ import { explain } from "../operator/Accounts.js"
 import * as Installation from "../operator/Installation.js"
 import { ask, isInteractive } from "../terminal/Prompts.js"
 import type { Answers } from "./InitAnswers.js"
-import type { InitServer } from "./InitServer.js"
+import { type InitServer, isLoopback } from "./InitServer.js"
 
 type Me = Awaited<ReturnType<Reins["accounts"]["getMe"]>>
 
@@ -76,7 +76,8 @@ const issued = (config: Config, answers: Answers) =>
 /** A key of a server that others run. */
 const brought = async ({ url }: InitServer): Promise<string> => {
   if (isInteractive()) return ask.secret(`An API key of ${url}`)
+  const own = isLoopback(new URL(url)) ? " If it works on a directory of this machine, name that with --data-dir." : ""
   throw new CommandFailed({
-    message: `There is no key for ${url}. Set REINS_API_KEY; whoever runs it makes one with \`reins keys create\`.`
+    message: `There is no key for ${url}. Set REINS_API_KEY; whoever runs it makes one with \`reins keys create\`.${own}`
   })
 }

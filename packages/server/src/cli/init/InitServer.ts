@@ -1,12 +1,11 @@
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
-import * as DatabaseFile from "@reins/core/store/DatabaseFile"
-import { serverLock } from "@reins/core/store/DataDirectory"
-import { Effect, Option, type Scope, Struct } from "effect"
+import { Effect, type Scope, Struct } from "effect"
 import { type Config, flagOf, type Given } from "../../Config.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { target } from "../client/Profile.js"
 import { attempt } from "../client/Remote.js"
+import { localUrl, runningAddress, worksOn } from "../operator/ServerAddress.js"
 import { progress } from "../terminal/Progress.js"
 
 /** The server that is set up. */
@@ -16,37 +15,52 @@ export interface InitServer {
   readonly isOwn: boolean
 }
 
+/** The server that the options of a command name. */
+interface NamedServer {
+  readonly url: string | undefined
+  /** True when an option names the installation of this machine, which then wins over the environment and the profile. */
+  readonly isOwnNamed: boolean
+}
+
 /** The server that is named, or the one of this machine; undefined when none is named and that one has to be started. */
 export const runningServer = (
   config: Config,
-  named: string | undefined
+  { isOwnNamed, url: named }: NamedServer
 ): Effect.Effect<InitServer | undefined, CommandFailed> =>
   Effect.gen(function* () {
-    const { isExplicit, url: given } = target(named)
-    const own = `http://${authorityOf(config)}`
+    const running = yield* runningAddress(config)
+    const isHeld = running !== undefined || (yield* worksOn(config))
+    const own = running?.url ?? localUrl(config)
+    const { isExplicit, url: given } =
+      isOwnNamed && named === undefined ? { isExplicit: false, url: undefined } : target(named)
     const url = given ?? own
-    const holdsLock = yield* worksOn(config)
-    if (yield* attempt(() => answers(url)))
-      return { url, isOwn: url === own && (holdsLock || config.databaseUrl !== undefined) }
-    if (isExplicit || url !== own) {
+    // A server of an older release tells no address, and the person names both.
+    const isOwn = isSameServer(url, own) || (isOwnNamed && running === undefined)
+    if (yield* attempt(() => answers(url))) return { url, isOwn: isOwn && (isHeld || config.databaseUrl !== undefined) }
+    // The profile may name the port that the server had before.
+    if (!isExplicit && running !== undefined && url !== own && (yield* attempt(() => answers(own))))
+      return { url: own, isOwn: true }
+    if (isExplicit || !isSameServer(url, own)) {
       const hint = isExplicit
         ? "Start it, or run `reins init` without --url and REINS_URL for one of this machine."
-        : `Your profile names it. Start it, or name another one with --url; this machine's own would be ${own}.`
+        : `Your profile names it. Start it, name another one with --url, or start one of this machine with --port.`
       return yield* new CommandFailed({ message: `No server answers at ${url}. ${hint}` })
     }
-    if (!holdsLock) return undefined
-    const message = `A server works on ${config.dataDir} and does not answer at ${url}. Name its address with --url.`
-    return yield* new CommandFailed({ message })
+    if (!isHeld) return undefined
+    return yield* new CommandFailed({
+      message: `A server works on ${config.dataDir} and does not answer at ${url}. Give its port with --port.`
+    })
   })
 
-const authorityOf = ({ host, port }: Config): string => {
-  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host
-  return `${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`
+/** True for two addresses of one server. The names of this machine for itself are one. */
+const isSameServer = (one: string, other: string): boolean => {
+  if (!URL.canParse(one) || !URL.canParse(other)) return one === other
+  const [first, second] = [new URL(one), new URL(other)]
+  return first.origin === second.origin || (isLoopback(first) && isLoopback(second) && first.port === second.port)
 }
 
-/** True while a server of this machine works on the data directory. */
-const worksOn = ({ dataDir }: Config): Effect.Effect<boolean> =>
-  Effect.orElseSucceed(DatabaseFile.isHeld(serverLock(dataDir)), () => false)
+/** True for an address that only this machine has. */
+export const isLoopback = ({ hostname }: URL): boolean => /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(hostname)
 
 /** True when a Reins server answers. Fails when something else does. */
 const answers = async (url: string): Promise<boolean> => {
@@ -64,13 +78,11 @@ const answers = async (url: string): Promise<boolean> => {
 }
 
 /** The words of `reins serve` for the flags that were given. */
-export const serveWords = (
-  flags: { readonly [Name in keyof Given]?: Option.Option<string> }
-): ReadonlyArray<string> => [
+export const serveWords = (flags: { readonly [Name in keyof Given]?: string | undefined }): ReadonlyArray<string> => [
   "serve",
   ...Struct.keys(flags).flatMap((name) => {
     const value = flags[name]
-    return value !== undefined && Option.isSome(value) ? [`--${flagOf(name)}`, value.value] : []
+    return value === undefined ? [] : [`--${flagOf(name)}`, value]
   })
 ]
 

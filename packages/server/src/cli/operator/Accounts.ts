@@ -1,5 +1,4 @@
 import { text } from "node:stream/consumers"
-import { Command, Options, Prompt } from "@effect/cli"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Scope } from "@reins/core/domain/Scope"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -7,11 +6,15 @@ import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { toDetails } from "@reins/server/http/validation/Validation"
 import { Effect, Redacted } from "effect"
 import type { Config } from "../../Config.js"
+import { command, entry, flag, group, option, requiredOption } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
+import { attempt } from "../client/Remote.js"
+import { ask } from "../terminal/Prompts.js"
 import * as Installation from "./Installation.js"
+import { runningAddress } from "./ServerAddress.js"
 import { configOf, installationOptions } from "./Settings.js"
 
-const email = Options.text("email").pipe(Options.withDescription("The address of the account"))
+const email = requiredOption("email", "The address of the account", { value: "address" })
 
 /** A password is never an argument, because other users of the machine can read the arguments of a process. */
 export const passwordFrom = (fromStdin: boolean) =>
@@ -19,70 +22,80 @@ export const passwordFrom = (fromStdin: boolean) =>
     if (fromStdin) return Redacted.make((yield* Effect.promise(() => text(process.stdin))).replace(/\r?\n$/, ""))
     const given = process.env["REINS_PASSWORD"]
     if (given !== undefined) return Redacted.make(given)
-    if (process.stdin.isTTY) return yield* Prompt.run(Prompt.password({ message: "Password" }))
+    if (process.stdin.isTTY) return Redacted.make(yield* attempt(() => ask.secret("Password")))
     return yield* new CommandFailed({
       message: "There is no password. Give it with --password-stdin or in REINS_PASSWORD."
     })
   })
 
-const createAccount = Command.make(
-  "create",
-  {
-    ...installationOptions,
+const createAccount = command({
+  takes: {
     email,
-    passwordStdin: Options.boolean("password-stdin").pipe(
-      Options.withDescription("Read the password from the standard input")
-    )
+    passwordStdin: flag("password-stdin", "Read the password from the standard input (else REINS_PASSWORD)"),
+    ...installationOptions
   },
-  ({ email, passwordStdin, ...options }) =>
+  examples: [
+    ["reins accounts create --email ann@example.com", "Ask for the password"],
+    ["pass show reins | reins accounts create --email ann@example.com --password-stdin", "Take it from a program"]
+  ],
+  run: ({ email, passwordStdin, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
       const password = yield* passwordFrom(passwordStdin)
       const account = yield* Effect.provide(
         Effect.flatMap(Accounts, (accounts) => accounts.createVerified({ email, password })),
-        Installation.layer(config)
+        Installation.existing(config)
       ).pipe(Effect.mapError(explain))
       yield* Effect.sync(() => process.stdout.write(`${JSON.stringify(account)}\n`))
     })
-).pipe(Command.withDescription("Make an account that can be used at once"))
+})
 
-const setupLink = Command.make("first", installationOptions, (options) =>
-  Effect.gen(function* () {
-    const config = yield* configOf(options)
-    const code = yield* Effect.provide(
-      Effect.flatMap(Accounts, (accounts) => accounts.setupCode),
-      Installation.layer(config)
-    )
-    if (code === null)
-      return yield* new CommandFailed({
-        message: "There is an account already. Another one: reins accounts create --email you@example.com"
-      })
-    yield* Effect.sync(() => process.stdout.write(`${setupLinkOf(config, code)}\n`))
-  })
-).pipe(Command.withDescription("Print the link that makes the first account in a browser, without a mail"))
+const setupLink = command({
+  takes: installationOptions,
+  examples: [
+    ["reins accounts first", "The link for the installation in the working directory"],
+    ["reins accounts first --data-dir /var/lib/reins", "The link for another one"]
+  ],
+  run: (options) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      const code = yield* Effect.provide(
+        Effect.flatMap(Accounts, (accounts) => accounts.setupCode),
+        Installation.existing(config)
+      )
+      const running = yield* runningAddress(config)
+      const publicUrl = running === undefined ? config.publicUrl : new URL(running.public_url)
+      if (code === null)
+        return yield* new CommandFailed({
+          message: "There is an account already. Another one: reins accounts create --email you@example.com"
+        })
+      yield* Effect.sync(() => process.stdout.write(`${setupLinkOf({ publicUrl }, code)}\n`))
+    })
+})
 
 /** The page that makes the first account. The code comes behind the `#`, which no browser sends and no proxy logs. */
 export const setupLinkOf = ({ publicUrl }: Pick<Config, "publicUrl">, code: string): string =>
   `${publicUrl.href.replace(/\/$/, "")}/ui#setup=${code}`
 
 /** `reins accounts` */
-export const accounts = Command.make("accounts").pipe(
-  Command.withDescription("The accounts that may use the service"),
-  Command.withSubcommands([createAccount, setupLink])
+export const accounts = group(
+  entry("create", "Make an account that can be used at once", createAccount),
+  entry("first", "Print the link that makes the first account in a browser", setupLink)
 )
 
-export const createKey = Command.make(
-  "create",
-  {
-    ...installationOptions,
+/** `reins keys create` */
+export const createKey = command({
+  takes: {
     email,
-    name: Options.text("name").pipe(Options.withDescription("The purpose of the key")),
-    scopes: Options.text("scopes").pipe(
-      Options.withDescription("read, write or admin, separated by commas"),
-      Options.withDefault("admin")
-    )
+    name: requiredOption("name", "The purpose of the key"),
+    scopes: option("scopes", "read, write or admin, with commas between them (admin)"),
+    ...installationOptions
   },
-  ({ email, name, scopes, ...options }) =>
+  examples: [
+    ["reins keys create --email ann@example.com --name laptop", "A key for everything"],
+    ["reins keys create --email ann@example.com --name dashboard --scopes read", "A key that only reads"]
+  ],
+  run: ({ email, name, scopes = "admin", ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
       const wanted = yield* Effect.forEach(scopes.split(","), readScope)
@@ -100,7 +113,7 @@ export const createKey = Command.make(
             keys.issueFor(account.id, { name, scopes: wanted, workspaceId: null })
           )
         }),
-        Installation.layer(config)
+        Installation.existing(config)
       ).pipe(Effect.mapError(explain))
       // The standard output holds the key alone, so that a script can read it from there.
       yield* Effect.sync(() => {
@@ -108,7 +121,7 @@ export const createKey = Command.make(
         process.stdout.write(`${key.secret}\n`)
       })
     })
-).pipe(Command.withDescription("Make an API key; it is printed once"))
+})
 
 const readScope = (given: string) => {
   const scope = Scope.literals.find((known) => known === given.trim())
@@ -124,7 +137,7 @@ export const explain = <E>(error: E): E | CommandFailed =>
   error instanceof RequestInvalid
     ? new CommandFailed({
         message: toDetails(error.loc, error.issue, error.input)
-          .map((detail) => `${detail.loc.slice(1).join(".")}: ${detail.msg.replace(/^Value error, /, "")}`)
+          .map(({ loc, msg }) => `${loc.slice(1).join(" ")}: ${msg.replace(/^Value error, /, "")}`)
           .join("\n")
       })
     : error

@@ -1,11 +1,11 @@
 import { statSync } from "node:fs"
 import { join, resolve } from "node:path"
-import { Args, Command, Options } from "@effect/cli"
 import * as Backup from "@reins/core/backup/Backup"
 import type { Lack } from "@reins/core/backup/BackupManifest"
 import * as Restore from "@reins/core/backup/Restore"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import packageJson from "../../../package.json" with { type: "json" }
+import { argument, command, flag, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { some } from "../terminal/Listing.js"
 import { printJson, tell } from "../terminal/Output.js"
@@ -14,21 +14,18 @@ import * as Installation from "./Installation.js"
 import { configOf, installationOptions } from "./Settings.js"
 
 /** `reins backup` */
-export const backup = Command.make(
-  "backup",
-  {
-    ...installationOptions,
-    target: Args.path({ name: "target" }).pipe(
-      Args.withDescription("A file that does not exist yet, or a directory to put one into")
-    ),
-    withKeyring: Options.boolean("with-keyring").pipe(
-      Options.withDescription("Put the key ring in too: everybody who has the backup can then open the credentials")
-    ),
-    filesOnly: Options.boolean("files-only").pipe(
-      Options.withDescription("For an installation on PostgreSQL: the files alone, after its database was dumped")
-    )
+export const backup = command({
+  takes: {
+    target: argument("target", "A file that does not exist yet, or a directory"),
+    withKeyring: flag("with-keyring", "Include the key ring: whoever has the backup can open the credentials"),
+    filesOnly: flag("files-only", "The files alone, for an installation on PostgreSQL"),
+    ...installationOptions
   },
-  ({ filesOnly, target, withKeyring, ...options }) =>
+  examples: [
+    ["reins backup /var/backups", "Write a backup named by the time"],
+    ["reins backup reins.tar --with-keyring", "Include the keys that open stored credentials"]
+  ],
+  run: ({ filesOnly, target, withKeyring, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
       const onPostgres = config.databaseUrl !== undefined
@@ -77,23 +74,21 @@ export const backup = Command.make(
       })
       if (manifest.lacks.length > 0) return yield* new CommandFailed({ message: notWhole(manifest.lacks) })
     })
-).pipe(Command.withDescription("Back up the whole installation, also while it runs"))
+})
 
 /** `reins restore` */
-export const restore = Command.make(
-  "restore",
-  {
-    ...installationOptions,
-    file: Args.path({ name: "file" }).pipe(Args.withDescription("The backup")),
-    keyring: Options.text("keyring").pipe(
-      Options.withDescription("The keyring.json that was kept apart from the backup"),
-      Options.optional
-    ),
-    withoutKeys: Options.boolean("without-keys").pipe(
-      Options.withDescription("Give up the credentials whose keys are lost; all else is restored")
-    )
+export const restore = command({
+  takes: {
+    file: argument("file", "The backup"),
+    keyring: option("keyring", "The keyring.json that was kept apart from the backup", { value: "file" }),
+    withoutKeys: flag("without-keys", "Give up the credentials whose keys are lost; all else is restored"),
+    ...installationOptions
   },
-  ({ file, keyring, withoutKeys, ...options }) =>
+  examples: [
+    ["reins restore reins.tar --keyring keyring.json --data-dir restored", "Restore into a new directory"],
+    ["reins restore reins.tar --without-keys --data-dir restored", "Restore without the stored credentials"]
+  ],
+  run: ({ file, keyring, withoutKeys, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
       const shown = steps()
@@ -101,7 +96,7 @@ export const restore = Command.make(
         file: resolve(file),
         dataDir: config.dataDir,
         keyFile: Installation.coreConfigOf(config).keyFile,
-        keyRing: Option.getOrUndefined(Option.map(keyring, (path) => resolve(path))),
+        keyRing: keyring === undefined ? undefined : resolve(keyring),
         withoutKeys,
         database: config.databaseUrl === undefined ? undefined : Installation.databaseAsIs(config),
         progress: shown.say
@@ -125,7 +120,7 @@ export const restore = Command.make(
         missing_keys: restored.missingKeys
       })
     })
-).pipe(Command.withDescription("Restore a backup into an empty data directory"))
+})
 
 const fileFor = (target: string): string => {
   const path = resolve(target)

@@ -1,19 +1,49 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { Boot } from "@reins/core/placement/Boot"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
+import { databaseFile } from "@reins/core/store/DataDirectory"
 import type { MigrationRefused, Others } from "@reins/core/store/Migrations"
 import type { DatabaseUnreachable } from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { Effect, Layer } from "effect"
 import type { Config } from "../../Config.js"
+import { CommandFailed } from "../CommandFailed.js"
 import { enabledProviders } from "../harnesses/EnabledProviders.js"
 import { storedEvidence } from "../harnesses/StoredEvidence.js"
 
 /** The core on the database that the configuration names. It neither listens nor works on jobs. */
 export const layer = (config: Config) => Layer.provideMerge(core(config), around(config, Boot.layerSingle))
+
+/** Fails where there is no installation. Only `serve`, `init` and `restore` make one. */
+export const required = ({ databaseUrl, dataDir }: Config): Effect.Effect<void, CommandFailed> =>
+  databaseUrl !== undefined || existsSync(databaseFile(dataDir))
+    ? Effect.void
+    : new CommandFailed({
+        message: `There is no installation in ${dataDir}. Make one with \`reins init\`, or name yours with --data-dir.`
+      })
+
+/** `layer` for an installation that is there. */
+export const existing = (config: Config) => Layer.unwrapEffect(Effect.as(required(config), layer(config)))
+
+/** `layer` for an installation that is there, and otherwise one that is forgotten with the layer. */
+export const anyhow = (config: Config) =>
+  Layer.unwrapScoped(
+    Effect.map(
+      Effect.orElse(Effect.as(required(config), config.dataDir), () => temporaryDirectory),
+      (dataDir) => layer({ ...config, dataDir })
+    )
+  )
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-"))),
+  (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
+)
 
 const core = (config: Config) => Core.layerWith({ manifests: manifests(config) })
 

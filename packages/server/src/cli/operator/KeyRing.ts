@@ -1,41 +1,49 @@
 import { existsSync } from "node:fs"
-import { Args, Command } from "@effect/cli"
 import { newRing, readRing, writeRing } from "@reins/core/secrets/KeyRingFile"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { KeyRotation, type KeyUse } from "@reins/core/upkeep/KeyRotation"
 import { Effect } from "effect"
 import type { Config } from "../../Config.js"
+import { command, type Example, entry, group, someArguments } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJson, tell } from "../terminal/Output.js"
 import * as Installation from "./Installation.js"
 import { configOf, installationOptions } from "./Settings.js"
 
-const rotateOrPrune = (name: "rotate" | "prune", description: string) =>
-  Command.make(name, installationOptions, (options) =>
-    Effect.gen(function* () {
-      const config = yield* configOf(options)
-      const report = yield* holdingRing(
-        config,
-        Effect.provide(
-          Effect.flatMap(KeyRotation, (rotation) => rotation[name]),
-          Installation.layer(config)
+const rotateOrPrune = (name: "rotate" | "prune", examples: readonly [Example, Example]) =>
+  command({
+    takes: installationOptions,
+    examples,
+    run: (options) =>
+      Effect.gen(function* () {
+        const config = yield* configOf(options)
+        yield* Installation.required(config)
+        const report = yield* holdingRing(
+          config,
+          Effect.provide(
+            Effect.flatMap(KeyRotation, (rotation) => rotation[name]),
+            Installation.existing(config)
+          )
         )
-      )
-      for (const use of report.kept) tell(reasonToKeep(use))
-      if (name === "rotate")
-        tell(
-          `Keep a copy of ${Installation.coreConfigOf(config).keyFile} apart from the backups. Earlier copies lack the new key.`
-        )
-      yield* printJson({ event: name === "rotate" ? "rotated" : "pruned", ...report })
-    })
-  ).pipe(Command.withDescription(description))
+        for (const use of report.kept) tell(reasonToKeep(use))
+        if (name === "rotate")
+          tell(
+            `Keep a copy of ${Installation.coreConfigOf(config).keyFile} apart from the backups. Earlier copies lack the new key.`
+          )
+        yield* printJson({ event: name === "rotate" ? "rotated" : "pruned", ...report })
+      })
+  })
 
-const forget = Command.make(
-  "forget",
-  { ...installationOptions, ids: Args.text({ name: "key" }).pipe(Args.atLeast(1)) },
-  ({ ids, ...options }) =>
+const forget = command({
+  takes: { ids: someArguments("key", "The ids of lost keys"), ...installationOptions },
+  examples: [
+    ["reins keyring forget key_1", "Give up what one lost key has sealed"],
+    ["reins keyring forget key_1 key_2", "Give up what two have sealed"]
+  ],
+  run: ({ ids, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
+      yield* Installation.required(config)
       const { keyFile } = Installation.coreConfigOf(config)
       yield* holdingRing(
         config,
@@ -54,26 +62,49 @@ const forget = Command.make(
       )
       yield* printJson({ event: "forgotten", keys: ids })
     })
-).pipe(Command.withDescription("Give up the credentials that are sealed with lost keys, so that the server starts"))
+})
 
-const create = Command.make("create", installationOptions, (options) =>
-  Effect.gen(function* () {
-    const { keyFile } = Installation.coreConfigOf(yield* configOf(options))
-    const isThere = existsSync(keyFile)
-    yield* isThere ? readRing(keyFile) : writeRing(keyFile, newRing(), true)
-    yield* printJson({ event: isThere ? "kept" : "created", file: keyFile })
-  })
-).pipe(Command.withDescription("Make the key ring that several machines share, unless it is there"))
+const create = command({
+  takes: installationOptions,
+  examples: [
+    ["reins keyring create", "Make keyring.json in the data directory"],
+    ["REINS_KEY_FILE=/etc/reins/keyring.json reins keyring create", "Make it elsewhere"]
+  ],
+  run: (options) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      const { keyFile } = Installation.coreConfigOf(config)
+      // The ring of several machines is made before the first of them, where somebody has said.
+      if (config.keyFile === undefined && !isNamed(options)) yield* Installation.required(config)
+      const isThere = existsSync(keyFile)
+      yield* isThere ? readRing(keyFile) : writeRing(keyFile, newRing(), true)
+      yield* printJson({ event: isThere ? "kept" : "created", file: keyFile })
+    })
+})
+
+const isNamed = ({ data_dir }: { readonly data_dir: string | undefined }): boolean =>
+  Boolean(data_dir ?? process.env["REINS_DATA_DIR"])
 
 /** `reins keyring` */
-export const keyring = Command.make("keyring").pipe(
-  Command.withDescription("The keys that seal stored credentials"),
-  Command.withSubcommands([
-    rotateOrPrune("rotate", "Seal everything with a new key, also while the server runs"),
-    rotateOrPrune("prune", "Remove the old keys that nothing needs"),
-    forget,
-    create
-  ])
+export const keyring = group(
+  entry(
+    "rotate",
+    "Seal everything with a new key, also while the server runs",
+    rotateOrPrune("rotate", [
+      ["reins keyring rotate", "Seal everything anew"],
+      ["reins keyring prune", "Remove the old keys afterwards"]
+    ])
+  ),
+  entry(
+    "prune",
+    "Remove the old keys that nothing needs",
+    rotateOrPrune("prune", [
+      ["reins keyring prune", "Remove what nothing needs, and tell what stays"],
+      ["reins keyring prune --data-dir /var/lib/reins", "The same for another installation"]
+    ])
+  ),
+  entry("forget", "Give up the credentials that lost keys have sealed", forget),
+  entry("create", "Make the key ring that several machines share", create)
 )
 
 /** Allows one command at a time to change a ring. */

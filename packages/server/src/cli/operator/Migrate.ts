@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs"
-import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql"
 import { release } from "@reins/core/base/Release"
 import { Database } from "@reins/core/store/Database"
@@ -7,6 +6,7 @@ import { databaseFile } from "@reins/core/store/DataDirectory"
 import { pending, requireNoneOlder, requireUsable, type SchemaState, stateOf } from "@reins/core/store/Migrations"
 import { Effect, Layer } from "effect"
 import type { Config } from "../../Config.js"
+import { command, flag } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJson } from "../terminal/Output.js"
 import * as Installation from "./Installation.js"
@@ -41,15 +41,16 @@ const requireRoom = (config: Config, schema: SchemaState["schema"]) =>
       }).pipe(Effect.provide(Installation.databaseAsIs(config)))
 
 /** `reins migrate` */
-export const migrate = Command.make(
-  "migrate",
-  {
-    ...installationOptions,
-    check: Options.boolean("check").pipe(
-      Options.withDescription("Change nothing, and fail when the schema is not up to date")
-    )
+export const migrate = command({
+  takes: {
+    check: flag("check", "Change nothing, and fail when the schema is not up to date"),
+    ...installationOptions
   },
-  ({ check, ...options }) =>
+  examples: [
+    ["reins migrate --check", "Tell the steps that are missing"],
+    ["reins migrate", "Take them, without serving"]
+  ],
+  run: ({ check, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
       const { minRelease, schema } = yield* schemaOf(config)
@@ -62,6 +63,7 @@ export const migrate = Command.make(
           message: `The schema is not up to date: it lacks ${missing.length} ${missing.length === 1 ? "step" : "steps"}. Make a backup, then run: reins migrate`
         })
       }
+      yield* Installation.required(config)
       yield* Effect.scoped(
         Layer.build(Layer.provide(Layer.discard(Installation.database(config)), Installation.lock(config)))
       )
@@ -74,4 +76,4 @@ export const migrate = Command.make(
         schema: after.schema
       })
     })
-).pipe(Command.withDescription("Bring the schema of the database up to date without serving"))
+})

@@ -1,8 +1,8 @@
-import { Args, Command, Options } from "@effect/cli"
 import * as NodeRows from "@reins/core/placement/NodeRows"
 import { Database } from "@reins/core/store/Database"
 import { pending } from "@reins/core/store/Migrations"
 import { Effect } from "effect"
+import { argument, command, entry, flag, group } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { table } from "../terminal/Style.js"
@@ -29,15 +29,15 @@ const onDatabase = <A, E>(
     return yield* Effect.provide(Effect.flatMap(Database, effect), Installation.databaseAsIs(config))
   })
 
-const nodeArgument = Args.text({ name: "node" }).pipe(Args.withDescription("The name of a node"))
+const nodeArgument = argument("node", "The name of a machine")
 
-const list = Command.make(
-  "list",
-  {
-    ...installationOptions,
-    json: Options.boolean("json").pipe(Options.withDescription("A line of JSON for each node"))
-  },
-  ({ json, ...options }) =>
+const list = command({
+  takes: { json: flag("json", "A line of JSON for each machine"), ...installationOptions },
+  examples: [
+    ["reins node list", "The machines, with their sessions"],
+    ["reins node list --json | jq -r .name", "Their names alone"]
+  ],
+  run: ({ json, ...options }) =>
     onDatabase(options, (db) =>
       Effect.gen(function* () {
         const held = yield* NodeRows.held(db)
@@ -61,7 +61,7 @@ const list = Command.make(
         yield* Effect.sync(() => process.stdout.write(table([header, ...rows])))
       })
     )
-).pipe(Command.withDescription("List the machines of the installation"))
+})
 
 /** Waits until a node has no session any more, and tells how many are left now and then. */
 const untilEmpty = (db: Database["Type"], node: string) =>
@@ -81,14 +81,17 @@ const untilEmpty = (db: Database["Type"], node: string) =>
     }
   })
 
-const wait = Options.boolean("wait").pipe(
-  Options.withDescription("Return when the node has no session any more, which takes as long as its turns")
-)
-
-const drain = Command.make(
-  "drain",
-  { ...installationOptions, node: nodeArgument, wait },
-  ({ node, wait, ...options }) =>
+const drain = command({
+  takes: {
+    node: nodeArgument,
+    wait: flag("wait", "Return when the machine has no session any more"),
+    ...installationOptions
+  },
+  examples: [
+    ["reins node drain runner-1", "Give its sessions away as they come to rest"],
+    ["reins node drain runner-1 --wait", "Wait until it has none"]
+  ],
+  run: ({ node, wait, ...options }) =>
     onDatabase(options, (db) =>
       Effect.gen(function* () {
         if (!(yield* NodeRows.drain(db, node)))
@@ -106,25 +109,34 @@ const drain = Command.make(
         tell(`It still has the files of ${held} sessions, and answers for them: ${some.join(", ")}${more}`)
       })
     )
-).pipe(Command.withDescription("Give the sessions of a node to the others, and keep new ones from it"))
+})
 
-const forget = Command.make("forget", { ...installationOptions, node: nodeArgument }, ({ node, ...options }) =>
-  onDatabase(options, (db) =>
-    Effect.gen(function* () {
-      const lost = yield* NodeRows.forget(db, node)
-      if (lost === undefined)
-        return yield* new CommandFailed({
-          message: `No node of the name ${node} is gone: it is up, or there is none. List them with: reins node list`
-        })
-      tell(
-        lost === 0 ? `${node} is forgotten.` : `${node} is forgotten, and the files of ${lost} sessions count as lost.`
-      )
-    })
-  )
-).pipe(Command.withDescription("Give up a node that will not come back, with the files that it had"))
+const forget = command({
+  takes: { node: nodeArgument, ...installationOptions },
+  examples: [
+    ["reins node forget runner-1", "Count the files of its sessions as lost"],
+    ["reins node list", "See first which machines are gone"]
+  ],
+  run: ({ node, ...options }) =>
+    onDatabase(options, (db) =>
+      Effect.gen(function* () {
+        const lost = yield* NodeRows.forget(db, node)
+        if (lost === undefined)
+          return yield* new CommandFailed({
+            message: `No node of the name ${node} is gone: it is up, or there is none. List them with: reins node list`
+          })
+        tell(
+          lost === 0
+            ? `${node} is forgotten.`
+            : `${node} is forgotten, and the files of ${lost} sessions count as lost.`
+        )
+      })
+    )
+})
 
 /** `reins node` */
-export const node = Command.make("node").pipe(
-  Command.withDescription("The machines of an installation on several"),
-  Command.withSubcommands([list, drain, forget])
+export const node = group(
+  entry("list", "List the machines of the installation", list),
+  entry("drain", "Give the sessions of a machine to the others", drain),
+  entry("forget", "Give up a machine that will not come back", forget)
 )

@@ -1,6 +1,5 @@
 import { createServer } from "node:net"
 import { setFlagsFromString } from "node:v8"
-import { Command } from "@effect/cli"
 import * as Core from "@reins/core/Core"
 import { Executors } from "@reins/core/executor/Executors"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -11,12 +10,14 @@ import { type ListenError, listenError } from "../../ListenError.js"
 import * as Observation from "../../Observation.js"
 import { type ListenOptions, Server } from "../../Server.js"
 import * as Telemetry from "../../Telemetry.js"
+import { command } from "../Command.js"
 import { tell } from "../terminal/Output.js"
 import { painter } from "../terminal/Style.js"
 import { setupLinkOf } from "./Accounts.js"
 import { drainAtStop } from "./DrainAtStop.js"
 import * as Installation from "./Installation.js"
 import { requireExecutor } from "./RequiredExecutor.js"
+import * as ServerAddress from "./ServerAddress.js"
 import { configOf, serverOptions } from "./Settings.js"
 
 /** The HTTP service over a core, with the settings of a configuration. */
@@ -71,9 +72,9 @@ const announce = (config: Config) =>
       )
       yield* collectEarlier
       if (setupCode === null) return
+      const browser = config.console ? "Or make it in a browser, with the link of: reins accounts first" : ""
       yield* Effect.logInfo(
-        `There is no account yet. ${config.console ? "Make one in a browser with the link of: reins accounts first. Or make one" : "Make one"} ` +
-          "and a key for it: reins accounts create --email you@example.com, then reins keys create --email you@example.com --name first"
+        `There is no account yet. Set up an account, a key and a connection with: reins init --data-dir ${config.dataDir}. ${browser}`.trimEnd()
       )
       // A terminal is read by whoever has started the server. Anything else may be a log, where the code does not belong.
       if (!config.console || process.stderr.isTTY !== true) return
@@ -108,7 +109,8 @@ const program = (given: Config) =>
     // Clients are not meant to reach a runner, and people neither.
     const console = config.console && config.node?.role !== "runner"
     const server = serverLayer({ ...config, console, measured: otlp !== undefined })
-    const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker).pipe(
+    const told = Layer.provideMerge(announce(config), ServerAddress.layer(config, config.port))
+    const service = Layer.merge(told.pipe(Layer.provideMerge(server)), Core.worker).pipe(
       // A node that has no sessions runs no agents.
       Layer.provide(config.node?.role === "api" ? Layer.empty : Layer.effectDiscard(requireExecutor))
     )
@@ -121,6 +123,12 @@ const program = (given: Config) =>
   })
 
 /** `reins serve` */
-export const serve = Command.make("serve", serverOptions, (options) => Effect.flatMap(configOf(options), program)).pipe(
-  Command.withDescription("Run the service")
-)
+export const serve = command({
+  takes: serverOptions,
+  details: "Every setting can be a variable (REINS_PORT) or a line of reins.json (port).",
+  examples: [
+    ["reins serve", "Serve the installation in the working directory on port 7117"],
+    ["reins serve --data-dir /var/lib/reins --port 8080", "Serve another one"]
+  ],
+  run: (options) => Effect.flatMap(configOf(options), program)
+})

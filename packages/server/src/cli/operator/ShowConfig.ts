@@ -1,17 +1,23 @@
-import { Command } from "@effect/cli"
 import { blobAddressText } from "@reins/core/base/BlobAddress"
 import type { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Effect, Redacted } from "effect"
 import type { Config, SettingName } from "../../Config.js"
+import { command } from "../Command.js"
 import { coreConfigOf } from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
 /** `reins config` */
-export const config = Command.make("config", serverOptions, (options) =>
-  Effect.flatMap(configOf(options), (config) =>
-    Effect.sync(() => process.stdout.write(`${JSON.stringify(describe(config), null, 2)}\n`))
-  )
-).pipe(Command.withDescription("Print the configuration in force, with secrets masked"))
+export const config = command({
+  takes: serverOptions,
+  examples: [
+    ["reins config", "Print every setting in force"],
+    ["reins config --port 8080", "Print them as `reins serve --port 8080` takes them"]
+  ],
+  run: (options) =>
+    Effect.flatMap(configOf(options), (config) =>
+      Effect.sync(() => process.stdout.write(`${JSON.stringify(describe(config), null, 2)}\n`))
+    )
+})
 
 /** The configuration in force, by the names of the settings, without secrets. Null for a setting that is absent or has no bound. */
 export const describe = (config: Config): Readonly<Record<SettingName, string | number | boolean | null>> =>

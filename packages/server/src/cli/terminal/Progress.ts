@@ -36,6 +36,39 @@ export const progress = (): Progress => {
   }
 }
 
+/** The seconds after which a step says how long it takes. */
+const shownAfter = 2
+
+/** `progress` whose step says how many seconds it takes, so that a person sees that it lives. */
+export const liveProgress = (): Progress => {
+  const { clear, say } = progress()
+  let step = ""
+  let sinceMs = 0
+  let ticking: NodeJS.Timeout | undefined
+  const show = () => {
+    const seconds = Math.floor((performance.now() - sinceMs) / 1000)
+    say(seconds < shownAfter ? step : `${step} ${inSeconds(seconds)}`)
+  }
+  return {
+    say: (text) => {
+      if (text !== step) sinceMs = performance.now()
+      step = text
+      show()
+      ticking ??= setInterval(show, 1000).unref()
+    },
+    clear: () => {
+      clearInterval(ticking)
+      ticking = undefined
+      step = ""
+      clear()
+    }
+  }
+}
+
+/** A time as people say it: `4 s`, `2 min 5 s`. */
+export const inSeconds = (seconds: number): string =>
+  seconds < 60 ? `${Math.floor(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`
+
 /** The steps of what takes long: the present one on a terminal, a line for each elsewhere. */
 export const steps = (): Progress => {
   const { clear, say } = progress()

@@ -1,0 +1,164 @@
+import type { Entry } from "./Command.js"
+
+const [work, account, installation] = ["Work:", "Account:", "Installation:"]
+
+/** Each command brings the code that it needs, so only the called one is loaded. The help shows them in this order. */
+export const commands: ReadonlyArray<Entry> = [
+  {
+    name: "init",
+    about: "Set up a server, an account, a connection and an agent",
+    group: work,
+    load: async () => (await import("./init/Init.js")).init
+  },
+  {
+    name: "run",
+    about: "Give an agent a task, and see what it changes",
+    group: work,
+    load: async () => (await import("./client/Run.js")).run
+  },
+  {
+    name: "chat",
+    about: "Talk with an agent about a repository",
+    group: work,
+    load: async () => (await import("./client/Chat.js")).chat
+  },
+  {
+    name: "sessions",
+    about: "The sessions of agents: list, watch, diff, deliver",
+    group: work,
+    load: async () => (await import("./client/Sessions.js")).sessions
+  },
+  {
+    name: "requests",
+    about: "The questions of agents that wait for you",
+    group: work,
+    load: async () => (await import("./client/Requests.js")).requests
+  },
+  {
+    name: "answer",
+    about: "Answer the question of an agent",
+    group: work,
+    load: async () => (await import("./client/Requests.js")).answer
+  },
+  {
+    name: "delegations",
+    about: "The sessions that work for another one",
+    group: work,
+    load: async () => (await import("./client/Delegations.js")).delegations
+  },
+  {
+    name: "login",
+    about: "Log in to a server, and store a key for it",
+    group: account,
+    load: async () => (await import("./client/Login.js")).login
+  },
+  {
+    name: "connections",
+    about: "Connections to models and forges",
+    group: account,
+    load: async () => (await import("./client/Catalog.js")).connections
+  },
+  {
+    name: "models",
+    about: "The models that your connections have",
+    group: account,
+    load: async () => (await import("./client/Catalog.js")).models
+  },
+  {
+    name: "projects",
+    about: "Projects and their versions",
+    group: account,
+    load: async () => (await import("./client/Catalog.js")).projects
+  },
+  {
+    name: "usage",
+    about: "Tokens and cost, by day, model, session or key",
+    group: account,
+    load: async () => (await import("./client/Usage.js")).usage
+  },
+  {
+    name: "budget",
+    about: "Limit the cost of a session, turn, key or workspace",
+    group: account,
+    load: async () => (await import("./client/Budgets.js")).budget
+  },
+  {
+    name: "keys",
+    about: "API keys",
+    group: account,
+    load: async () => (await import("./client/Keys.js")).keys
+  },
+  {
+    name: "webhooks",
+    about: "Addresses that are told of events",
+    group: account,
+    load: async () => (await import("./client/Webhooks.js")).webhooks
+  },
+  {
+    name: "api",
+    about: "Send a request to the API",
+    group: account,
+    load: async () => (await import("./client/Api.js")).api
+  },
+  {
+    name: "serve",
+    about: "Run the server",
+    group: installation,
+    load: async () => (await import("./operator/Serve.js")).serve
+  },
+  {
+    name: "accounts",
+    about: "The people who may use the server",
+    group: installation,
+    load: async () => (await import("./operator/Accounts.js")).accounts
+  },
+  {
+    name: "harnesses",
+    also: ["agents"],
+    about: "The agents: list, enable, install, verify",
+    group: installation,
+    load: async () => (await import("./harnesses/Harnesses.js")).harnesses
+  },
+  {
+    name: "backup",
+    about: "Back up the installation, also while it runs",
+    group: installation,
+    load: async () => (await import("./operator/Backup.js")).backup
+  },
+  {
+    name: "restore",
+    about: "Restore a backup into an empty data directory",
+    group: installation,
+    load: async () => (await import("./operator/Backup.js")).restore
+  },
+  {
+    name: "migrate",
+    about: "Bring the schema of the database up to date",
+    group: installation,
+    load: async () => (await import("./operator/Migrate.js")).migrate
+  },
+  {
+    name: "node",
+    about: "The machines of an installation on several",
+    group: installation,
+    load: async () => (await import("./operator/Node.js")).node
+  },
+  {
+    name: "keyring",
+    about: "The keys that seal stored credentials",
+    group: installation,
+    load: async () => (await import("./operator/KeyRing.js")).keyring
+  },
+  {
+    name: "doctor",
+    about: "Check that the installation can serve",
+    group: installation,
+    load: async () => (await import("./doctor/Doctor.js")).doctor
+  },
+  {
+    name: "config",
+    about: "Print the configuration in force, without secrets",
+    group: installation,
+    load: async () => (await import("./operator/ShowConfig.js")).config
+  }
+]

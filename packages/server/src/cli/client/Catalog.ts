@@ -1,0 +1,175 @@
+import type { Connection, Reins } from "@reins/client"
+import { argument, entry, flag, group, option } from "../Command.js"
+import { CommandFailed } from "../CommandFailed.js"
+import { printJsonNow, tell } from "../terminal/Output.js"
+import { harmless, table } from "../terminal/Style.js"
+import { agentOptions, chosenProvider, wantedAgent } from "./Providers.js"
+import { remoteCommand, workspaceOption } from "./Remote.js"
+import { requireYes, yes } from "./SessionState.js"
+
+const json = flag("json", "Lines of JSON in the place of text")
+
+/** `reins models` */
+export const models = remoteCommand({
+  takes: { ...agentOptions, json, workspace: workspaceOption },
+  details: "A gateway may have models that it does not list.",
+  examples: [
+    ["reins models", "The models of your connections"],
+    ["reins models --agent codex", "Those that Codex can take"]
+  ],
+  run: async (given, connect) => {
+    const wanted = wantedAgent(given)
+    const { reins, workspaceId: workspace_id } = await connect(given.workspace)
+    const { items: agents } = await reins.catalog.listHarnesses()
+    const { provider_id } = chosenProvider(agents, wanted)
+    const { items } = await reins.catalog.listModels({ workspace_id, provider_id })
+    if (given.json) return items.forEach(printJsonNow)
+    if (items.length === 0) return tell("The gateway lists no models. Name one with --model when you run a task.")
+    const preferred = await preferredModels(reins, workspace_id)
+    const rows = items.map(({ connection_id, context_window, display_name, id }) => [
+      harmless(id),
+      preferred.has(`${connection_id} ${id}`) ? "preferred" : "",
+      context_window === null ? "-" : context_window.toLocaleString("en-US"),
+      harmless(display_name ?? "")
+    ])
+    process.stdout.write(table([["MODEL", "", "CONTEXT", "NAME"], ...rows]))
+  }
+})
+
+const preferredModels = async (reins: Reins, workspace_id: string): Promise<ReadonlySet<string>> => {
+  const { items } = await reins.connections.list({ workspace_id, limit: 200 })
+  return new Set(items.map(({ id, preferred_model }) => `${id} ${preferred_model}`))
+}
+
+const list = remoteCommand({
+  takes: { json, workspace: workspaceOption },
+  examples: [
+    ["reins connections list", "The connections to models and forges"],
+    ["reins connections list --json", "The same for a program"]
+  ],
+  run: async ({ json, workspace }, connect) => {
+    const { reins, workspaceId } = await connect(workspace)
+    const items: Array<Connection> = []
+    for await (const each of reins.connections.list({ workspace_id: workspaceId })) items.push(each)
+    if (json) return items.forEach(printJsonNow)
+    if (items.length === 0) return tell("There is no connection yet. Add one to your models: reins init --gateway URL")
+    const rows = items.map(({ health, id, kind, label, preferred_model, state }) => [
+      id,
+      kind,
+      state === "active" ? health.replaceAll("_", " ") : state,
+      preferred_model ?? "-",
+      harmless(label)
+    ])
+    process.stdout.write(table([["CONNECTION", "KIND", "STATE", "MODEL", "LABEL"], ...rows]))
+  }
+})
+
+const connection = argument("connection", "The id of a connection")
+
+const check = remoteCommand({
+  takes: { connection, json },
+  details: "Exits with 1 when the connection does not work.",
+  examples: [
+    ["reins connections check con_01h…", "Ask the service whether it takes the key"],
+    ["reins connections list", "See the connections"]
+  ],
+  run: async ({ connection, json }, connect) => {
+    const { reins } = await connect()
+    const { operation, validation: begun } = await reins.connections.validate({ connection_id: connection })
+    await reins.jobs.wait(operation)
+    const { items } = await reins.connections.listValidations({ connection_id: connection, limit: 20 })
+    const found = items.find(({ id }) => id === begun.id)
+    if (json) printJsonNow(found ?? begun)
+    if (found?.state !== "passed")
+      throw new CommandFailed({
+        message: `The connection does not work (${(found?.reason ?? "no answer").replaceAll("_", " ")}).`
+      })
+    if (!json) tell("The connection works.")
+  }
+})
+
+const prefer = remoteCommand({
+  takes: { connection, model: argument("model", "The model that sessions take if they name none") },
+  examples: [
+    ["reins connections prefer con_01h… gpt-5", "Choose the model of new sessions"],
+    ["reins models", "See the models"]
+  ],
+  run: async ({ connection, model }, connect) => {
+    const { reins } = await connect()
+    await reins.connections.update({ connection_id: connection, preferred_model: model })
+    tell(`Sessions take ${model} if they name no model.`)
+  }
+})
+
+const remove = remoteCommand({
+  takes: { connection, yes },
+  details: "Its credential is destroyed. Sessions that use it need another connection.",
+  examples: [
+    ["reins connections remove con_01h…", "Disconnect, after a question"],
+    ["reins connections remove con_01h… --yes", "Disconnect without one"]
+  ],
+  run: async ({ connection, yes }, connect) => {
+    const { reins } = await connect()
+    const { label } = await reins.connections.get({ connection_id: connection })
+    await requireYes(`Disconnect "${harmless(label)}" and destroy its credential?`, yes)
+    await reins.connections.disconnect({ connection_id: connection })
+    tell("Disconnected.")
+  }
+})
+
+/** `reins connections` */
+export const connections = group(
+  entry("list", "List the connections to models and forges", list),
+  entry("check", "Ask the service whether it takes the key", check),
+  entry("prefer", "Choose the model that sessions take if they name none", prefer),
+  entry("remove", "Disconnect, and destroy the credential", remove)
+)
+
+const listProjects = remoteCommand({
+  takes: { json, workspace: workspaceOption },
+  examples: [
+    ["reins projects list", "The projects of your workspace"],
+    ["reins projects list --json | jq -r .slug", "Their short names alone"]
+  ],
+  run: async ({ json, workspace }, connect) => {
+    const { reins, workspaceId } = await connect(workspace)
+    const { items } = await reins.projects.list({ workspace_id: workspaceId, limit: 100 })
+    if (json) return items.forEach(printJsonNow)
+    if (items.length === 0) return tell("There is no project. Sessions work without one; the console makes projects.")
+    const rows = items.map(({ archived_at, id, latest_version, name, slug }) => [
+      id,
+      slug,
+      latest_version === null ? "-" : String(latest_version.ordinal),
+      archived_at === null ? "active" : "archived",
+      harmless(name)
+    ])
+    process.stdout.write(table([["PROJECT", "SHORT NAME", "VERSION", "STATE", "NAME"], ...rows]))
+  }
+})
+
+const showProject = remoteCommand({
+  takes: {
+    project: argument("project", "The id of a project"),
+    version: option("version", "Another version than the newest", { value: "number" })
+  },
+  examples: [
+    ["reins projects show prj_01h…", "The newest version, as JSON"],
+    ["reins projects show prj_01h… --version 2", "An earlier one"]
+  ],
+  run: async ({ project, version }, connect) => {
+    const { reins } = await connect()
+    const { items } = await reins.projects.listVersions({ project_id: project, limit: 100 })
+    const found = version === undefined ? items[0] : items.find(({ ordinal }) => String(ordinal) === version)
+    if (found === undefined)
+      throw new CommandFailed({
+        message: version === undefined ? "The project has no version yet." : `The project has no version ${version}.`
+      })
+    process.stdout.write(`${JSON.stringify(found, null, 2)}\n`)
+  }
+})
+
+/** `reins projects` */
+export const projects = group(
+  entry("list", "List the projects", listProjects),
+  entry("show", "Print a version of a project", showProject)
+)

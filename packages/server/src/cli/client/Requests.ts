@@ -1,0 +1,87 @@
+import type { Interaction, Reins } from "@reins/client"
+import { argument, flag, option, optionalArgument } from "../Command.js"
+import { CommandFailed } from "../CommandFailed.js"
+import { printJsonNow, tell } from "../terminal/Output.js"
+import { ask, isInteractive } from "../terminal/Prompts.js"
+import { harmless, table } from "../terminal/Style.js"
+import { didYouMean } from "../terminal/Suggestion.js"
+import { remoteCommand, workspaceOption } from "./Remote.js"
+
+/** The open questions of a session. */
+const openOf = async (reins: Reins, session_id: string): Promise<ReadonlyArray<Interaction>> =>
+  (await reins.interactions.list({ session_id, state: "pending", limit: 100 })).items
+
+/** The open questions of the sessions that wait for a person. */
+const openIn = async (reins: Reins, workspace_id: string): Promise<ReadonlyArray<Interaction>> => {
+  const found: Array<Interaction> = []
+  for await (const { activity, id } of reins.sessions.list({ workspace_id, limit: 100 }))
+    if (activity === "requires_action") found.push(...(await openOf(reins, id)))
+  return found
+}
+
+/** `reins requests` */
+export const requests = remoteCommand({
+  takes: {
+    session: optionalArgument("session", "Only the questions of this session"),
+    json: flag("json", "Lines of JSON in the place of text"),
+    workspace: workspaceOption
+  },
+  examples: [
+    ["reins requests", "What waits for you"],
+    ["reins requests sess_01h… --json", "The questions of one session, for a program"]
+  ],
+  run: async ({ json, session, workspace }, connect) => {
+    const { reins, workspaceId } = await connect(workspace)
+    const found = session === undefined ? await openIn(reins, workspaceId) : await openOf(reins, session)
+    if (json) return found.forEach(printJsonNow)
+    if (found.length === 0) return tell("Nothing waits for you.")
+    const rows = found.map(({ expires_at, id, options, session_id, title }) => [
+      id,
+      session_id,
+      expires_at.slice(11, 16),
+      options.map((each) => each.id).join(","),
+      harmless(title).replaceAll(/\s+/g, " ")
+    ])
+    process.stdout.write(table([["REQUEST", "SESSION", "UNTIL", "ANSWERS", "QUESTION"], ...rows]))
+  }
+})
+
+/** `reins answer` */
+export const answer = remoteCommand({
+  takes: {
+    request: argument("request", "The id of a question"),
+    answer: optionalArgument("answer", "The id or name of an answer (asked for on a terminal)"),
+    note: option("note", "Words for the agent"),
+    workspace: workspaceOption
+  },
+  details: "`reins requests` lists the questions with their answers.",
+  examples: [
+    ["reins answer int_01h… allow_once", "Allow it once"],
+    ['reins answer int_01h… reject --note "Use the test database."', "Refuse it, and say why"]
+  ],
+  run: async ({ answer: given, note, request, workspace }, connect) => {
+    const { reins, workspaceId } = await connect(workspace)
+    const found = (await openIn(reins, workspaceId)).find(({ id }) => id === request)
+    if (found === undefined) throw new CommandFailed({ message: `No question ${request} is open. See: reins requests` })
+    const chosen = await chosenAnswer(found, given)
+    await reins.interactions.answer({ interaction_id: request, answer: chosen, ...(note !== undefined && { note }) })
+    tell("Answered.")
+  }
+})
+
+const chosenAnswer = async ({ options, title }: Interaction, given: string | undefined): Promise<string> => {
+  if (given === undefined && isInteractive())
+    return ask.choice(
+      harmless(title),
+      options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
+    )
+  const found = options.find(({ id, name }) => id === given || name.toLowerCase() === given?.toLowerCase())
+  if (found !== undefined) return found.id
+  const ids = options.map(({ id }) => id)
+  throw new CommandFailed({
+    message:
+      given === undefined
+        ? `Give an answer: ${ids.join(", ")}.`
+        : `"${given}" is no answer to this.${didYouMean(given, ids)} There are: ${ids.join(", ")}.`
+  })
+}

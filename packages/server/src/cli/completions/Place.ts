@@ -1,0 +1,76 @@
+import type { Command, Entry, Parameter } from "../Command.js"
+import { commands } from "../Commands.js"
+import { otherNames } from "../Resolved.js"
+
+/** A word that can be typed, and one line on it. */
+export interface Word {
+  readonly word: string
+  readonly about: string
+}
+
+/** The values of an option or argument: some words, files of this machine, or anything. */
+export type Values = ReadonlyArray<string> | "files" | "anything"
+
+/** An option that can be typed at a place. */
+export interface OptionWord extends Word {
+  /** Undefined for one without a value. */
+  readonly values: Values | undefined
+}
+
+/** A point of the command line that the names of commands lead to. */
+export interface Place {
+  /** The names with a slash before each, as /sessions/list; empty for `reins` itself. */
+  readonly path: string
+  /** The words that lead here from the place above. */
+  readonly names: ReadonlyArray<string>
+  readonly above: string
+  readonly commands: ReadonlyArray<Word>
+  readonly options: ReadonlyArray<OptionWord>
+  readonly values: Values
+}
+
+const filed = new Set(["file", "directory", "repository", "target"])
+
+const valuesOf = ({ choices, kind, name, value }: Parameter<unknown>): Values =>
+  choices ?? (filed.has(kind === "argument" ? name : (value ?? "")) ? "files" : "anything")
+
+const help: OptionWord = { word: "--help", about: "Show the help", values: undefined }
+
+const ofRoot: ReadonlyArray<OptionWord> = [
+  help,
+  { word: "--version", about: "Print the version", values: undefined },
+  { word: "--completions", about: "Print completions for a shell", values: ["bash", "zsh", "fish"] }
+]
+
+const wordsOf = (entries: ReadonlyArray<Entry>): ReadonlyArray<Word> =>
+  entries.map(({ about, name }) => ({ word: name, about }))
+
+const placeOf = (command: Command, at: Pick<Place, "path" | "names" | "above">): Place => {
+  if (command.kind === "group") return { ...at, commands: wordsOf(command.entries), options: [help], values: [] }
+  const parameters = Object.values(command.takes)
+  const options = parameters
+    .filter(({ kind }) => kind === "option")
+    .map((each) => ({
+      word: `--${each.name}`,
+      about: each.about,
+      values: each.value === undefined ? undefined : valuesOf(each)
+    }))
+  const argument = parameters.find(({ kind }) => kind === "argument")
+  return { ...at, commands: [], options: [...options, help], values: argument ? valuesOf(argument) : [] }
+}
+
+/** Every place of the command line, those above first. */
+export const places = async (entries: ReadonlyArray<Entry> = commands, above = ""): Promise<ReadonlyArray<Place>> => {
+  const found: Array<Place> = []
+  if (above === "") {
+    const root = { path: "", names: [], above: "", options: ofRoot, values: [] }
+    found.push({ ...root, commands: [...wordsOf(commands), { word: "help", about: "Show what a command takes" }] })
+  }
+  for (const entry of entries) {
+    const command = await entry.load()
+    const path = `${above}/${entry.name}`
+    found.push(placeOf(command, { path, names: [entry.name, ...otherNames(entry)], above }))
+    if (command.kind === "group") found.push(...(await places(command.entries, path)))
+  }
+  return found
+}

@@ -112,7 +112,7 @@ describe("the console with much to show", () => {
 
     await page.getByRole("button", { name: "Comment on a.txt, line 3", exact: true }).click()
     await page.getByLabel("Comment", { exact: true }).fill("Why three?")
-    await page.getByRole("button", { name: "Keep the comment" }).click()
+    await page.getByRole("button", { name: "Add comment" }).click()
     await page.getByRole("navigation", { name: "Changed files" }).getByText("numbers.txt").click()
     await page.getByLabel("Viewed").last().check()
     await page.getByText("1 of 2 viewed").waitFor()

@@ -3,6 +3,7 @@ import type { Changeset } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
+import { count } from "../words/Words.js"
 
 const forgesAndGit = new Set(["github", "gitlab", "gitea", "git", "git_ssh"])
 
@@ -10,10 +11,13 @@ const forgesAndGit = new Set(["github", "gitlab", "gitea", "git", "git_ssh"])
 export const DeliverForm = ({
   changeset,
   done,
+  unsent,
   workspaceId
 }: {
   readonly changeset: Changeset
   readonly workspaceId: string
+  /** The comments of the review that the agent was not sent. */
+  readonly unsent: number
   readonly done: () => void
 }) => {
   const transport = useSignal<"git_branch" | "patch">("git_branch")
@@ -42,8 +46,14 @@ export const DeliverForm = ({
         })
       }}
     >
+      {unsent > 0 && (
+        <p class="notice ask">
+          {count(unsent, "comment")} not sent. Send {unsent === 1 ? "it" : "them"} first if the agent should change
+          something.
+        </p>
+      )}
       <fieldset class="choice">
-        <legend>As</legend>
+        <legend>Deliver as</legend>
         <label>
           <input
             type="radio"

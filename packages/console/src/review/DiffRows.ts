@@ -1,4 +1,3 @@
-import { parse } from "diff2html/lib-esm/diff-parser.js"
 import { isBetween } from "../words/Words.js"
 
 /** A line of a diff, with its numbers on both sides. */
@@ -37,33 +36,8 @@ export type Row = { readonly key: string; readonly file: number } & (
   | { readonly kind: "note"; readonly text: string }
 )
 
-/** The files of a unified diff as git writes it. */
-export const filesOf = (diff: string): ReadonlyArray<FileDiff> =>
-  parse(diff, {}).map((file) => {
-    const isGone = file.newName === "/dev/null"
-    return {
-      path: isGone ? file.oldName : file.newName,
-      oldPath: file.isRename === true ? file.oldName : null,
-      additions: file.addedLines,
-      deletions: file.deletedLines,
-      isBinary: file.isBinary === true,
-      hunks: file.blocks.map(({ header, lines }) => ({
-        header,
-        lines: withChanges(
-          lines.map((line) => ({
-            kind: line.type,
-            text: line.content.slice(1),
-            before: line.oldNumber ?? null,
-            after: line.newNumber ?? null,
-            changed: null
-          }))
-        )
-      }))
-    }
-  })
-
 /** Marks in each pair of replaced lines what differs. */
-const withChanges = (lines: ReadonlyArray<Line>): ReadonlyArray<Line> => {
+export const withChanges = (lines: ReadonlyArray<Line>): ReadonlyArray<Line> => {
   const marked = [...lines]
   for (const { deleted, inserted } of runsOf(lines)) {
     if (deleted.length !== inserted.length) continue

@@ -235,7 +235,7 @@ const CommentOf = ({ comments, line, path, review, writing }: Omit<LineProps, "s
         <textarea name="text" aria-label="Comment" rows={3} autofocus defaultValue={known?.text ?? ""} />
         <p>
           <button type="submit" class="primary small">
-            Keep the comment
+            Add comment
           </button>{" "}
           <button type="button" class="small" onClick={() => (writing.value = undefined)}>
             Cancel
@@ -253,7 +253,7 @@ const CommentOf = ({ comments, line, path, review, writing }: Omit<LineProps, "s
         </button>{" "}
         ·{" "}
         <button type="button" class="link" onClick={() => review.comment({ ...known, text: "" })}>
-          Take back
+          Delete
         </button>
       </p>
     </div>

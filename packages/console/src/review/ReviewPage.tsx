@@ -76,7 +76,7 @@ export const ReviewPage = ({
             )}
           </PageHead>
           <Diagnostics given={value.diagnostics} />
-          <Deliveries changeset={value} changed={changed} />
+          <Deliveries changeset={value} review={review} changed={changed} />
           <Toolbar
             review={review}
             isSplit={isSplit}
@@ -95,7 +95,10 @@ export const ReviewPage = ({
           </Await>
           {dialog.value === "deliver" && (
             <Dialog title="Deliver" close={close}>
-              <DeliverForm changeset={value} workspaceId={session.value.value?.workspace_id ?? ""} done={close} />
+              <DeliverForm
+                changeset={value}
+                unsent={review.comments.value.length}
+                workspaceId={session.value.value?.workspace_id ?? ""} done={close} />
             </Dialog>
           )}
           {dialog.value === "apply" && (

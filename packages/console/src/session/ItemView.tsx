@@ -1,16 +1,24 @@
-import type { AgentPlan, Message, TurnSnapshot } from "@reins/client"
+import type { Message, TurnSnapshot } from "@reins/client"
 import { memo } from "preact/compat"
 import { Question } from "../approvals/Question.js"
+import { PlanView } from "../tools/PlanView.js"
+import { ToolCard } from "../tools/ToolCard.js"
 import { State, Time } from "../ui/Basics.js"
 import { Prose } from "../ui/Prose.js"
 import { bytes, count, dollars, duration, plain, tokens } from "../words/Words.js"
 import type { Item } from "./Conversation.js"
 import { MediaView } from "./MediaView.js"
 import { Picture, pictureType } from "./Picture.js"
-import { ToolCard } from "./ToolCard.js"
+
+interface ItemViewProps {
+  readonly item: Item
+  readonly sessionId: string
+  /** The name of the agent. */
+  readonly agent: string
+}
 
 /** One thing of a conversation. It is drawn anew only when it has changed. */
-export const ItemView = memo(({ item, sessionId }: { readonly item: Item; readonly sessionId: string }) => {
+export const ItemView = memo(({ agent, item, sessionId }: ItemViewProps) => {
   switch (item.kind) {
     case "message":
       return <MessageView message={item.message} sessionId={sessionId} />
@@ -18,16 +26,16 @@ export const ItemView = memo(({ item, sessionId }: { readonly item: Item; readon
       return item.words === "reasoning" ? (
         <Reasoning text={item.text} isDone={item.sealed} />
       ) : (
-        <Prose text={item.text} />
+        <Prose text={item.text} isGrowing={!item.sealed} />
       )
     case "tool":
-      return <ToolCard tool={item.tool} />
+      return <ToolCard tool={item.tool} began={item.at} ended={item.ended} />
     case "plan":
       return <PlanView plan={item.plan} />
     case "media":
       return <MediaView media={item.media} />
     case "question":
-      return <Question interaction={item.interaction} />
+      return <Question interaction={item.interaction} agent={agent} />
     case "turn":
       return <TurnEnd turn={item.turn} />
     case "changeset": {
@@ -113,28 +121,9 @@ const MessageView = ({ message, sessionId }: { readonly message: Message; readon
 const Reasoning = ({ isDone, text }: { readonly text: string; readonly isDone: boolean }) => (
   <details class="reasoning">
     <summary>{isDone ? "Reasoning" : "Reasoning …"}</summary>
-    <Prose text={text} />
+    <Prose text={text} isGrowing={!isDone} />
   </details>
 )
-
-const PlanView = ({ plan }: { readonly plan: AgentPlan }) =>
-  plan.removed ? null : (
-    <section class="plan" aria-label="Plan">
-      <p class="fine">
-        Plan · {plan.entries.filter(({ status }) => status === "completed").length} of {plan.entries.length} done
-      </p>
-      {plan.text !== null && <Prose text={plan.text} />}
-      <ol>
-        {plan.entries.map(({ content, status }, index) => (
-          <li key={`${index}`} class={status}>
-            <span aria-hidden="true">{status === "completed" ? "✓" : status === "in_progress" ? "▸" : "·"}</span>{" "}
-            {content}
-            <span class="sr">, {plain(status)}</span>
-          </li>
-        ))}
-      </ol>
-    </section>
-  )
 
 const TurnEnd = ({ turn }: { readonly turn: TurnSnapshot }) => {
   const { cost_usd, input_tokens, output_tokens } = turn.usage

@@ -1,7 +1,9 @@
+import { useSignal } from "@preact/signals"
 import type { Session } from "@reins/client"
 import { type Loaded, useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
+import { Ask } from "../ui/Ask.js"
 import { Await, ErrorBar, Outcome, PageHead, State } from "../ui/Basics.js"
 import { plain } from "../words/Words.js"
 import { ChangesTab } from "./ChangesTab.js"
@@ -87,6 +89,7 @@ const Head = ({ loaded, session }: { readonly session: Session; readonly loaded:
   const action = useAction()
   const { actions, activity, base, executor, harness, id, lifecycle } = session
   const session_id = id
+  const isClosing = useSignal(false)
   const act = (doing: string, work: () => Promise<unknown>) =>
     action.run(doing, async () => {
       await work()
@@ -97,15 +100,15 @@ const Head = ({ loaded, session }: { readonly session: Session; readonly loaded:
     { name: "unarchive", does: "Open again", run: () => reins.sessions.unarchive({ session_id }) },
     {
       name: "activate_executor",
-      does: "Make the executor ready",
+      does: "Start the executor",
       run: () => reins.sessions.activateExecutor({ session_id })
     },
     {
       name: "release_executor",
-      does: "Release the executor",
+      does: "Stop the executor",
       run: () => reins.sessions.releaseExecutor({ session_id })
     },
-    { name: "close", does: "Close for good", run: () => reins.sessions.close({ session_id }) }
+    { name: "close", does: "Close for good …", run: () => reins.sessions.close({ session_id }) }
   ] as const
   const possible = menu.filter(({ name }) => actions.includes(name))
   return (
@@ -137,7 +140,14 @@ const Head = ({ loaded, session }: { readonly session: Session; readonly loaded:
             <summary class="button">Session</summary>
             <div>
               {possible.map(({ does, name, run }) => (
-                <button key={name} type="button" onClick={() => act(`the session: ${does.toLowerCase()}`, run)}>
+                <button
+                  key={name}
+                  type="button"
+                  onClick={() => {
+                    if (name === "close") isClosing.value = true
+                    else void act(`the session: ${does.toLowerCase()}`, run)
+                  }}
+                >
                   {does}
                 </button>
               ))}
@@ -146,6 +156,22 @@ const Head = ({ loaded, session }: { readonly session: Session; readonly loaded:
         )}
       </PageHead>
       <Outcome of={action} />
+      {isClosing.value && (
+        <Ask
+          title="Close this session for good?"
+          verb="Close for good"
+          isDanger
+          close={() => (isClosing.value = false)}
+          act={() => act("the session: close", () => reins.sessions.close({ session_id }))}
+        >
+          <p>
+            <strong>{session.title ?? id}</strong> takes no more messages then, and nobody can open it again. Its
+            conversation and its changesets stay readable.
+          </p>
+          {activity === "running" && <p class="notice ask">Its turn still runs and is cancelled.</p>}
+          <p class="fine">To put it out of the inbox only, archive it.</p>
+        </Ask>
+      )}
     </>
   )
 }

@@ -36,9 +36,13 @@ export const TurnBar = ({
   return (
     <div class={waits ? "turn-bar asks" : "turn-bar"}>
       <p>
-        {!isOver && <span class="spinner" aria-hidden="true" />} <State of={turn.state} />{" "}
-        {turn.reason_message ?? (turn.reason === null ? "" : plain(turn.reason))}
-        {waits && " The queue of the session waits until somebody has looked at what the turn left behind."}
+        {!isOver && (
+          <>
+            <span class="spinner" aria-hidden="true" /> <State of={turn.state} />{" "}
+            {turn.reason_message ?? (turn.reason === null ? "" : plain(turn.reason))}
+          </>
+        )}
+        {waits && "The turn was interrupted. The queue waits until you have looked at the files that it left."}
         {!isOver && (
           <span class="fine">
             {" "}

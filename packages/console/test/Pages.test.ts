@@ -42,7 +42,7 @@ const pages = {
   members: "owner@example.com",
   webhooks: "hooks.example",
   keys: "rk_",
-  usage: "alpha · scripted-1",
+  usage: "OpenCode · scripted-1",
   server: "requests per minute",
   account: "Change the password",
   nowhere: "There is no such page"
@@ -51,8 +51,8 @@ const pages = {
 /** A dialog of a page: the button that opens it, and the words that it shows. */
 const dialogs = {
   connections: ["New connection", "Base URL"],
-  webhooks: ["New endpoint", "It is told of"],
-  keys: ["New key", "It is good for"],
+  webhooks: ["New endpoint", "Address"],
+  keys: ["New key", "Workspaces"],
   usage: ["Set a budget", "Tokens in all"],
   projects: ["New project", "Slug"]
 } as const

@@ -3,45 +3,66 @@ import type { Harness } from "@reins/client"
 import { reins } from "../api/Server.js"
 import { keep, readKept } from "../ui/Kept.js"
 
+/** What the pages know of an agent. */
+interface Known {
+  readonly name: string
+  /** The names of what it can do. */
+  readonly can: ReadonlyArray<string>
+}
+
+type Agents = Readonly<Record<string, Known>>
+
 const kept = "reins.agents"
 
-type Names = Readonly<Record<string, string>>
-
 /** The names of the agents that Reins brings, until the server has said its own. */
-const builtIn: Names = { alpha: "OpenCode", beta: "Codex", claude: "Claude Code", opencode: "OpenCode" }
+const builtIn: Agents = {
+  alpha: { name: "OpenCode", can: [] },
+  beta: { name: "Codex", can: [] },
+  claude: { name: "Claude Code", can: [] },
+  opencode: { name: "OpenCode", can: [] }
+}
 
-const read = (): Names => {
+const read = (): Agents => {
   try {
-    const names: unknown = JSON.parse(readKept(kept) ?? "{}")
-    return typeof names === "object" && names !== null ? (names as Names) : {}
+    // Boundary: this page wrote what is kept.
+    return JSON.parse(readKept(kept) ?? "{}") as Agents
   } catch {
     return {}
   }
 }
 
-const names = signal<Names>({ ...builtIn, ...read() })
+const agents = signal<Agents>({ ...builtIn, ...read() })
 
-type Named = Pick<Harness, "provider_id" | "display_name">
-
-/** Keeps the names of a catalog that was read. */
-export const learnNames = (harnesses: ReadonlyArray<Named>): void => {
-  const known = Object.fromEntries(harnesses.map(({ display_name, provider_id }) => [provider_id, display_name]))
-  names.value = { ...names.peek(), ...known }
+/** Keeps what a catalog says of its agents. */
+export const learnAgents = (harnesses: ReadonlyArray<Harness>): void => {
+  const known = Object.fromEntries(
+    harnesses.map(({ capabilities, display_name, provider_id }) => {
+      const can = Object.entries(capabilities).flatMap(([name, value]) => (value === "supported" ? [name] : []))
+      return [provider_id, { name: display_name, can }]
+    })
+  )
+  agents.value = { ...agents.peek(), ...known }
   keep(kept, JSON.stringify(known))
 }
 
 let asked: Promise<void> | undefined
 
-/** Asks the server for the names, once for a page. A failure leaves those that are known. */
-export const askNames = (): void => {
+/** Asks the server for its agents, once for a page. A failure leaves those that are known. */
+export const askAgents = (): void => {
   asked ??= reins.catalog.listHarnesses({}).then(
-    ({ items }) => learnNames(items),
+    ({ items }) => learnAgents(items),
     () => undefined
   )
 }
 
 /** The name of the agent of a provider, as in `OpenCode`. */
-export const agentName = (provider_id: string): string => names.value[provider_id] ?? provider_id
+export const agentName = (provider_id: string): string => agents.value[provider_id]?.name ?? provider_id
+
+/** True where the agent was seen to do something, as `steer`. */
+export const agentCan = (provider_id: string, capability: "steer" | "interrupt"): boolean =>
+  agents.value[provider_id]?.can.includes(capability) ?? false
+
+type Named = Pick<Harness, "provider_id" | "display_name">
 
 /** The label of an agent in a list: its name, and its id where another one of the list has the same name. */
 export const agentLabel = ({ display_name, provider_id }: Named, all: ReadonlyArray<Named>): string =>

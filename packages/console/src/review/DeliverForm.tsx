@@ -3,6 +3,7 @@ import type { Changeset } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
+import { Form } from "../ui/Form.js"
 import { count } from "../words/Words.js"
 
 const forgesAndGit = new Set(["github", "gitlab", "gitea", "git", "git_ssh"])
@@ -28,8 +29,9 @@ export const DeliverForm = ({
     [workspaceId]
   )
   return (
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const { connection_id = "", target_ref = "", title = "", update_strategy = "" } = fieldsOf(event)
         void action.run("the delivery", async () => {
           await reins.changesets.deliver({
@@ -114,6 +116,6 @@ export const DeliverForm = ({
         </button>
       </p>
       <Outcome of={action} />
-    </form>
+    </Form>
   )
 }

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals"
 import type { Changeset, Delivery, DeliveryStep } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
+import { forPeople } from "../api/Sentences.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Ask } from "../ui/Ask.js"
@@ -156,7 +157,7 @@ const DeliveryCard = ({
         )}
       </div>
       <Steps given={delivery.steps} isRunning={state === "pending" || state === "executing"} />
-      {reason_message !== null && <p>{reason_message}</p>}
+      {reason_message !== null && <p>{forPeople(reason_message) || reason_message}</p>}
       {patch !== null && (
         <p class="fine">
           <a

@@ -1,7 +1,9 @@
 import { useComputed, useSignal } from "@preact/signals"
 import { useMemo, useRef } from "preact/hooks"
 import { VirtualList } from "../ui/VirtualList.js"
-import { type FileDiff, filesOf, type Line, type Place, type Row, rowsOf } from "./DiffRows.js"
+import { filesOf } from "./DiffFiles.js"
+import { LineText } from "./DiffLine.js"
+import { type FileDiff, type Line, type Place, type Row, rowsOf } from "./DiffRows.js"
 import { type Comment, placeKey, type Review } from "./Review.js"
 
 /** A diff of any length, with a tree of its files. */
@@ -116,7 +118,7 @@ const RowView = ({ row, ...given }: RowProps) => {
           <div class={`diff-line ${line.kind}`}>
             <Number line={line} path={path} side="before" {...given} />
             <Number line={line} path={path} side="after" {...given} />
-            <Text line={line} />
+            <LineText line={line} />
           </div>
           <CommentOf path={path} line={line} {...given} />
         </>
@@ -169,7 +171,7 @@ const Half = ({ line, ...given }: LineProps & { readonly line: Line | null }) =>
   ) : (
     <div class={`diff-line ${line.kind}`}>
       <Number line={line} {...given} />
-      <Text line={line} />
+      <LineText line={line} />
     </div>
   )
 
@@ -198,23 +200,6 @@ const placeOf = (path: string, { after, before, kind }: Line): Place | undefined
   const number = side === "after" ? after : before
   return number === null ? undefined : { path, side, number }
 }
-
-const signs = { context: " ", insert: "+", delete: "−" } as const
-
-const Text = ({ line: { changed, kind, text } }: { readonly line: Line }) => (
-  <span class="code">
-    <span class="sign">{signs[kind]}</span>
-    {changed === null ? (
-      text
-    ) : (
-      <>
-        {text.slice(0, changed[0])}
-        <mark>{text.slice(changed[0], changed[1])}</mark>
-        {text.slice(changed[1])}
-      </>
-    )}
-  </span>
-)
 
 const CommentOf = ({ comments, line, path, review, writing }: Omit<LineProps, "side"> & { readonly line: Line }) => {
   const place = placeOf(path, line)

@@ -5,6 +5,7 @@ import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Ask } from "../ui/Ask.js"
 import { Field, fieldsOf, Outcome, State } from "../ui/Basics.js"
+import { Form } from "../ui/Form.js"
 import { count } from "../words/Words.js"
 import type { Review } from "./Review.js"
 
@@ -12,8 +13,9 @@ import type { Review } from "./Review.js"
 export const MergeRequestForm = ({ delivery, done }: { readonly delivery: Delivery; readonly done: () => void }) => {
   const action = useAction()
   return (
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const { base_branch = "", description = "", draft = "", title = "" } = fieldsOf(event)
         void action.run("the merge request", async () => {
           await reins.deliveries.openMergeRequest({
@@ -45,7 +47,7 @@ export const MergeRequestForm = ({ delivery, done }: { readonly delivery: Delive
         </button>
       </p>
       <Outcome of={action} />
-    </form>
+    </Form>
   )
 }
 

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals"
-import { useMemo } from "preact/hooks"
+import { useEffect, useMemo, useRef } from "preact/hooks"
 import { agentName } from "../agents/AgentNames.js"
+import { AskNotices } from "../told/AskNotices.js"
 import { PinnedPlan } from "../tools/PlanView.js"
 import { Waiting } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
@@ -28,6 +29,12 @@ export const ConversationTab = ({ log, reload, session }: TabProps) => {
     if (!next.delete(key)) next.add(key)
     toggled.value = next
   }
+  const reveal = useRef<((index: number) => void) | undefined>(undefined)
+  useEffect(() => {
+    // An address may name a turn.
+    const index = rows.findIndex(({ key }) => key !== "" && location.hash === `#${key}`)
+    if (isWhole.value && index >= 0) reveal.current?.(index)
+  }, [isWhole.value])
   const agent = agentName(session.harness.provider_id)
   return (
     <div class="conversation">
@@ -49,9 +56,11 @@ export const ConversationTab = ({ log, reload, session }: TabProps) => {
           )
         }
         label="Conversation"
+        reveal={reveal}
         follows
       />
       <PinnedPlan plan={conversation.plan} />
+      <AskNotices since={isRunning ? turn.started_at : null} />
       <TurnBar conversation={conversation} reload={reload} />
       {session.actions.includes("send_message") && <Composer session={session} conversation={conversation} />}
     </div>

@@ -1,9 +1,10 @@
 import type { Message, TurnSnapshot } from "@reins/client"
 import { memo } from "preact/compat"
 import { Question } from "../approvals/Question.js"
+import { forPeople } from "../api/Sentences.js"
 import { PlanView } from "../tools/PlanView.js"
 import { ToolCard } from "../tools/ToolCard.js"
-import { State, Time } from "../ui/Basics.js"
+import { Copy, State, Time } from "../ui/Basics.js"
 import { Prose } from "../ui/Prose.js"
 import { bytes, count, dollars, duration, plain, tokens } from "../words/Words.js"
 import type { Item } from "./Conversation.js"
@@ -26,7 +27,10 @@ export const ItemView = memo(({ agent, item, sessionId }: ItemViewProps) => {
       return item.words === "reasoning" ? (
         <Reasoning text={item.text} isDone={item.sealed} />
       ) : (
-        <Prose text={item.text} isGrowing={!item.sealed} />
+        <div class="answer" title={new Date(item.at).toLocaleString()}>
+          <Prose text={item.text} isGrowing={!item.sealed} />
+          {item.sealed && <Copy text={item.text} />}
+        </div>
       )
     case "tool":
       return <ToolCard tool={item.tool} began={item.at} ended={item.ended} />
@@ -70,7 +74,7 @@ export const ItemView = memo(({ agent, item, sessionId }: ItemViewProps) => {
               <code>{commit.slice(0, 10)}</code>
             </>
           )}{" "}
-          {reason_message ?? (step === null ? "" : `${step.kind} ${step.outcome}`)}
+          {forPeople(reason_message ?? "") || (step === null ? "" : `${stepName(step.kind)} ${step.outcome}`)}
         </p>
       )
     }
@@ -95,13 +99,24 @@ export const ItemView = memo(({ agent, item, sessionId }: ItemViewProps) => {
   }
 })
 
+const routingWords = {
+  steer: "into the running turn",
+  interrupt: "instead of the running turn",
+  note: "with the next message"
+} as const
+
+const stepNames: Readonly<Record<string, string>> = { materialize: "commit", observe: "check" }
+
+const stepName = (kind: string): string => stepNames[kind] ?? kind
+
 const MessageView = ({ message, sessionId }: { readonly message: Message; readonly sessionId: string }) => (
   <article class={`message ${message.role}`}>
     <p class="fine">
       {message.kind === "message"
         ? message.author.kind.replace("account", "You").replace("api_key", "API key")
         : plain(message.kind)}
-      {message.routing !== "queue" && ` · ${message.routing}`} · <Time at={message.created_at} />
+      {message.routing !== "queue" && ` · ${routingWords[message.routing]}`} · <Time at={message.created_at} />
+      <Copy label="Copy" text={message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n")} />
     </p>
     {message.content.map((block, index) =>
       block.type === "text" ? (
@@ -129,9 +144,11 @@ const TurnEnd = ({ turn }: { readonly turn: TurnSnapshot }) => {
   const { cost_usd, input_tokens, output_tokens } = turn.usage
   return (
     <p class="turn-end">
-      <State of={turn.state} /> {turn.reason_message ?? (turn.reason === null ? "" : plain(turn.reason))}{" "}
+      <State of={turn.state} /> {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}{" "}
       <span class="fine">
-        turn {turn.ordinal}
+        <a href={`sessions/${turn.session_id}#${turn.id}`} title={new Date(turn.finished_at ?? turn.created_at).toLocaleString()}>
+          Turn {turn.ordinal}
+        </a>
         {turn.started_at !== null && turn.finished_at !== null && ` · ${duration(turn.started_at, turn.finished_at)}`}
         {input_tokens !== null && ` · ${tokens(input_tokens)} in, ${tokens(output_tokens)} out`}
         {cost_usd !== null && ` · ${dollars(cost_usd)}`}

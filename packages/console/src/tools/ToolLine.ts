@@ -94,7 +94,8 @@ export const toolLine = (tool: Told): ToolLine => {
   const title = shortPaths(tool.title).trim()
   const words = found ?? (sort === "other" ? "" : title)
   const first = shortPaths(words.trim().split("\n")[0] ?? "")
-  const subject = pathNames.some((name) => textOf(tool.input, [name]) === found) ? shortPath(first) : first
+  const isPath = found !== undefined && found === textOf(tool.input, pathNames)
+  const subject = isPath ? shortPath(first) : first
   const isNew = sort === "edit" && /^(?:write|create)/i.test(tool.title)
   const verb = sort === "other" ? title || tool.kind : isNew ? "Write" : verbs[sort]
   return { sort, verb, subject: subject === verb || subject.toLowerCase() === verb.toLowerCase() ? "" : subject }

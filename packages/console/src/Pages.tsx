@@ -6,7 +6,9 @@ import { Nothing, PageHead, Waiting } from "./ui/Basics.js"
 
 // The inbox comes first. Every other page is loaded when somebody goes there.
 const AccountPage = lazy(() => import("./account/AccountPage.js").then(({ AccountPage }) => AccountPage))
-const ConnectionsPage = lazy(() => import("./connections/ConnectionsPage.js").then(({ ConnectionsPage }) => ConnectionsPage))
+const ConnectionsPage = lazy(() =>
+  import("./connections/ConnectionsPage.js").then(({ ConnectionsPage }) => ConnectionsPage)
+)
 const ProjectPage = lazy(() => import("./project/ProjectPage.js").then(({ ProjectPage }) => ProjectPage))
 const ProjectsPage = lazy(() => import("./project/ProjectsPage.js").then(({ ProjectsPage }) => ProjectsPage))
 const ReviewPage = lazy(() => import("./review/ReviewPage.js").then(({ ReviewPage }) => ReviewPage))

@@ -1,6 +1,7 @@
 import "./styles/base.css"
 import "./styles/parts.css"
 import "./styles/pages.css"
+import "./styles/session.css"
 import "./styles/code.css"
 import { render } from "preact"
 import { App } from "./App.js"

@@ -36,7 +36,11 @@ const openMergeRequest = async (branch: string, size = desk) => {
     target_ref: branch
   })
   await client.jobs.wait(operation)
-  const opened = await client.deliveries.openMergeRequest({ delivery_id: delivery.id, title: `Add ${branch}`, draft: false })
+  const opened = await client.deliveries.openMergeRequest({
+    delivery_id: delivery.id,
+    title: `Add ${branch}`,
+    draft: false
+  })
   await client.jobs.wait(opened.operation)
   const page = await world.loggedIn(`sessions/${session_id}/review/${changeset_id}`, size)
   const state = async () => (await client.mergeRequests.get({ merge_request_id: opened.merge_request.id })).state

@@ -34,8 +34,7 @@ const wordsOf = (text: string): string => {
     else if (Array.isArray(node)) for (const each of node) walk(each)
     else if (isValidElement(node)) walk((node.props as { children?: ComponentChildren }).children)
   }
-  for (const token of blocksOf(text).tokens)
-    walk(blockOf(token, ({ text }) => h("code", {}, text)))
+  for (const token of blocksOf(text).tokens) walk(blockOf(token, ({ text }) => h("code", {}, text)))
   return words.join("")
 }
 
@@ -80,7 +79,9 @@ const assertHarmless = (text: string): void => {
 /** Pieces that mean something to Markdown, HTML or a browser. */
 const piece = fc.oneof(
   fc.constantFrom(
-    ..."# |* |- |1. |> |```|~~~|`|**|_|~~|[a](|](|)|![|<a href=|<script>|</script>|<img src=x onerror=alert(1)>|<svg/onload=|<br>".split("|"),
+    ..."# |* |- |1. |> |```|~~~|`|**|_|~~|[a](|](|)|![|<a href=|<script>|</script>|<img src=x onerror=alert(1)>|<svg/onload=|<br>".split(
+      "|"
+    ),
     ..."javascript:|JaVaScRiPt:|data:text/html,|vbscript:|https://a.example/|mailto:a@b.example|java\tscript:|&#x6a;avascript:|&colon;".split(
       "|"
     ),

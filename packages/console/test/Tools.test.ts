@@ -95,7 +95,18 @@ describe("the output of a program", () => {
   it("has nothing left that a terminal obeys, and all words of a plain text", () => {
     const part = fc.oneof(
       fc.string({ unit: "grapheme" }),
-      fc.constantFrom("\u001b[", "\u001b]", "\u001b[31m", "\u001b[38;5;", "m", "\u001b", "\u0007", "\r", "\n", "\u009b1m")
+      fc.constantFrom(
+        "\u001b[",
+        "\u001b]",
+        "\u001b[31m",
+        "\u001b[38;5;",
+        "m",
+        "\u001b",
+        "\u0007",
+        "\r",
+        "\n",
+        "\u009b1m"
+      )
     )
     fc.assert(
       fc.property(fc.array(part), (parts) => {
@@ -108,7 +119,12 @@ describe("the output of a program", () => {
     )
     fc.assert(
       fc.property(fc.stringMatching(/^[ -~\n]*$/), (text) => {
-        assert.strictEqual(piecesOf(text).map(([each]) => each).join(""), text)
+        assert.strictEqual(
+          piecesOf(text)
+            .map(([each]) => each)
+            .join(""),
+          text
+        )
       })
     )
   })

@@ -77,6 +77,10 @@ describe("the console with much to show", () => {
     await page.getByText("10,000 events").waitFor()
     assert.isBelow(await mostElements(page, "Events"), 1000)
     await page.getByRole("link", { name: "Conversation" }).click()
+    await page
+      .getByRole("button", { name: /^▸ Worked for .*, [\d,]+ steps$/ })
+      .last()
+      .click()
     await page.getByText("echo 10000", { exact: true }).waitFor()
     await picture(page, "volume-conversation")
     assert.isBelow(await mostElements(page, "Conversation"), 1000)

@@ -45,11 +45,13 @@ export const learnAgents = (harnesses: ReadonlyArray<Harness>): void => {
   keep(kept, JSON.stringify(known))
 }
 
-let asked: Promise<void> | undefined
+let isAsked = false
 
 /** Asks the server for its agents, once for a page. A failure leaves those that are known. */
 export const askAgents = (): void => {
-  asked ??= reins.catalog.listHarnesses({}).then(
+  if (isAsked) return
+  isAsked = true
+  reins.catalog.listHarnesses({}).then(
     ({ items }) => learnAgents(items),
     () => undefined
   )

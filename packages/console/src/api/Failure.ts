@@ -43,7 +43,10 @@ export const failureOf = (error: unknown): Failure => {
   }
   if (error instanceof ReinsValidationError) {
     const message = error.detail.map(({ loc, msg }) => `${loc.slice(1).join(".") || "request"}: ${msg}`).join("; ")
-    const fields = error.detail.map(({ loc, msg }) => ({ names: loc.slice(1).map(String).reverse(), text: fieldSentence(msg) }))
+    const fields = error.detail.map(({ loc, msg }) => ({
+      names: loc.slice(1).map(String).reverse(),
+      text: fieldSentence(msg)
+    }))
     const text = [...new Set(fields.map((field) => field.text))].join(" ")
     return { text, message, code: "validation", requestId: error.requestId, retryAfterSeconds: null, fields }
   }

@@ -47,7 +47,9 @@ export const sentences: Readonly<Record<string, Sentence>> = {
   harness_switch_required: { text: "A session keeps its agent. Start a new session with the other one." },
   history_reset_required: { text: "The beginning of this session is no longer kept. Load this page again." },
   insufficient_scope: { text: "You may not do this with this key." },
-  internal_error: { text: "Something went wrong on the server. Try again. If it stays, give the operator the details." },
+  internal_error: {
+    text: "Something went wrong on the server. Try again. If it stays, give the operator the details."
+  },
   invalid_credentials: { text: "The e-mail address or the password is wrong." },
   invalid_cursor: { text: "This list has changed. Load this page again." },
   invalid_transition: { text: "This is no longer possible, because something has changed. Load this page again." },
@@ -68,7 +70,10 @@ export const sentences: Readonly<Record<string, Sentence>> = {
   turn_active: { text: "A turn runs in this session. Cancel it, or wait until it has ended." },
   unauthenticated: { text: "Your login is over. Log in again." },
   unsupported_capability: { text: "The agent cannot do this. Leave it out, or choose another agent." },
-  upstream_error: { text: "The gateway does not answer, or answers with an error. Check the connection.", mend: connections },
+  upstream_error: {
+    text: "The gateway does not answer, or answers with an error. Check the connection.",
+    mend: connections
+  },
   upstream_timeout: { text: "The gateway did not answer in time. Try again." },
   version_conflict: { text: "Somebody else has changed this in the meantime. Load it again, then repeat your change." },
   waiting_capacity: { text: "The server is busy. Try again in a moment." }
@@ -119,7 +124,10 @@ export const fieldSentence = (message: string): string => {
   if (/guessed first/.test(text)) return "This password is easy to guess. Use a few unrelated words."
   if (/repository URL is not valid/i.test(text)) return "This is no address of a repository. Use https://host/path.git."
   if (/^(?:Input should|String should|Extra inputs)/.test(text))
-    return text.replace(/^(?:Input|String) should/, "It should").replace(/'/g, "“").replace(/([^.])$/, "$1.")
+    return text
+      .replace(/^(?:Input|String) should/, "It should")
+      .replace(/'/g, "“")
+      .replace(/([^.])$/, "$1.")
   const people = forPeople(text)
   return people === "" ? "This value is not valid." : people.replace(/([^.!?])$/, "$1.")
 }

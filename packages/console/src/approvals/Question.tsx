@@ -7,8 +7,8 @@ import { Outcome, State, Time } from "../ui/Basics.js"
 import { now } from "../ui/Now.js"
 import { RaiseBudget } from "../usage/BudgetForm.js"
 import { countdown } from "../words/Words.js"
-import { Request } from "./Request.js"
 import { FormFields, type Values, valuesOf } from "./FormFields.js"
+import { Request } from "./Request.js"
 
 /** A question of an agent, with its possible answers, or the answer that it was given. */
 export const Question = ({
@@ -19,7 +19,9 @@ export const Question = ({
   /** The name of the agent that asks, where it is known. */
   readonly agent?: string
 }) => {
-  const { answer, description, kind, note, options, state, title, url } = interaction
+  const { answer, description, kind, note, options, state, url } = interaction
+  // A person knows the session by its title, and not by its id.
+  const title = interaction.title.replace(/ (?:sess|turn|key|wsp)_\w+/, "")
   return (
     <section class={`question ${state}`} aria-label={title}>
       <p class="question-title">
@@ -79,7 +81,11 @@ const Answers = ({ interaction }: { readonly interaction: Interaction }) => {
     ))
     return (
       <>
-        {interaction.budget_of === null ? <p class="answers">{ends}</p> : <RaiseBudget id={interaction.budget_of}>{ends}</RaiseBudget>}
+        {interaction.budget_of === null ? (
+          <p class="answers">{ends}</p>
+        ) : (
+          <RaiseBudget id={interaction.budget_of}>{ends}</RaiseBudget>
+        )}
         <p class="fine" role="timer">
           {left === "" ? "Nobody raised it in time." : `The turn ends in ${left}`}
         </p>

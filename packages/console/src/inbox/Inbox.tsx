@@ -171,7 +171,8 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
   if (delivery !== null && /^(?:blocked|failed|pending|executing)$/.test(delivery.state))
     return (
       <>
-        <State of={delivery.state} as={`delivery ${delivery.state}`} /> {forPeople(delivery.reason_message ?? "") || delivery.target_ref}
+        <State of={delivery.state} as={`delivery ${delivery.state}`} />{" "}
+        {forPeople(delivery.reason_message ?? "") || delivery.target_ref}
       </>
     )
   if (mergeRequest !== null)
@@ -186,7 +187,8 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
     return <State of={session.lifecycle} as={session.lifecycle === "open" ? "no message yet" : session.lifecycle} />
   return (
     <>
-      <State of={turn.state} /> {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}
+      <State of={turn.state} />{" "}
+      {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}
       {section === "ready_to_review" && changeset?.origin === "salvage" && " · what an ended turn left behind"}
     </>
   )

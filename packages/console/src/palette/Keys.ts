@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals"
+import { useEffect, useRef } from "preact/hooks"
 import { go } from "../route/Route.js"
 
 /** The window that a key has opened. */
@@ -21,9 +22,22 @@ const isWriting = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || target.closest("input, textarea, select, dialog") !== null)
 
+/** Follows keys of one letter while the component is there. */
+export const useKeys = (does: Readonly<Record<string, () => void>>): void => {
+  const now = useRef(does)
+  now.current = does
+  useEffect(() => {
+    const follow = ({ altKey, ctrlKey, key, metaKey, target }: KeyboardEvent) => {
+      if (!ctrlKey && !metaKey && !altKey && !isWriting(target)) now.current[key]?.()
+    }
+    addEventListener("keydown", follow)
+    return () => removeEventListener("keydown", follow)
+  }, [])
+}
+
 const moveInInbox = (by: number): void => {
   const rows = [...document.querySelectorAll<HTMLElement>("a.session-row")]
-  const at = rows.findIndex((row) => row === document.activeElement)
+  const at = rows.findIndex((row) => row.matches(":focus"))
   rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + by))]?.focus()
 }
 

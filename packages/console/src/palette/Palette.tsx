@@ -22,7 +22,10 @@ export interface PageOfMenu {
 const most = 12
 
 /** The entries that hold all words of a search, those that begin with it first. */
-export const found = <A extends { readonly name: string }>(entries: ReadonlyArray<A>, search: string): ReadonlyArray<A> => {
+export const found = <A extends { readonly name: string }>(
+  entries: ReadonlyArray<A>,
+  search: string
+): ReadonlyArray<A> => {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)
   const holds = entries.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)))
   const begins = ({ name }: A) => Number(!name.toLowerCase().startsWith(words[0] ?? ""))
@@ -55,6 +58,9 @@ const entriesOf = (pages: ReadonlyArray<PageOfMenu>): ReadonlyArray<Entry> => [
     : [])
 ]
 
+/** The field has the keys of the list below it. */
+const combobox = { type: "text", role: "combobox", list: undefined, "aria-expanded": true } as const
+
 /** Searches pages and sessions by their names. */
 export const Palette = ({ pages }: { readonly pages: ReadonlyArray<PageOfMenu> }) => {
   const search = useSignal("")
@@ -69,11 +75,8 @@ export const Palette = ({ pages }: { readonly pages: ReadonlyArray<PageOfMenu> }
   return (
     <Dialog title="Search" close={close}>
       <input
-        type="text"
-        list={undefined}
-        role="combobox"
+        {...combobox}
         aria-label="Search pages and sessions"
-        aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={list[at.value] === undefined ? undefined : `palette-${at.value}`}
         autofocus

@@ -4,8 +4,8 @@ import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { go } from "../route/Route.js"
 import { Await, Field, fieldsOf, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
-import { Form } from "../ui/Form.js"
 import { Dialog } from "../ui/Dialog.js"
+import { Form } from "../ui/Form.js"
 
 /** The projects of the workspace: what sessions begin from. */
 export const ProjectsPage = ({ workspaceId }: { readonly workspaceId: string }) => {

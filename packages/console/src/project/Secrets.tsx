@@ -2,8 +2,8 @@ import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Await, Field, fieldsOf, Outcome, Time } from "../ui/Basics.js"
-import { Form } from "../ui/Form.js"
 import { Confirm } from "../ui/Confirm.js"
+import { Form } from "../ui/Form.js"
 
 /** The secrets of a project: their names, and ways to give, replace and remove them. */
 export const Secrets = ({ projectId }: { readonly projectId: string }) => {

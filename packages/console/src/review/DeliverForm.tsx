@@ -12,11 +12,14 @@ const forgesAndGit = new Set(["github", "gitlab", "gitea", "git", "git_ssh"])
 export const DeliverForm = ({
   changeset,
   done,
+  title: suggested,
   unsent,
   workspaceId
 }: {
   readonly changeset: Changeset
   readonly workspaceId: string
+  /** The title of the session, which the commit takes over. */
+  readonly title: string
   /** The comments of the review that the agent was not sent. */
   readonly unsent: number
   readonly done: () => void
@@ -79,12 +82,12 @@ export const DeliverForm = ({
         <>
           <Await of={connections}>
             {({ items }) => (
-              <Field label="Connection" hint="It pushes to the repository of the session.">
+              <Field label="Connection" hint="Reins pushes to the repository of the session with it.">
                 <select
                   name="connection_id"
                   defaultValue={items.find(({ kind, state }) => state === "active" && forgesAndGit.has(kind))?.id ?? ""}
                 >
-                  <option value="">none, the repository asks for no credential</option>
+                  <option value="">none, the repository needs no credential</option>
                   {items
                     .filter(({ kind, state }) => state === "active" && forgesAndGit.has(kind))
                     .map(({ id, kind, label }) => (
@@ -96,19 +99,19 @@ export const DeliverForm = ({
               </Field>
             )}
           </Await>
-          <Field label="Branch" hint="Without a name the server makes one of the session.">
+          <Field label="Branch" hint="Empty for a new branch of this session.">
             <input name="target_ref" placeholder="reins/…" />
           </Field>
-          <Field label="When the branch is there already">
+          <Field label="If the branch exists">
             <select name="update_strategy">
-              <option value="fast_forward">fast_forward: only add to it</option>
-              <option value="force_with_lease">force_with_lease: replace what was delivered before</option>
+              <option value="fast_forward">Only add to it</option>
+              <option value="force_with_lease">Replace the earlier delivery</option>
             </select>
           </Field>
         </>
       )}
       <Field label="Title" hint="The first line of the commit.">
-        <input name="title" />
+        <input name="title" defaultValue={suggested} />
       </Field>
       <p class="end">
         <button type="submit" class="primary" disabled={action.busy.value !== undefined}>

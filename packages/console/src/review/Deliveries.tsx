@@ -171,13 +171,7 @@ const DeliveryCard = ({
         </p>
       )}
       {(requests.value.value?.items ?? []).map((request) => (
-        <MergeRequestLine
-          key={request.id}
-          request={request}
-          files={files}
-          review={review}
-          reload={requests.reload}
-        />
+        <MergeRequestLine key={request.id} request={request} files={files} review={review} reload={requests.reload} />
       ))}
       <Outcome of={action} />
       {isAsking.value && obstacle !== undefined && (

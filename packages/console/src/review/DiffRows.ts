@@ -135,3 +135,32 @@ const pairs = (lines: ReadonlyArray<Line>, key: string, file: number, path: stri
   }
   return rows
 }
+
+/** The files in the order of their folders, as the tree lists them: the files of a folder before its folders. */
+export const inOrder = (files: ReadonlyArray<FileDiff>): ReadonlyArray<FileDiff> =>
+  [...files].sort((one, other) => {
+    const [left, right] = [one.path.split("/"), other.path.split("/")]
+    for (let at = 0; at < Math.min(left.length, right.length); at++) {
+      const [here, there] = [left[at] ?? "", right[at] ?? ""]
+      if (here === there) continue
+      const isFile = Number(at < left.length - 1) - Number(at < right.length - 1)
+      return isFile !== 0 ? isFile : here.localeCompare(there)
+    }
+    return left.length - right.length
+  })
+
+/** The lines of a file on one side of a diff as one text, with the place of each line in it. */
+export const sideOf = (
+  { hunks }: FileDiff,
+  side: "before" | "after"
+): { readonly text: string; readonly places: ReadonlyMap<number, number> } => {
+  const lines: Array<string> = []
+  const places = new Map<number, number>()
+  for (const line of hunks.flatMap((hunk) => hunk.lines)) {
+    const number = line[side]
+    if (number === null) continue
+    places.set(number, lines.length)
+    lines.push(line.text)
+  }
+  return { text: lines.join("\n"), places }
+}

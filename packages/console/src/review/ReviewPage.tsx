@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import type { Diff } from "@reins/client"
+import type { Changeset, Diff, Event } from "@reins/client"
 import { lazy, Suspense } from "preact/compat"
 import { useMemo } from "preact/hooks"
 import { type Action, useAction, useLoaded } from "../api/Loading.js"
@@ -75,6 +75,7 @@ export const ReviewPage = ({
               </button>
             )}
           </PageHead>
+          <Newer changeset={value} events={log.events} />
           <Diagnostics given={value.diagnostics} />
           <Deliveries changeset={value} review={review} changed={changed} />
           <Toolbar
@@ -98,7 +99,10 @@ export const ReviewPage = ({
               <DeliverForm
                 changeset={value}
                 unsent={review.comments.value.length}
-                workspaceId={session.value.value?.workspace_id ?? ""} done={close} />
+                title={session.value.value?.title ?? ""}
+                workspaceId={session.value.value?.workspace_id ?? ""}
+                done={close}
+              />
             </Dialog>
           )}
           {dialog.value === "apply" && (
@@ -116,6 +120,22 @@ export const ReviewPage = ({
     </Await>
   )
 }
+
+/** Leads from the review of an older changeset to the newest one. */
+const Newer = ({ changeset, events }: { readonly changeset: Changeset; readonly events: ReadonlyArray<Event> }) => {
+  const newest = events.findLast(({ type, ...event }) => type === "changeset.ready" && isFilled(event.payload))
+  const id = newest?.changeset_id
+  const isOlder = id !== undefined && id !== changeset.id && (newest?.recorded_at ?? "") > changeset.created_at
+  return isOlder ? (
+    <p class="notice ask">
+      There is a newer changeset of this session.{" "}
+      <a href={`sessions/${changeset.session_id}/review/${id}`}>Review the newest one</a>
+    </p>
+  ) : null
+}
+
+const isFilled = (payload: unknown): boolean =>
+  typeof payload === "object" && payload !== null && "empty" in payload && payload.empty !== true
 
 const Toolbar = ({
   files,

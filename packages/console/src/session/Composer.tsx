@@ -104,11 +104,7 @@ export const Composer = ({
       }}
     >
       <Queue conversation={conversation} edit={(given) => put(given, given.length)} />
-      <SuggestionList
-        list={suggestions.value}
-        at={Math.min(at.value, suggestions.value.length - 1)}
-        choose={choose}
-      />
+      <SuggestionList list={suggestions.value} at={Math.min(at.value, suggestions.value.length - 1)} choose={choose} />
       <textarea
         ref={area}
         aria-label="Message"

@@ -133,7 +133,8 @@ export class Conversation {
       const steps = entries.map((entry) => ({ ...entry, priority: "" }))
       this.plan = { plan_id: null, entries: steps, text: null, uri: null, removed: false }
       this.drop(`${turn}.tool.${tool.tool_id}`)
-      return put({ kind: "plan", key: `${turn}.todos`, plan: this.plan })
+      put({ kind: "plan", key: `${turn}.todos`, plan: this.plan })
+      return
     }
     const ended = event.type === "tool.completed" ? event.recorded_at : null
     put({ kind: "tool", key: `${turn}.tool.${tool.tool_id}`, tool, ended })

@@ -1,7 +1,7 @@
 import type { Message, TurnSnapshot } from "@reins/client"
 import { memo } from "preact/compat"
-import { Question } from "../approvals/Question.js"
 import { forPeople } from "../api/Sentences.js"
+import { Question } from "../approvals/Question.js"
 import { PlanView } from "../tools/PlanView.js"
 import { ToolCard } from "../tools/ToolCard.js"
 import { Copy, State, Time } from "../ui/Basics.js"
@@ -116,7 +116,10 @@ const MessageView = ({ message, sessionId }: { readonly message: Message; readon
         ? message.author.kind.replace("account", "You").replace("api_key", "API key")
         : plain(message.kind)}
       {message.routing !== "queue" && ` · ${routingWords[message.routing]}`} · <Time at={message.created_at} />
-      <Copy label="Copy" text={message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n")} />
+      <Copy
+        label="Copy"
+        text={message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n")}
+      />
     </p>
     {message.content.map((block, index) =>
       block.type === "text" ? (
@@ -144,9 +147,13 @@ const TurnEnd = ({ turn }: { readonly turn: TurnSnapshot }) => {
   const { cost_usd, input_tokens, output_tokens } = turn.usage
   return (
     <p class="turn-end">
-      <State of={turn.state} /> {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}{" "}
+      <State of={turn.state} />{" "}
+      {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}{" "}
       <span class="fine">
-        <a href={`sessions/${turn.session_id}#${turn.id}`} title={new Date(turn.finished_at ?? turn.created_at).toLocaleString()}>
+        <a
+          href={`sessions/${turn.session_id}#${turn.id}`}
+          title={new Date(turn.finished_at ?? turn.created_at).toLocaleString()}
+        >
           Turn {turn.ordinal}
         </a>
         {turn.started_at !== null && turn.finished_at !== null && ` · ${duration(turn.started_at, turn.finished_at)}`}

@@ -61,9 +61,7 @@ export const SessionPage = ({ sessionId, tab }: { readonly sessionId: string; re
             ))}
           </nav>
           <ErrorBar failure={log.failure.value} />
-          {log.begins.value > 0 && (
-            <p class="fine">The events up to number {log.begins.value} are no longer kept.</p>
-          )}
+          {log.begins.value > 0 && <p class="fine">The events up to number {log.begins.value} are no longer kept.</p>}
           <Tab tab={tab} session={value} log={log} reload={session.reload} />
         </div>
       )}

@@ -1,7 +1,7 @@
 import type { TurnSnapshot } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
 import { forPeople } from "../api/Sentences.js"
+import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Outcome, State } from "../ui/Basics.js"
 import { now } from "../ui/Now.js"

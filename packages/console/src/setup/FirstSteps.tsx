@@ -95,7 +95,9 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
             </Step>
             <Step title="The executor" isDone={executor !== undefined}>
               {executor === undefined ? (
-                <p>No executor works on this server. <a href="server">Server</a> says why.</p>
+                <p>
+                  No executor works on this server. <a href="server">Server</a> says why.
+                </p>
               ) : (
                 <>
                   <p>

@@ -3,8 +3,8 @@ import { useAction, useLoaded } from "../api/Loading.js"
 import { me, reins } from "../api/Server.js"
 import { isOwner as mayManage } from "../inbox/Workspace.js"
 import { Await, Field, fieldsOf, Outcome, PageHead, State } from "../ui/Basics.js"
-import { Form } from "../ui/Form.js"
 import { Confirm } from "../ui/Confirm.js"
+import { Form } from "../ui/Form.js"
 
 const roles = ["viewer", "member", "owner"] as const
 const roleOf = (value: string): Member["role"] => roles.find((role) => role === value) ?? "viewer"

@@ -85,7 +85,9 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
             <div class="columns">
               <Field
                 label="Repository"
-                hint={project.value === "" ? "Empty for an empty working tree." : "Empty for the repository of the project."}
+                hint={
+                  project.value === "" ? "Empty for an empty working tree." : "Empty for the repository of the project."
+                }
               >
                 <input name="repository" placeholder="https://github.com/you/project.git" />
               </Field>

@@ -7,7 +7,9 @@ import { keep, readKept } from "../ui/Kept.js"
 const kept = "reins.notices"
 
 /** The wishes of a person for this browser: `on`, `off`, or nothing said yet. */
-export const wish = signal<"on" | "off" | "unsaid">(readKept(kept) === "on" ? "on" : readKept(kept) === "off" ? "off" : "unsaid")
+export const wish = signal<"on" | "off" | "unsaid">(
+  readKept(kept) === "on" ? "on" : readKept(kept) === "off" ? "off" : "unsaid"
+)
 export const hasSound = signal(readKept(`${kept}.sound`) === "on")
 
 /** True where the browser can notify at all. A page over plain http cannot. */

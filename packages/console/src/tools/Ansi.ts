@@ -64,8 +64,9 @@ const lookOf = ({ colour, isBold, isDim, isItalic, isUnderlined }: Style): strin
     .filter((name) => name !== "")
     .join(" ")
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a terminal obeys
-const sequence = /\u001b(?:\[([0-?]*)[ -/]*([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\|$)|[PX^_][^\u001b]*(?:\u001b\\|$)|[ -/]*[0-~]?)/g
+const sequence =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a terminal obeys
+  /\u001b(?:\[([0-?]*)[ -/]*([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\|$)|[PX^_][^\u001b]*(?:\u001b\\|$)|[ -/]*[0-~]?)/g
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these have no look
 const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u0080-\u009f]/g
 

@@ -1,9 +1,9 @@
 import { structuredPatch } from "diff"
 import { useMemo } from "preact/hooks"
-import { languageOfFile } from "../highlight/Languages.js"
 import { useHighlight } from "../highlight/Highlight.js"
-import { type Line, withChanges } from "../review/DiffRows.js"
+import { languageOfFile } from "../highlight/Languages.js"
 import { LineText } from "../review/DiffLine.js"
+import { type Line, withChanges } from "../review/DiffRows.js"
 import { count } from "../words/Words.js"
 import type { Edit } from "./ToolLine.js"
 
@@ -35,7 +35,10 @@ export const EditDiff = ({ edit }: { readonly edit: Edit }) => {
   const language = languageOfFile(path)
   const old = useHighlight(language, before ?? "")
   const now = useHighlight(language, after)
-  const [added, deleted] = [lines.filter(({ kind }) => kind === "insert"), lines.filter(({ kind }) => kind === "delete")]
+  const [added, deleted] = [
+    lines.filter(({ kind }) => kind === "insert"),
+    lines.filter(({ kind }) => kind === "delete")
+  ]
   return (
     <figure class="edit" aria-label={`Change of ${path}`}>
       <figcaption>

@@ -130,7 +130,11 @@ export const planIn = (input: unknown): ReadonlyArray<PlanEntry> | undefined => 
     const content = textOf(each, ["content", "step", "title", "description", "text"])
     const status = textOf(each, ["status", "state"])
     if (content === undefined || status === undefined) return []
-    const known = /complete|done/.test(status) ? "completed" : /progress|active/.test(status) ? "in_progress" : "pending"
+    const known = /complete|done/.test(status)
+      ? "completed"
+      : /progress|active/.test(status)
+        ? "in_progress"
+        : "pending"
     return [{ content, status: known }]
   })
   return entries.length === list.length ? entries : undefined

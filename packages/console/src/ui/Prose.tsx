@@ -25,7 +25,11 @@ export const Prose = ({ isGrowing = false, text }: { readonly text: string; read
 
 const Block = memo(
   ({ isGrowing, token }: { readonly token: Token; readonly isGrowing: boolean }) => (
-    <>{blockOf(token, ({ language, text }) => <CodeBlock text={text} language={language} isGrowing={isGrowing} />)}</>
+    <>
+      {blockOf(token, ({ language, text }) => (
+        <CodeBlock text={text} language={language} isGrowing={isGrowing} />
+      ))}
+    </>
   ),
   // The end of a text may define links of its begin, so a block that no longer grows is drawn once more.
   (one, other) =>

@@ -12,7 +12,8 @@ const keptAtMost = 200
 let worker: Worker | undefined
 let last = 0
 const waiting = new Map<number, (lines: Lines | undefined) => void>()
-const kept = new Map<string, Promise<Lines | undefined>>()
+/** By language and text. Views ask for the same text once for each of its lines, so no key is put together. */
+const kept = new Map<string, Map<string, Promise<Lines | undefined>>>()
 
 /** The worker is started by the first text that has a language. */
 const workerOf = (): Worker => {
@@ -42,13 +43,14 @@ const ask = (language: string, text: string): Promise<Lines | undefined> =>
   })
 
 const highlight = (language: string, text: string): Promise<Lines | undefined> => {
-  const key = `${language}\n${text}`
-  const known = kept.get(key)
+  const ofLanguage = kept.get(language) ?? new Map<string, Promise<Lines | undefined>>()
+  kept.set(language, ofLanguage)
+  const known = ofLanguage.get(text)
   if (known !== undefined) return known
   const asked = ask(language, text)
-  kept.set(key, asked)
-  const [oldest] = kept.keys()
-  if (kept.size > keptAtMost && oldest !== undefined) kept.delete(oldest)
+  ofLanguage.set(text, asked)
+  const [oldest] = ofLanguage.keys()
+  if (ofLanguage.size > keptAtMost && oldest !== undefined) ofLanguage.delete(oldest)
   return asked
 }
 

@@ -1,33 +1,56 @@
 import { useComputed, useSignal } from "@preact/signals"
 import { useEffect, useMemo, useRef } from "preact/hooks"
+import { useAction } from "../api/Loading.js"
 import { useHighlight } from "../highlight/Highlight.js"
 import { languageOfFile } from "../highlight/Languages.js"
 import { useKeys } from "../palette/Keys.js"
+import { Outcome } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
 import { filesOf } from "./DiffFiles.js"
 import { LineText } from "./DiffLine.js"
-import { type FileDiff, inOrder, type Line, type Place, type Row, rowsOf, sideOf } from "./DiffRows.js"
+import { type FileDiff, inOrder, type Line, type Row, rowsOf, sideOf } from "./DiffRows.js"
 import { FileTree } from "./FileTree.js"
+import { CommentOf, type Draft, LineNumber, type LineProps } from "./LineComment.js"
 import { type Comment, placeKey, type Review } from "./Review.js"
+
+/** The unchanged lines that a press shows around each change. */
+const linesMore = 20
 
 /** A diff of any length, with a tree of its files. */
 export const DiffView = ({
+  around,
   diff,
   isSplit,
   review
 }: {
   readonly diff: string
+  /** Reads the diff of a file with so many unchanged lines around each change. */
+  readonly around: (path: string, context: number) => Promise<{ readonly diff: string }>
   readonly isSplit: boolean
   readonly review: Review
 }) => {
-  const files = useMemo(() => inOrder(filesOf(diff)), [diff])
+  const wider = useSignal<ReadonlyMap<string, FileDiff>>(new Map())
+  const files = useMemo(
+    () => inOrder(filesOf(diff)).map((file) => wider.value.get(file.path) ?? file),
+    [diff, wider.value]
+  )
+  const action = useAction()
+  const shown = useRef(new Map<string, number>())
+  const more = (path: string) =>
+    action.run("more lines", async () => {
+      const context = (shown.current.get(path) ?? 3) + linesMore
+      const file = filesOf((await around(path, context)).diff).find((each) => each.path === path)
+      if (file === undefined) return
+      shown.current.set(path, context)
+      wider.value = new Map([...wider.value, [path, file]])
+    })
   const rows = useMemo(() => rowsOf(files, isSplit, review.viewed.value), [files, isSplit, review.viewed.value])
   const top = useSignal(0)
-  const writing = useSignal<string | undefined>(undefined)
+  const writing = useSignal<Draft | undefined>(undefined)
   const reveal = useRef<((index: number) => void) | undefined>(undefined)
   const comments = useComputed(() => new Map(review.comments.value.map((each) => [placeKey(each), each])))
   const seen = rows[top.value]?.file ?? 0
-  const given = { writing, comments: comments.value, review, files }
+  const given = { writing, comments: comments.value, review, files, more }
   const open = (index: number) => reveal.current?.(rows.findIndex((row) => row.kind === "file" && row.file === index))
   useKeys({
     n: () => open(Math.min(files.length - 1, seen + 1)),
@@ -47,6 +70,7 @@ export const DiffView = ({
         <p class="diff-file" aria-hidden="true">
           {files[seen]?.path}
         </p>
+        <Outcome of={action} />
         <VirtualList
           items={rows}
           keyOf={(row) => `${isSplit}.${row.key}`}
@@ -65,10 +89,11 @@ export const DiffView = ({
 
 interface RowProps {
   readonly row: Row
-  readonly writing: { value: string | undefined }
+  readonly writing: { value: Draft | undefined }
   readonly comments: ReadonlyMap<string, Comment>
   readonly review: Review
   readonly files: ReadonlyArray<FileDiff>
+  readonly more: (path: string) => void
 }
 
 /** The place that the address names, as in `#src/a.ts:12`. */
@@ -106,7 +131,14 @@ const RowView = ({ row, ...given }: RowProps) => {
     case "file":
       return <FileHead diff={row.diff} review={given.review} />
     case "hunk":
-      return <p class="hunk">{row.header}</p>
+      return (
+        <p class="hunk">
+          {row.header}{" "}
+          <button type="button" class="link" onClick={() => given.more(given.files[row.file]?.path ?? "")}>
+            Show {linesMore} more lines
+          </button>
+        </p>
+      )
     case "note":
       return <p class="hunk">{row.text}</p>
     case "line": {
@@ -163,8 +195,6 @@ const FileHead = ({
   </div>
 )
 
-type LineProps = Omit<RowProps, "row"> & { readonly path: string; readonly side: "before" | "after" }
-
 const Half = ({ diff, line, ...given }: LineProps & { readonly diff: FileDiff; readonly line: Line | null }) =>
   line === null ? (
     <div class="diff-line none" />
@@ -174,73 +204,3 @@ const Half = ({ diff, line, ...given }: LineProps & { readonly diff: FileDiff; r
       <Coloured diff={diff} line={line} />
     </div>
   )
-
-/** The number of a line. A press on it begins a comment. */
-const LineNumber = ({ line, path, side, writing }: LineProps & { readonly line: Line }) => {
-  const number = line[side]
-  const place = placeOf(path, line)
-  if (number === null || place === undefined) return <span class="number" />
-  const begins = side === place.side
-  return begins ? (
-    <button
-      type="button"
-      class="number"
-      aria-label={`Comment on ${path}, ${side === "after" ? "line" : "old line"} ${number}`}
-      onClick={() => (writing.value = placeKey(place))}
-    >
-      {number}
-    </button>
-  ) : (
-    <span class="number">{number}</span>
-  )
-}
-
-const placeOf = (path: string, { after, before, kind }: Line): Place | undefined => {
-  const side = kind === "delete" ? "before" : "after"
-  const number = side === "after" ? after : before
-  return number === null ? undefined : { path, side, number }
-}
-
-const CommentOf = ({ comments, line, path, review, writing }: Omit<LineProps, "side"> & { readonly line: Line }) => {
-  const place = placeOf(path, line)
-  if (place === undefined) return null
-  const key = placeKey(place)
-  const known = comments.get(key)
-  if (writing.value === key)
-    return (
-      <form
-        class="comment"
-        onSubmit={(event) => {
-          event.preventDefault()
-          const text = new FormData(event.currentTarget).get("text")
-          review.comment({ ...place, quote: line.text, text: typeof text === "string" ? text : "" })
-          writing.value = undefined
-        }}
-      >
-        <textarea name="text" aria-label="Comment" rows={3} autofocus defaultValue={known?.text ?? ""} />
-        <p>
-          <button type="submit" class="primary small">
-            Add comment
-          </button>{" "}
-          <button type="button" class="small" onClick={() => (writing.value = undefined)}>
-            Cancel
-          </button>
-        </p>
-      </form>
-    )
-  if (known === undefined) return null
-  return (
-    <div class="comment">
-      <p>{known.text}</p>
-      <p class="fine">
-        <button type="button" class="link" onClick={() => (writing.value = key)}>
-          Change
-        </button>{" "}
-        ·{" "}
-        <button type="button" class="link" onClick={() => review.comment({ ...known, text: "" })}>
-          Delete
-        </button>
-      </p>
-    </div>
-  )
-}

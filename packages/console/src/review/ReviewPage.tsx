@@ -89,7 +89,12 @@ export const ReviewPage = ({
               <>
                 <Omitted files={files} omitted={omitted} />
                 <Suspense fallback={<Waiting what="the diff view" />}>
-                  <DiffView diff={text} isSplit={isSplit.value && innerWidth >= narrow} review={review} />
+                  <DiffView
+                    around={(path, context) => reins.changesets.getDiff({ changeset_id: changesetId, path, context })}
+                    diff={text}
+                    isSplit={isSplit.value && innerWidth >= narrow}
+                    review={review}
+                  />
                 </Suspense>
               </>
             )}

@@ -61,7 +61,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
       <button type="button" class="skip" onClick={toMain}>
         Skip to the content
       </button>
-      <div class="top">
+      <header class="top">
         <Mark />
         <button type="button" class="menu search" onClick={() => (opened.value = "palette")}>
           Search
@@ -75,7 +75,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
         >
           Menu{questions.value.length > 0 && <span class="count">{questions.value.length}</span>}
         </button>
-      </div>
+      </header>
       {/* A link to the page that is shown leads nowhere, and closes the menu all the same. */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click */}
       <nav

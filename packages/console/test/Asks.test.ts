@@ -96,7 +96,7 @@ describe("the console asks before it does what cannot be taken back", () => {
     assert.strictEqual((await client.sessions.get({ session_id })).lifecycle, "open")
     await close.click()
     await dialog.getByRole("button", { name: "Close for good", exact: true }).click()
-    await page.locator(".page-head").getByText("closed").waitFor()
+    await page.locator(".session-head").getByText("closed").waitFor()
     assert.strictEqual((await client.sessions.get({ session_id })).lifecycle, "closed")
   })
 })

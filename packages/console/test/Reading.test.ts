@@ -96,7 +96,7 @@ describe("a session for readers", () => {
     assert.deepStrictEqual(offered, ["After this turn", "With my next message"])
     await page.getByLabel("Message", { exact: true }).fill("And then this.")
     await page.getByRole("button", { name: "Send" }).click()
-    const waiting = page.getByRole("region", { name: "Waiting messages" })
+    const waiting = page.getByRole("region", { name: "Queue" })
     await waiting.getByText("And then this.").waitFor()
     await waiting.getByRole("button", { name: "Edit" }).click()
     await waiting.waitFor({ state: "detached" })

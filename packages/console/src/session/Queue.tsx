@@ -33,7 +33,7 @@ export const Queue = ({
       if (isEdited) edit(text)
     })
   return (
-    <section class="queue" aria-label="Waiting messages">
+    <section class="queue" aria-label="Queue">
       <p class="fine">{count(waiting.length, "message")} waiting</p>
       <ul>
         {waiting.map((turn) => (

@@ -16,7 +16,16 @@ export const repositoryPage = (url: string): { readonly href: string; readonly n
 }
 
 /** The head of a session for people: its title, its state, who works on what. Ids are in “About”. */
-export const SessionHead = ({ loaded, session }: { readonly session: Session; readonly loaded: Loaded<Session> }) => {
+export const SessionHead = ({
+  hasFailed,
+  loaded,
+  session
+}: {
+  readonly session: Session
+  readonly loaded: Loaded<Session>
+  /** True where the last turn failed. */
+  readonly hasFailed: boolean
+}) => {
   const action = useAction()
   const isRenaming = useSignal(false)
   const { activity, harness, lifecycle } = session
@@ -36,7 +45,7 @@ export const SessionHead = ({ loaded, session }: { readonly session: Session; re
           <h1 title={session.title ?? undefined}>{session.title ?? "Session"}</h1>
         )}
         <p class="under">
-          <State of={lifecycle === "open" ? activity : lifecycle} /> {agentName(harness.provider_id)}
+          <State of={lifecycle !== "open" ? lifecycle : hasFailed && activity === "idle" ? "failed" : activity} /> {agentName(harness.provider_id)}
           {harness.model !== null && ` · ${harness.model}`}
           <Repository session={session} />
         </p>

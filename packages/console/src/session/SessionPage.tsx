@@ -48,7 +48,7 @@ export const SessionPage = ({ sessionId, tab }: { readonly sessionId: string; re
     <Await of={session}>
       {(value) => (
         <div class="session">
-          <SessionHead session={value} loaded={session} />
+          <SessionHead session={value} loaded={session} hasFailed={turn?.state === "failed"} />
           <nav class="tabs" aria-label="Parts of the session">
             {tabs.map(({ name, part }) => (
               <a

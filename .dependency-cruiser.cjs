@@ -120,7 +120,7 @@ module.exports = {
         pathNot: [
           "^packages/console/src/",
           "^packages/client/src/index.ts$",
-          "node_modules/(preact|@preact/signals|diff2html)/"
+          "node_modules/(preact|@preact/signals|diff|diff2html|highlight.js|lowlight|marked)/"
         ]
       }
     },

@@ -1,24 +1,35 @@
-import { AccountPage } from "./account/AccountPage.js"
-import { ConnectionsPage } from "./connections/ConnectionsPage.js"
+import { lazy, Suspense } from "preact/compat"
 import { Inbox } from "./inbox/Inbox.js"
 import { workspace } from "./inbox/Workspace.js"
-import { ProjectPage } from "./project/ProjectPage.js"
-import { ProjectsPage } from "./project/ProjectsPage.js"
-import { ReviewPage } from "./review/ReviewPage.js"
 import { parts } from "./route/Route.js"
-import { SessionPage } from "./session/SessionPage.js"
-import { FirstSteps } from "./setup/FirstSteps.js"
-import { KeysPage } from "./setup/KeysPage.js"
-import { MembersPage } from "./setup/MembersPage.js"
-import { NewSessionPage } from "./setup/NewSessionPage.js"
-import { ServerPage } from "./setup/ServerPage.js"
-import { Nothing, PageHead } from "./ui/Basics.js"
-import { UsagePage } from "./usage/UsagePage.js"
-import { WebhookPage } from "./webhooks/WebhookPage.js"
-import { WebhooksPage } from "./webhooks/WebhooksPage.js"
+import { Nothing, PageHead, Waiting } from "./ui/Basics.js"
+
+// The inbox comes first. Every other page is loaded when somebody goes there.
+const AccountPage = lazy(() => import("./account/AccountPage.js").then(({ AccountPage }) => AccountPage))
+const ConnectionsPage = lazy(() =>
+  import("./connections/ConnectionsPage.js").then(({ ConnectionsPage }) => ConnectionsPage)
+)
+const ProjectPage = lazy(() => import("./project/ProjectPage.js").then(({ ProjectPage }) => ProjectPage))
+const ProjectsPage = lazy(() => import("./project/ProjectsPage.js").then(({ ProjectsPage }) => ProjectsPage))
+const ReviewPage = lazy(() => import("./review/ReviewPage.js").then(({ ReviewPage }) => ReviewPage))
+const SessionPage = lazy(() => import("./session/SessionPage.js").then(({ SessionPage }) => SessionPage))
+const FirstSteps = lazy(() => import("./setup/FirstSteps.js").then(({ FirstSteps }) => FirstSteps))
+const KeysPage = lazy(() => import("./setup/KeysPage.js").then(({ KeysPage }) => KeysPage))
+const MembersPage = lazy(() => import("./setup/MembersPage.js").then(({ MembersPage }) => MembersPage))
+const NewSessionPage = lazy(() => import("./setup/NewSessionPage.js").then(({ NewSessionPage }) => NewSessionPage))
+const ServerPage = lazy(() => import("./setup/ServerPage.js").then(({ ServerPage }) => ServerPage))
+const UsagePage = lazy(() => import("./usage/UsagePage.js").then(({ UsagePage }) => UsagePage))
+const WebhookPage = lazy(() => import("./webhooks/WebhookPage.js").then(({ WebhookPage }) => WebhookPage))
+const WebhooksPage = lazy(() => import("./webhooks/WebhooksPage.js").then(({ WebhooksPage }) => WebhooksPage))
 
 /** The page of the address. */
-export const Pages = () => {
+export const Pages = () => (
+  <Suspense fallback={<Waiting what="the page" />}>
+    <Page />
+  </Suspense>
+)
+
+const Page = () => {
   const [page = "", id = "", part = "", of = ""] = parts.value
   const workspaceId = workspace.value?.id
   if (workspaceId === undefined)

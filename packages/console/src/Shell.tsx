@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
+import { lazy, Suspense } from "preact/compat"
 import { useEffect } from "preact/hooks"
 import { failureOf } from "./api/Failure.js"
 import { me, reins } from "./api/Server.js"
@@ -7,6 +8,7 @@ import { Approvals } from "./approvals/Approvals.js"
 import { choose, questions, workspace, workspaces } from "./inbox/Workspace.js"
 import { isReached } from "./live/Live.js"
 import { theme, themes } from "./look/Theme.js"
+import { opened } from "./palette/Keys.js"
 import { parts, path } from "./route/Route.js"
 import { Mark } from "./ui/Mark.js"
 
@@ -25,6 +27,11 @@ const setup = [
   { to: "usage", name: "Usage and budgets" },
   { to: "server", name: "Server" }
 ] as const
+
+const pages = [...work, ...setup, { to: "account", name: "Account" }]
+
+const Palette = lazy(() => import("./palette/Palette.js").then(({ Palette }) => Palette))
+const KeyHelp = lazy(() => import("./palette/Palette.js").then(({ KeyHelp }) => KeyHelp))
 
 const NavLink = ({ name, to }: { readonly to: string; readonly name: string }) => (
   <a href={to === "" ? "../ui" : to} aria-current={(parts.value[0] ?? "") === to ? "page" : undefined}>
@@ -54,8 +61,11 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
       <button type="button" class="skip" onClick={toMain}>
         Skip to the content
       </button>
-      <div class="top">
+      <header class="top">
         <Mark />
+        <button type="button" class="menu search" onClick={() => (opened.value = "palette")}>
+          Search
+        </button>
         <button
           type="button"
           class="menu"
@@ -65,7 +75,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
         >
           Menu{questions.value.length > 0 && <span class="count">{questions.value.length}</span>}
         </button>
-      </div>
+      </header>
       {/* A link to the page that is shown leads nowhere, and closes the menu all the same. */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click */}
       <nav
@@ -78,6 +88,9 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
       >
         <Mark />
         <Workspaces />
+        <button type="button" class="search" onClick={() => (opened.value = "palette")}>
+          Search <kbd>Ctrl K</kbd>
+        </button>
         {work.map((each) => (
           <NavLink key={each.to} {...each} />
         ))}
@@ -87,7 +100,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
         ))}
         <div class="foot">
           <label class="theme">
-            <span>Look</span>
+            <span>Theme</span>
             <select
               value={theme.value}
               onChange={({ currentTarget }) =>
@@ -110,10 +123,13 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
           </span>
         </div>
       </nav>
+      {opened.value !== undefined && (
+        <Suspense fallback={null}>{opened.value === "palette" ? <Palette pages={pages} /> : <KeyHelp />}</Suspense>
+      )}
       <div class="column">
         {!isReached.value && (
           <p class="away" role="alert">
-            The server does not answer. What is shown may be old; it is asked again and again.
+            The server does not answer. What you see may be old. The page tries again by itself.
           </p>
         )}
         <Approvals />

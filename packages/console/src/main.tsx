@@ -1,16 +1,24 @@
 import "./styles/base.css"
 import "./styles/parts.css"
 import "./styles/pages.css"
+import "./styles/session.css"
+import "./styles/code.css"
 import { render } from "preact"
 import { App } from "./App.js"
 import { takeSetupCode } from "./account/SetupCode.js"
 import { startWorkspace } from "./inbox/Workspace.js"
 import { startTheme } from "./look/Theme.js"
+import { startKeys } from "./palette/Keys.js"
 import { startRouting } from "./route/Route.js"
+import { startNotices } from "./told/Notices.js"
+import { startTitle } from "./told/Title.js"
 
 takeSetupCode()
 startRouting()
 startTheme()
 startWorkspace()
+startTitle()
+startNotices()
+startKeys()
 const place = document.getElementById("console")
 if (place !== null) render(<App />, place)

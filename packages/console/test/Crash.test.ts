@@ -22,7 +22,7 @@ describe("the console and a killed server", () => {
     await picture(page, "server-away")
     await startServer({ dataDir: world.place.dataDir, env: world.env, args: ["--port", port] })
     await page.getByRole("button", { name: "Acknowledge" }).waitFor()
-    await page.getByText(/The queue of the session waits until somebody has looked/).waitFor()
+    await page.getByText(/The queue waits until you have looked/).waitFor()
     await page.getByRole("alert").waitFor({ state: "detached" })
     await picture(page, "interrupted")
     await page.getByRole("button", { name: "Acknowledge" }).click()

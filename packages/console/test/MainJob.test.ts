@@ -35,7 +35,7 @@ const byMail = async (page: Page, hands: Hands): Promise<void> => {
   await hands.write(page.getByLabel("E-mail address"), ann.email)
   await hands.write(page.getByLabel("Password"), ann.password)
   await hands.press(button(page, "Create the account"))
-  await page.getByRole("heading", { name: "Look into your mail" }).waitFor()
+  await page.getByRole("heading", { name: "Check your mail" }).waitFor()
   const mail = await page.context().newPage()
   await mail.goto(await linkFor(world.place.dataDir, ann.email, "verify"))
   await mail.getByRole("button", { name: "Verify my address" }).click()

@@ -42,7 +42,7 @@ const pages = {
   members: "owner@example.com",
   webhooks: "hooks.example",
   keys: "rk_",
-  usage: "alpha · scripted-1",
+  usage: "OpenCode · scripted-1",
   server: "requests per minute",
   account: "Change the password",
   nowhere: "There is no such page"
@@ -51,8 +51,8 @@ const pages = {
 /** A dialog of a page: the button that opens it, and the words that it shows. */
 const dialogs = {
   connections: ["New connection", "Base URL"],
-  webhooks: ["New endpoint", "It is told of"],
-  keys: ["New key", "It is good for"],
+  webhooks: ["New endpoint", "Address"],
+  keys: ["New key", "Workspaces"],
   usage: ["Set a budget", "Tokens in all"],
   projects: ["New project", "Slug"]
 } as const
@@ -134,7 +134,7 @@ const furnish = async (): Promise<Readonly<Record<string, string>>> => {
     [`projects/${project.id}`]: "npm ci",
     [`webhooks/${endpoint.id}`]: "Deliveries",
     [`sessions/${done.id}`]: "The sum is written.",
-    [`sessions/${done.id}/changes`]: "In the workspace now",
+    [`sessions/${done.id}/changes`]: "In the working tree now",
     [`sessions/${done.id}/files`]: "a.txt",
     [`sessions/${done.id}/events`]: "session.created",
     [`sessions/${done.id}/usage`]: "of 100,000 tokens spent",
@@ -291,9 +291,12 @@ describe("the pages of the console", () => {
     await page.getByText("hooks.example").waitFor()
   })
 
-  it("say the API's own sentence and the request of what fails", async () => {
+  it("say what fails in a sentence, and the server's own words and the request behind “Details”", async () => {
     const page = await world.loggedIn("sessions/sess_01k00000000000000000000023")
     const alert = page.getByRole("alert")
+    await alert.getByText("This does not exist, or you may not see it.").waitFor()
+    assert.notInclude(await alert.innerText(), "not_found")
+    await alert.getByText("Details").click()
     await alert.getByText("No such resource, or it is not visible to these credentials.").waitFor()
     assert.match(await alert.innerText(), /not_found request [0-9a-f-]{36}/)
   })

@@ -77,6 +77,10 @@ describe("the console with much to show", () => {
     await page.getByText("10,000 events").waitFor()
     assert.isBelow(await mostElements(page, "Events"), 1000)
     await page.getByRole("link", { name: "Conversation" }).click()
+    await page
+      .getByRole("button", { name: /^▸ Worked for .*, [\d,]+ steps$/ })
+      .last()
+      .click()
     await page.getByText("echo 10000", { exact: true }).waitFor()
     await picture(page, "volume-conversation")
     assert.isBelow(await mostElements(page, "Conversation"), 1000)
@@ -112,7 +116,7 @@ describe("the console with much to show", () => {
 
     await page.getByRole("button", { name: "Comment on a.txt, line 3", exact: true }).click()
     await page.getByLabel("Comment", { exact: true }).fill("Why three?")
-    await page.getByRole("button", { name: "Keep the comment" }).click()
+    await page.getByRole("button", { name: "Add comment" }).click()
     await page.getByRole("navigation", { name: "Changed files" }).getByText("numbers.txt").click()
     await page.getByLabel("Viewed").last().check()
     await page.getByText("1 of 2 viewed").waitFor()

@@ -1,7 +1,9 @@
 import { useSignal } from "@preact/signals"
 import { useAction } from "../api/Loading.js"
 import { me, reins } from "../api/Server.js"
+import { allowNotices, canNotify, hasSound, refuseNotices, setSound, wish } from "../told/Notices.js"
 import { Field, fieldsOf, Outcome, PageHead } from "../ui/Basics.js"
+import { Form } from "../ui/Form.js"
 import { count } from "../words/Words.js"
 
 /** The account of who is logged in. */
@@ -12,9 +14,10 @@ export const AccountPage = () => {
     <>
       <PageHead title="Account" under={me.value?.account.email} />
       <h2>Change the password</h2>
-      <form
+      <Form
+        of={action}
         class="narrow-form"
-        onSubmit={(event) => {
+        send={(event) => {
           const { current_password = "", new_password = "" } = fieldsOf(event)
           const form = event.currentTarget
           void action.run("the change of the password", async () => {
@@ -32,7 +35,7 @@ export const AccountPage = () => {
           tabIndex={-1}
           aria-hidden="true"
         />
-        <Field label="Password now">
+        <Field label="Current password">
           <input name="current_password" type="password" required autocomplete="current-password" />
         </Field>
         <Field label="New password">
@@ -47,7 +50,36 @@ export const AccountPage = () => {
         {ended.value !== undefined && (
           <p role="status">The password is changed, and {count(ended.value, "other login")} ended.</p>
         )}
-      </form>
+      </Form>
+      <Notices />
     </>
   )
 }
+
+/** How this browser tells what happens while nobody looks. */
+const Notices = () => (
+  <>
+    <h2>Notifications</h2>
+    <p class="fine">For this browser: when a turn ends, fails or asks you while the page is hidden.</p>
+    {canNotify() ? (
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={wish.value === "on"}
+          onChange={({ currentTarget }) => (currentTarget.checked ? void allowNotices() : refuseNotices())}
+        />{" "}
+        Notifications
+      </label>
+    ) : (
+      <p class="fine">This browser does not allow notifications for this page.</p>
+    )}
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={hasSound.value}
+        onChange={({ currentTarget }) => setSound(currentTarget.checked)}
+      />{" "}
+      Sound
+    </label>
+  </>
+)

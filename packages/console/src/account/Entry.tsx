@@ -1,13 +1,14 @@
 import { useSignal } from "@preact/signals"
-import { useEffect } from "preact/hooks"
 import { type Action, useAction } from "../api/Loading.js"
 import { reins, requireLoginCookie, serviceUrl, whoAmI } from "../api/Server.js"
 import { go, path } from "../route/Route.js"
+import { useTitle } from "../told/Title.js"
 import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
+import { Form } from "../ui/Form.js"
 import { Mark } from "../ui/Mark.js"
 import { setupCode } from "./SetupCode.js"
 
-type Way = "log_in" | "register" | "look_into_mail"
+type Way = "log_in" | "register" | "check_mail"
 
 const enter = async (email: string, password: string) => {
   const { csrf_token } = await reins.accounts.login({ email, password })
@@ -20,9 +21,7 @@ export const Entry = () => {
   const way = useSignal<Way>(setupCode.value === "" ? "log_in" : "register")
   const email = useSignal("")
   const action = useAction()
-  useEffect(() => {
-    document.title = "Log in · Reins"
-  }, [])
+  useTitle("Log in")
   const switchTo = (to: Way) => {
     action.failure.value = undefined
     way.value = to
@@ -45,11 +44,11 @@ export const Entry = () => {
           switchTo={() => switchTo("log_in")}
           accepted={(given) => {
             email.value = given
-            way.value = "look_into_mail"
+            way.value = "check_mail"
           }}
         />
       )}
-      {way.value === "look_into_mail" && <LookIntoMail email={email.value} back={() => switchTo("log_in")} />}
+      {way.value === "check_mail" && <CheckMail email={email.value} back={() => switchTo("log_in")} />}
       <Outcome of={action} />
     </main>
   )
@@ -65,8 +64,9 @@ const LogIn = ({ action, email, keep, switchTo }: EntryProps & { readonly keep: 
   <>
     <h1>Log in</h1>
     {path.value !== "" && <p class="under">You are led to the page that you asked for.</p>}
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const { email = "", password = "" } = fieldsOf(event)
         keep(email)
         void action.run("the login", () => enter(email, password))
@@ -81,7 +81,7 @@ const LogIn = ({ action, email, keep, switchTo }: EntryProps & { readonly keep: 
       <button type="submit" class="primary wide" disabled={action.busy.value !== undefined}>
         Log in
       </button>
-    </form>
+    </Form>
     <p class="fine spread">
       <button type="button" class="link" onClick={switchTo}>
         Create an account
@@ -104,8 +104,9 @@ const Register = ({
   return (
     <>
       <h1>Create an account</h1>
-      <form
-        onSubmit={(event) => {
+      <Form
+        of={action}
+        send={(event) => {
           const { display_name = "", email = "", password = "", setup_code = "" } = fieldsOf(event)
           void action.run("the account", async () => {
             const { status } = await reins.accounts.register({
@@ -153,7 +154,7 @@ const Register = ({
         <button type="submit" class="primary wide" disabled={action.busy.value !== undefined}>
           Create the account
         </button>
-      </form>
+      </Form>
       <p class="fine spread">
         <button type="button" class="link" onClick={switchTo}>
           I have an account
@@ -168,9 +169,9 @@ const Register = ({
   )
 }
 
-const LookIntoMail = ({ back, email }: { readonly email: string; readonly back: () => void }) => (
+const CheckMail = ({ back, email }: { readonly email: string; readonly back: () => void }) => (
   <>
-    <h1>Look into your mail</h1>
+    <h1>Check your mail</h1>
     <p>
       A link went to <strong>{email}</strong>. Open it to verify your address, then log in.
     </p>

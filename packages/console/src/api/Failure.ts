@@ -1,9 +1,19 @@
 import { ReinsApiError, ReinsConnectionError, ReinsValidationError } from "@reins/client"
+import { fieldSentence, type Mend, sentenceOf } from "./Sentences.js"
 import { isLoggedOut, me } from "./Server.js"
+
+/** What is wrong with a field of a form. */
+export interface FieldFault {
+  /** The names that a field of the form may have for it, the nearest first. */
+  readonly names: ReadonlyArray<string>
+  readonly text: string
+}
 
 /** A failed call, as it is shown. */
 export interface Failure {
-  /** The server's own sentence, or that of the client where no answer came. */
+  /** The sentence for a person. */
+  readonly text: string
+  /** The server's own sentence, or that of the client where no answer came. It stands behind “Details”. */
   readonly message: string
   /** The code of the API; null where no answer came. */
   readonly code: string | null
@@ -11,6 +21,15 @@ export interface Failure {
   readonly requestId: string | null
   /** The seconds to wait before another try, where the server says so. */
   readonly retryAfterSeconds: number | null
+  readonly fields?: ReadonlyArray<FieldFault>
+  /** A page where it can be mended. */
+  readonly mend?: Mend | undefined
+}
+
+/** The failure of something that the live worker has told. */
+export const failureToldBy = (told: Pick<Failure, "message" | "code" | "requestId">): Failure => {
+  const { mend, text } = sentenceOf(told.code, told.message)
+  return { ...told, text, mend, retryAfterSeconds: null }
 }
 
 /** The failure of an error. One that says that the login is over asks for a new one, on the same page. */
@@ -18,13 +37,22 @@ export const failureOf = (error: unknown): Failure => {
   if (isLoggedOut(error)) me.value = null
   if (error instanceof ReinsApiError) {
     const { code, message, requestId, retryAfterSeconds = null } = error
-    return { message, code, requestId, retryAfterSeconds }
+    const { field, mend, text } = sentenceOf(code, message)
+    const fields = field === undefined ? [] : [{ names: [field], text }]
+    return { text, message, code, requestId, retryAfterSeconds, fields, mend }
   }
   if (error instanceof ReinsValidationError) {
     const message = error.detail.map(({ loc, msg }) => `${loc.slice(1).join(".") || "request"}: ${msg}`).join("; ")
-    return { message, code: "validation", requestId: error.requestId, retryAfterSeconds: null }
+    const fields = error.detail.map(({ loc, msg }) => ({
+      names: loc.slice(1).map(String).reverse(),
+      text: fieldSentence(msg)
+    }))
+    const text = [...new Set(fields.map((field) => field.text))].join(" ")
+    return { text, message, code: "validation", requestId: error.requestId, retryAfterSeconds: null, fields }
   }
   const reason = error instanceof ReinsConnectionError ? error.reason : null
   const message = error instanceof Error ? error.message : String(error)
-  return { message, code: reason, requestId: null, retryAfterSeconds: null }
+  // Errors of this page are written for people.
+  const text = reason === null ? message : sentenceOf("network", message).text
+  return { text, message, code: reason, requestId: null, retryAfterSeconds: null }
 }

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals"
+import { agentName } from "../agents/AgentNames.js"
 import { questions } from "../inbox/Workspace.js"
 import { parts } from "../route/Route.js"
 import { Question } from "./Question.js"
@@ -33,7 +34,7 @@ export const Approvals = () => {
               <a class="fine" href={`sessions/${session.id}`}>
                 {session.title ?? session.id}
               </a>
-              <Question interaction={interaction} />
+              <Question interaction={interaction} agent={agentName(session.harness.provider_id)} />
             </div>
           ))}
         </div>

@@ -8,10 +8,20 @@ import { now } from "../ui/Now.js"
 import { RaiseBudget } from "../usage/BudgetForm.js"
 import { countdown } from "../words/Words.js"
 import { FormFields, type Values, valuesOf } from "./FormFields.js"
+import { Request } from "./Request.js"
 
 /** A question of an agent, with its possible answers, or the answer that it was given. */
-export const Question = ({ interaction }: { readonly interaction: Interaction }) => {
-  const { answer, description, kind, note, options, state, title, url } = interaction
+export const Question = ({
+  agent,
+  interaction
+}: {
+  readonly interaction: Interaction
+  /** The name of the agent that asks, where it is known. */
+  readonly agent?: string
+}) => {
+  const { answer, description, kind, note, options, state, url } = interaction
+  // A person knows the session by its title, and not by its id.
+  const title = interaction.title.replace(/ (?:sess|turn|key|wsp)_\w+/, "")
   return (
     <section class={`question ${state}`} aria-label={title}>
       <p class="question-title">
@@ -21,7 +31,7 @@ export const Question = ({ interaction }: { readonly interaction: Interaction })
         (kind === "budget" ? (
           <p>The next model call of the turn waits, and goes out when the budget is raised.</p>
         ) : (
-          <pre class="question-text">{readable(description)}</pre>
+          <Request title={title} description={description} agent={agent} />
         ))}
       {url !== null && (
         <p>
@@ -43,29 +53,16 @@ export const Question = ({ interaction }: { readonly interaction: Interaction })
   )
 }
 
-/** The input of a tool comes as JSON. One that is a single text, as a command, is shown as that text. */
-const readable = (text: string): string => {
-  try {
-    const values: ReadonlyArray<unknown> = Object.values(JSON.parse(text))
-    const [only] = values
-    return values.length === 1 && typeof only === "string" ? only : JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
-}
-
 const nameOf = (options: Interaction["options"], id: string): string =>
   options.find((each) => each.id === id)?.name ?? id
 
 const Answers = ({ interaction }: { readonly interaction: Interaction }) => {
   const { default: fallback, expires_at, form, id, kind, options } = interaction
-  // The question of a budget says the call of the API that raises it.
-  const [, raised] = /PATCH \/api\/[a-z-]+\/(\w+)/.exec(interaction.description ?? "") ?? []
   const action = useAction()
   const note = useSignal("")
   const isNoted = useSignal(false)
   const values = useSignal<Values>(initialOf(form))
-  if (!mayWrite.value) return <p class="fine">Somebody who may write in this workspace has to answer.</p>
+  if (!mayWrite.value) return <p class="fine">Only people who may write in this workspace can answer.</p>
   const answer = (option: Interaction["options"][number]) =>
     action.run("the answer", () =>
       reins.interactions.answer({
@@ -84,9 +81,13 @@ const Answers = ({ interaction }: { readonly interaction: Interaction }) => {
     ))
     return (
       <>
-        {raised === undefined ? <p class="answers">{ends}</p> : <RaiseBudget id={raised}>{ends}</RaiseBudget>}
+        {interaction.budget_of === null ? (
+          <p class="answers">{ends}</p>
+        ) : (
+          <RaiseBudget id={interaction.budget_of}>{ends}</RaiseBudget>
+        )}
         <p class="fine" role="timer">
-          {left === "" ? "The time to raise it is over." : `In ${left} the turn ends.`}
+          {left === "" ? "Nobody raised it in time." : `The turn ends in ${left}`}
         </p>
         <Outcome of={action} />
       </>
@@ -104,7 +105,7 @@ const Answers = ({ interaction }: { readonly interaction: Interaction }) => {
       {isNoted.value && (
         <textarea
           aria-label="Note to the agent"
-          placeholder="What the agent is to know beside the answer"
+          placeholder="Tell the agent why, or how to do it instead"
           rows={2}
           maxLength={10_000}
           value={note.value}
@@ -132,15 +133,19 @@ const Answers = ({ interaction }: { readonly interaction: Interaction }) => {
       </div>
       <p class="fine" role="timer">
         {left === ""
-          ? "The time for an answer is over."
+          ? "The time to answer is over."
           : fallback === null
-            ? `In ${left} the agent is told that there is no answer.`
-            : `In ${left} the default is taken: ${nameOf(options, fallback)}.`}
+            ? `Unanswered in ${left}: the agent goes on without an answer`
+            : `${answeredBy(nameOf(options, fallback))} automatically in ${left}`}
       </p>
       <Outcome of={action} />
     </form>
   )
 }
+
+/** The answer as a thing that happened. */
+const answeredBy = (name: string): string =>
+  /^reject/i.test(name) ? "Rejected" : /^(?:deny|decline)/i.test(name) ? "Declined" : `“${name}” is chosen`
 
 const initialOf = (form: ReadonlyArray<FormField> | null): Values =>
   Object.fromEntries((form ?? []).flatMap(({ default: value, name }) => (value === null ? [] : [[name, value]])))

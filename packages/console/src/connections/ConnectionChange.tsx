@@ -3,6 +3,7 @@ import type { Connection, ConnectionsReplaceCredentialInput, ModelPrice } from "
 import { useAction } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
+import { Form } from "../ui/Form.js"
 import { CredentialInput } from "./ConnectionForm.js"
 import { connectionKinds, credentialOf } from "./ConnectionKinds.js"
 
@@ -17,8 +18,9 @@ export const CredentialForm = ({
   const action = useAction()
   const fields = connectionKinds[kind]?.fields ?? []
   return (
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const given = fieldsOf(event)
         // Boundary: the fields of a kind are data here, and the server checks them.
         const input = {
@@ -31,7 +33,7 @@ export const CredentialForm = ({
         })
       }}
     >
-      <p class="fine">The whole credential is given anew. Running turns keep the one that they have.</p>
+      <p class="fine">Enter the whole credential again. Running turns keep the one that they have.</p>
       {fields.map((field) => (
         <CredentialInput key={field.name} field={field} given={settings[field.name]} />
       ))}
@@ -41,7 +43,7 @@ export const CredentialForm = ({
         </button>
       </p>
       <Outcome of={action} />
-    </form>
+    </Form>
   )
 }
 
@@ -52,7 +54,7 @@ interface PriceRow {
 
 const priced = [
   { name: "input", label: "Input" },
-  { name: "cached", label: "of it cached" },
+  { name: "cached", label: "Cached" },
   { name: "output", label: "Output" }
 ] as const
 
@@ -73,8 +75,9 @@ export const ConnectionChange = ({
     rows.value = rows.value.map((row, place) => (place === at ? next : row))
   }
   return (
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const { label = "", preferred_model = "" } = fieldsOf(event)
         void action.run("the connection", async () => {
           await reins.connections.update({
@@ -150,7 +153,7 @@ export const ConnectionChange = ({
         </button>
       </p>
       <Outcome of={action} />
-    </form>
+    </Form>
   )
 }
 

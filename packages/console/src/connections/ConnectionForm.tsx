@@ -3,6 +3,7 @@ import type { ConnectionsCreateInput } from "@reins/client"
 import { useAction } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
+import { Form } from "../ui/Form.js"
 import { type CredentialField, connectionKinds, credentialOf } from "./ConnectionKinds.js"
 
 /** Makes a connection. Its credential is sent once and never comes back. */
@@ -19,8 +20,9 @@ export const ConnectionForm = ({
   const action = useAction()
   const fields = connectionKinds[kind.value]?.fields ?? []
   return (
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const { label = "", ...given } = fieldsOf(event)
         // Boundary: the fields of a kind are data here, and the server checks them.
         const input = {
@@ -41,7 +43,7 @@ export const ConnectionForm = ({
           ))}
         </select>
       </Field>
-      <Field label="Label" hint="What people call it.">
+      <Field label="Name" hint="Empty for the kind.">
         <input name="label" placeholder={kind.value} />
       </Field>
       {fields.map((field) => (
@@ -53,7 +55,7 @@ export const ConnectionForm = ({
         </button>
       </p>
       <Outcome of={action} />
-    </form>
+    </Form>
   )
 }
 

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals"
 import type { Connection, ConnectionValidation } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
+import { forPeople } from "../api/Sentences.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Await, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
@@ -115,7 +116,7 @@ const ConnectionCard = ({ connection, reload }: { readonly connection: Connectio
               </button>
             )}
             <Confirm act={disconnect} ask="Its credential is deleted, and sessions that use it stop. Revoke it?">
-              Revoke for good
+              Revoke
             </Confirm>
           </p>
         </>
@@ -176,7 +177,7 @@ const Found = ({
   readonly validation: ConnectionValidation
 }) => (
   <span role="status">
-    <State of={state} as={`validation ${state}`} /> {reason_message ?? ""}{" "}
+    <State of={state} as={`validation ${state}`} /> {forPeople(reason_message ?? "")}{" "}
     <span class="fine">
       <Time at={created_at} />
     </span>

@@ -1,5 +1,7 @@
 import { signal } from "@preact/signals"
+import { agentName } from "../agents/AgentNames.js"
 import { useLoaded } from "../api/Loading.js"
+import { forPeople } from "../api/Sentences.js"
 import { reins } from "../api/Server.js"
 import { ErrorBar, Nothing, PageHead, State, Time, Waiting } from "../ui/Basics.js"
 import { count, dollars, plain } from "../words/Words.js"
@@ -38,7 +40,8 @@ export const Inbox = () => {
             <>
               <p>There is no session yet.</p>
               <p>
-                <a href="start">Take the first steps</a>, or <a href="new">start a session</a>.
+                <a href="start">First steps</a> lead to your first one: an agent, a connection, a message. All set up?{" "}
+                <a href="new">Start a session</a>.
               </p>
             </>
           ) : (
@@ -148,7 +151,7 @@ const SessionRow = ({ section, standing }: { readonly standing: Standing; readon
             {name}={value}
           </span>
         ))}
-        <span>{session.harness.provider_id}</span>
+        <span>{agentName(session.harness.provider_id)}</span>
         {usage !== null && <span>{dollars(usage)}</span>}
         <Time at={standing.at} />
       </span>
@@ -168,7 +171,8 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
   if (delivery !== null && /^(?:blocked|failed|pending|executing)$/.test(delivery.state))
     return (
       <>
-        <State of={delivery.state} as={`delivery ${delivery.state}`} /> {delivery.reason_message ?? delivery.target_ref}
+        <State of={delivery.state} as={`delivery ${delivery.state}`} />{" "}
+        {forPeople(delivery.reason_message ?? "") || delivery.target_ref}
       </>
     )
   if (mergeRequest !== null)
@@ -183,7 +187,8 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
     return <State of={session.lifecycle} as={session.lifecycle === "open" ? "no message yet" : session.lifecycle} />
   return (
     <>
-      <State of={turn.state} /> {turn.reason_message ?? (turn.reason === null ? "" : plain(turn.reason))}
+      <State of={turn.state} />{" "}
+      {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}
       {section === "ready_to_review" && changeset?.origin === "salvage" && " · what an ended turn left behind"}
     </>
   )

@@ -1,6 +1,6 @@
 import { computed, effect, signal } from "@preact/signals"
 import type { Interaction } from "@reins/client"
-import type { Failure } from "../api/Failure.js"
+import { type Failure, failureToldBy } from "../api/Failure.js"
 import { me } from "../api/Server.js"
 import { watch } from "../live/Live.js"
 import { keep, readKept } from "../ui/Kept.js"
@@ -59,7 +59,7 @@ export const startWorkspace = (): void => {
     const { more: older, stop } = watch({ of: "workspace", workspace_id }, (news) => {
       if (news.kind === "broken") {
         if (news.code === "unauthenticated") me.value = null
-        failure.value = { ...news, retryAfterSeconds: null }
+        failure.value = failureToldBy(news)
       }
       if (news.kind === "healed") failure.value = undefined
       if (news.kind !== "standings") return

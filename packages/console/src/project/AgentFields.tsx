@@ -1,4 +1,5 @@
 import type { Connection, ExecutorBackend, ExecutorLimits, Harness, PermissionPolicy } from "@reins/client"
+import { agentLabel } from "../agents/AgentNames.js"
 import { Field } from "../ui/Basics.js"
 import { plain } from "../words/Words.js"
 import { filled, numberOf, type SpecProps } from "./Spec.js"
@@ -23,9 +24,9 @@ export const AgentFields = ({
             }
           >
             <option value="">the default of the server</option>
-            {harnesses.map(({ display_name, provider_id }) => (
-              <option key={provider_id} value={provider_id}>
-                {display_name}
+            {harnesses.map((each) => (
+              <option key={each.provider_id} value={each.provider_id}>
+                {agentLabel(each, harnesses)}
               </option>
             ))}
           </select>

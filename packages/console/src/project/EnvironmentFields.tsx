@@ -66,7 +66,7 @@ const VariableRow = ({
           onInput={({ currentTarget }) => change({ ...variable, name: currentTarget.value })}
         />
       </Field>
-      <Field label="From">
+      <Field label="Source">
         <select
           value={isSecret ? secret : ""}
           onChange={({ currentTarget: { value: chosen } }) =>

@@ -5,6 +5,7 @@ import { mayWrite } from "../inbox/Workspace.js"
 import { go } from "../route/Route.js"
 import { Await, Field, fieldsOf, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
+import { Form } from "../ui/Form.js"
 
 /** The projects of the workspace: what sessions begin from. */
 export const ProjectsPage = ({ workspaceId }: { readonly workspaceId: string }) => {
@@ -59,8 +60,9 @@ export const ProjectsPage = ({ workspaceId }: { readonly workspaceId: string }) 
 const ProjectForm = ({ workspaceId }: { readonly workspaceId: string }) => {
   const action = useAction()
   return (
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const { base_ref = "", description = "", name = "", slug = "", url = "" } = fieldsOf(event)
         void action.run("the project", async () => {
           const project = await reins.projects.create({
@@ -95,6 +97,6 @@ const ProjectForm = ({ workspaceId }: { readonly workspaceId: string }) => {
         </button>
       </p>
       <Outcome of={action} />
-    </form>
+    </Form>
   )
 }

@@ -3,6 +3,7 @@ import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Await, Field, fieldsOf, Outcome, Time } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
+import { Form } from "../ui/Form.js"
 
 /** The secrets of a project: their names, and ways to give, replace and remove them. */
 export const Secrets = ({ projectId }: { readonly projectId: string }) => {
@@ -45,9 +46,10 @@ export const Secrets = ({ projectId }: { readonly projectId: string }) => {
         )}
       </Await>
       {mayWrite.value && (
-        <form
+        <Form
+          of={action}
           class="line-form"
-          onSubmit={(event) => {
+          send={(event) => {
             const { name = "", secret = "" } = fieldsOf(event)
             const form = event.currentTarget
             void action.run("the secret", async () => {
@@ -64,9 +66,9 @@ export const Secrets = ({ projectId }: { readonly projectId: string }) => {
             <input name="secret" type="password" required autocomplete="off" />
           </Field>
           <button type="submit" disabled={action.busy.value !== undefined}>
-            Give the secret
+            Save secret
           </button>
-        </form>
+        </Form>
       )}
       <Outcome of={action} />
     </section>

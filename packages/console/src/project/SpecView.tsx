@@ -1,5 +1,6 @@
 import type { NetworkAccess, ProjectSpec } from "@reins/client"
 import type { ComponentChildren } from "preact"
+import { agentName } from "../agents/AgentNames.js"
 import { bytes, count, plain } from "../words/Words.js"
 import { lineOf } from "./Spec.js"
 
@@ -39,7 +40,7 @@ const linesOf = (spec: ProjectSpec): ReadonlyArray<readonly [string, ComponentCh
   const lines: ReadonlyArray<readonly [string, ComponentChildren]> = [
     ["Repository", repository && `${repository.url}${repository.base_ref == null ? "" : ` at ${repository.base_ref}`}`],
     ["Folders", repository?.sparse?.join(", ")],
-    ["Agent", harness && [harness.provider_id, harness.model].filter(Boolean).join(" · ")],
+    ["Agent", harness && [agentName(harness.provider_id), harness.model].filter(Boolean).join(" · ")],
     ["Connections", connection_ids && count(connection_ids.length, "connection")],
     [
       "Setup",

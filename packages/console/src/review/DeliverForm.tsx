@@ -3,6 +3,8 @@ import type { Changeset } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
+import { Form } from "../ui/Form.js"
+import { count } from "../words/Words.js"
 
 const forgesAndGit = new Set(["github", "gitlab", "gitea", "git", "git_ssh"])
 
@@ -10,10 +12,16 @@ const forgesAndGit = new Set(["github", "gitlab", "gitea", "git", "git_ssh"])
 export const DeliverForm = ({
   changeset,
   done,
+  title: suggested,
+  unsent,
   workspaceId
 }: {
   readonly changeset: Changeset
   readonly workspaceId: string
+  /** The title of the session, which the commit takes over. */
+  readonly title: string
+  /** The comments of the review that the agent was not sent. */
+  readonly unsent: number
   readonly done: () => void
 }) => {
   const transport = useSignal<"git_branch" | "patch">("git_branch")
@@ -24,8 +32,9 @@ export const DeliverForm = ({
     [workspaceId]
   )
   return (
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const { connection_id = "", target_ref = "", title = "", update_strategy = "" } = fieldsOf(event)
         void action.run("the delivery", async () => {
           await reins.changesets.deliver({
@@ -42,8 +51,14 @@ export const DeliverForm = ({
         })
       }}
     >
+      {unsent > 0 && (
+        <p class="notice ask">
+          {count(unsent, "comment")} not sent. Send {unsent === 1 ? "it" : "them"} first if the agent should change
+          something.
+        </p>
+      )}
       <fieldset class="choice">
-        <legend>As</legend>
+        <legend>Deliver as</legend>
         <label>
           <input
             type="radio"
@@ -67,12 +82,12 @@ export const DeliverForm = ({
         <>
           <Await of={connections}>
             {({ items }) => (
-              <Field label="Connection" hint="It pushes to the repository of the session.">
+              <Field label="Connection" hint="Reins pushes to the repository of the session with it.">
                 <select
                   name="connection_id"
                   defaultValue={items.find(({ kind, state }) => state === "active" && forgesAndGit.has(kind))?.id ?? ""}
                 >
-                  <option value="">none, the repository asks for no credential</option>
+                  <option value="">none, the repository needs no credential</option>
                   {items
                     .filter(({ kind, state }) => state === "active" && forgesAndGit.has(kind))
                     .map(({ id, kind, label }) => (
@@ -84,19 +99,19 @@ export const DeliverForm = ({
               </Field>
             )}
           </Await>
-          <Field label="Branch" hint="Without a name the server makes one of the session.">
+          <Field label="Branch" hint="Empty for a new branch of this session.">
             <input name="target_ref" placeholder="reins/…" />
           </Field>
-          <Field label="When the branch is there already">
+          <Field label="If the branch exists">
             <select name="update_strategy">
-              <option value="fast_forward">fast_forward: only add to it</option>
-              <option value="force_with_lease">force_with_lease: replace what was delivered before</option>
+              <option value="fast_forward">Only add to it</option>
+              <option value="force_with_lease">Replace the earlier delivery</option>
             </select>
           </Field>
         </>
       )}
       <Field label="Title" hint="The first line of the commit.">
-        <input name="title" />
+        <input name="title" defaultValue={suggested} />
       </Field>
       <p class="end">
         <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
@@ -104,6 +119,6 @@ export const DeliverForm = ({
         </button>
       </p>
       <Outcome of={action} />
-    </form>
+    </Form>
   )
 }

@@ -1,17 +1,23 @@
 import { useSignal } from "@preact/signals"
-import type { Changeset, Delivery, DeliveryStep, MergeRequest } from "@reins/client"
+import type { Changeset, Delivery, DeliveryStep } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
+import { forPeople } from "../api/Sentences.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
-import { Copy, ErrorBar, Field, fieldsOf, Outcome, State, Time } from "../ui/Basics.js"
+import { Ask } from "../ui/Ask.js"
+import { Copy, ErrorBar, Outcome, State, Time } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
+import { MergeRequestForm, MergeRequestLine } from "./MergeRequests.js"
+import type { Review } from "./Review.js"
 
 /** The deliveries of a changeset with their steps, as they come. */
 export const Deliveries = ({
   changed,
-  changeset
+  changeset,
+  review
 }: {
   readonly changeset: Changeset
+  readonly review: Review
   readonly changed: number | undefined
 }) => {
   const changeset_id = changeset.id
@@ -25,7 +31,14 @@ export const Deliveries = ({
     <>
       <ErrorBar failure={list.failure.value} again={list.reload} />
       {items.map((delivery) => (
-        <DeliveryCard key={delivery.id} delivery={delivery} changed={changed} reload={list.reload} />
+        <DeliveryCard
+          key={delivery.id}
+          delivery={delivery}
+          files={changeset.file_count}
+          review={review}
+          changed={changed}
+          reload={list.reload}
+        />
       ))}
     </>
   )
@@ -49,14 +62,23 @@ const obstacleOf = ({ reason }: Delivery): Obstacle | undefined =>
 
 const isObstacle = (reason: string): reason is Obstacle => Object.hasOwn(questions, reason)
 
-const steps = ["materialize", "push", "observe"] as const
+/** The steps of a delivery, with their words for people. */
+const steps = [
+  ["materialize", "commit"],
+  ["push", "push"],
+  ["observe", "check"]
+] as const
 
 const DeliveryCard = ({
   changed,
   delivery,
-  reload
+  files,
+  reload,
+  review
 }: {
   readonly delivery: Delivery
+  readonly files: number
+  readonly review: Review
   readonly changed: number | undefined
   readonly reload: () => void
 }) => {
@@ -119,7 +141,7 @@ const DeliveryCard = ({
                 class="small"
                 onClick={() => act("the branch", () => reins.deliveries.refresh({ delivery_id }))}
               >
-                Look at the branch
+                Check the branch
               </button>
             )}
             {actions.includes("cancel") && (
@@ -135,7 +157,7 @@ const DeliveryCard = ({
         )}
       </div>
       <Steps given={delivery.steps} isRunning={state === "pending" || state === "executing"} />
-      {reason_message !== null && <p>{reason_message}</p>}
+      {reason_message !== null && <p>{forPeople(reason_message) || reason_message}</p>}
       {patch !== null && (
         <p class="fine">
           <a
@@ -149,33 +171,29 @@ const DeliveryCard = ({
         </p>
       )}
       {(requests.value.value?.items ?? []).map((request) => (
-        <MergeRequestLine key={request.id} request={request} reload={requests.reload} />
+        <MergeRequestLine key={request.id} request={request} files={files} review={review} reload={requests.reload} />
       ))}
       <Outcome of={action} />
       {isAsking.value && obstacle !== undefined && (
-        <Dialog title="Deliver anyway?" close={() => (isAsking.value = false)}>
+        <Ask
+          title="Deliver anyway?"
+          verb="Deliver anyway"
+          isDanger={obstacle === "unencrypted_content"}
+          close={() => (isAsking.value = false)}
+          act={() =>
+            act("the delivery", () =>
+              reins.changesets.deliver({
+                changeset_id: delivery.changeset_id,
+                transport,
+                target_ref,
+                allow: [...delivery.allow, obstacle]
+              })
+            )
+          }
+        >
           <p>{questions[obstacle]}</p>
           <p class="fine">{reason_message}</p>
-          <p class="end">
-            <button
-              type="button"
-              class={obstacle === "unencrypted_content" ? "danger" : "primary"}
-              onClick={() => {
-                isAsking.value = false
-                void act("the delivery", () =>
-                  reins.changesets.deliver({
-                    changeset_id: delivery.changeset_id,
-                    transport,
-                    target_ref,
-                    allow: [...delivery.allow, obstacle]
-                  })
-                )
-              }}
-            >
-              Deliver anyway
-            </button>
-          </p>
-        </Dialog>
+        </Ask>
       )}
       {isOpening.value && (
         <Dialog title="Open a merge request" close={() => (isOpening.value = false)}>
@@ -196,88 +214,16 @@ const Steps = ({ given, isRunning }: { readonly given: ReadonlyArray<DeliverySte
   if (given.length === 0 && !isRunning) return null
   return (
     <ol class="steps">
-      {steps.map((kind) => {
+      {steps.map(([kind, name]) => {
         const last = given.findLast((step) => step.kind === kind)
-        const words = last === undefined ? (isRunning ? "to come" : "not made") : last.outcome
+        const words = last === undefined ? (isRunning ? "waiting" : "not done") : last.outcome
         return (
           <li key={kind} class={last?.outcome ?? "open"}>
-            <span aria-hidden="true">{last === undefined ? "·" : last.outcome === "succeeded" ? "✓" : "✗"}</span> {kind}
+            <span aria-hidden="true">{last === undefined ? "·" : last.outcome === "succeeded" ? "✓" : "✗"}</span> {name}
             <span class="fine"> {words}</span>
           </li>
         )
       })}
     </ol>
-  )
-}
-
-const MergeRequestForm = ({ delivery, done }: { readonly delivery: Delivery; readonly done: () => void }) => {
-  const action = useAction()
-  return (
-    <form
-      onSubmit={(event) => {
-        const { base_branch = "", description = "", draft = "", title = "" } = fieldsOf(event)
-        void action.run("the merge request", async () => {
-          await reins.deliveries.openMergeRequest({
-            delivery_id: delivery.id,
-            draft: draft === "on",
-            ...(title !== "" && { title }),
-            ...(description !== "" && { description }),
-            ...(base_branch !== "" && { base_branch })
-          })
-          done()
-        })
-      }}
-    >
-      <Field label="Title">
-        <input name="title" defaultValue={delivery.title ?? ""} />
-      </Field>
-      <Field label="Description">
-        <textarea name="description" rows={4} />
-      </Field>
-      <Field label="Into" hint="Without a name, the branch that the session began from.">
-        <input name="base_branch" />
-      </Field>
-      <label class="check">
-        <input name="draft" type="checkbox" /> A draft
-      </label>
-      <p class="end">
-        <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
-          Open the merge request
-        </button>
-      </p>
-      <Outcome of={action} />
-    </form>
-  )
-}
-
-const MergeRequestLine = ({ reload, request }: { readonly request: MergeRequest; readonly reload: () => void }) => {
-  const { base_branch, draft, head_sha, id, number, reason_message, state, title, web_url } = request
-  const action = useAction()
-  const merge = (expected_head_sha: string) =>
-    action.run("the merge", async () => {
-      await reins.mergeRequests.merge({ merge_request_id: id, expected_head_sha })
-      reload()
-    })
-  return (
-    <div class="section-head">
-      <p>
-        <State of={state} as={`merge request ${state}`} />{" "}
-        {web_url === null ? (
-          title
-        ) : (
-          <a href={web_url} target="_blank" rel="noreferrer noopener">
-            #{number} {title}
-          </a>
-        )}{" "}
-        into <code>{base_branch}</code>
-        {draft && " · draft"} {reason_message ?? ""}
-      </p>
-      {mayWrite.value && state === "open" && head_sha !== null && (
-        <button type="button" class="small" onClick={() => merge(head_sha)}>
-          Merge
-        </button>
-      )}
-      <Outcome of={action} />
-    </div>
   )
 }

@@ -1,4 +1,3 @@
-import { parse } from "diff2html/lib-esm/diff-parser.js"
 import { isBetween } from "../words/Words.js"
 
 /** A line of a diff, with its numbers on both sides. */
@@ -37,33 +36,8 @@ export type Row = { readonly key: string; readonly file: number } & (
   | { readonly kind: "note"; readonly text: string }
 )
 
-/** The files of a unified diff as git writes it. */
-export const filesOf = (diff: string): ReadonlyArray<FileDiff> =>
-  parse(diff, {}).map((file) => {
-    const isGone = file.newName === "/dev/null"
-    return {
-      path: isGone ? file.oldName : file.newName,
-      oldPath: file.isRename === true ? file.oldName : null,
-      additions: file.addedLines,
-      deletions: file.deletedLines,
-      isBinary: file.isBinary === true,
-      hunks: file.blocks.map(({ header, lines }) => ({
-        header,
-        lines: withChanges(
-          lines.map((line) => ({
-            kind: line.type,
-            text: line.content.slice(1),
-            before: line.oldNumber ?? null,
-            after: line.newNumber ?? null,
-            changed: null
-          }))
-        )
-      }))
-    }
-  })
-
 /** Marks in each pair of replaced lines what differs. */
-const withChanges = (lines: ReadonlyArray<Line>): ReadonlyArray<Line> => {
+export const withChanges = (lines: ReadonlyArray<Line>): ReadonlyArray<Line> => {
   const marked = [...lines]
   for (const { deleted, inserted } of runsOf(lines)) {
     if (deleted.length !== inserted.length) continue
@@ -160,4 +134,33 @@ const pairs = (lines: ReadonlyArray<Line>, key: string, file: number, path: stri
       )
   }
   return rows
+}
+
+/** The files in the order of their folders, as the tree lists them: the files of a folder before its folders. */
+export const inOrder = (files: ReadonlyArray<FileDiff>): ReadonlyArray<FileDiff> =>
+  [...files].sort((one, other) => {
+    const [left, right] = [one.path.split("/"), other.path.split("/")]
+    for (let at = 0; at < Math.min(left.length, right.length); at++) {
+      const [here, there] = [left[at] ?? "", right[at] ?? ""]
+      if (here === there) continue
+      const isFile = Number(at < left.length - 1) - Number(at < right.length - 1)
+      return isFile !== 0 ? isFile : here.localeCompare(there)
+    }
+    return left.length - right.length
+  })
+
+/** The lines of a file on one side of a diff as one text, with the place of each line in it. */
+export const sideOf = (
+  { hunks }: FileDiff,
+  side: "before" | "after"
+): { readonly text: string; readonly places: ReadonlyMap<number, number> } => {
+  const lines: Array<string> = []
+  const places = new Map<number, number>()
+  for (const line of hunks.flatMap((hunk) => hunk.lines)) {
+    const number = line[side]
+    if (number === null) continue
+    places.set(number, lines.length)
+    lines.push(line.text)
+  }
+  return { text: lines.join("\n"), places }
 }

@@ -4,7 +4,9 @@ import type { Place } from "./DiffRows.js"
 
 /** A comment of a person on a line. */
 export interface Comment extends Place {
-  /** The line that it is about. */
+  /** The first line of several; absent for a single one. */
+  readonly from?: number
+  /** The lines that it is about. */
   readonly quote: string
   readonly text: string
 }
@@ -59,6 +61,18 @@ const read = (name: string): Kept => JSON.parse(readKept(name) ?? '{"viewed":[],
 /** Tells one place from another. */
 export const placeKey = ({ number, path, side }: Place): string => `${path}:${side}:${number}`
 
+/** The lines of a comment in words. */
+export const linesIn = (from: number | undefined, number: number): string =>
+  from === undefined || from === number ? `line ${number}` : `lines ${from} to ${number}`
+
+const quoted = (quote: string): string =>
+  quote.includes("\n")
+    ? quote
+        .split("\n")
+        .map((line) => `> ${line}`)
+        .join("\n")
+    : `> ${quote.trim()}`
+
 /** All comments as one message to the agent. */
 export const messageOf = (comments: ReadonlyArray<Comment>): string =>
   [
@@ -66,7 +80,7 @@ export const messageOf = (comments: ReadonlyArray<Comment>): string =>
     ...[...comments]
       .sort((one, other) => one.path.localeCompare(other.path) || one.number - other.number)
       .map(
-        ({ number, path, quote, side, text }) =>
-          `${path}, ${side === "after" ? `line ${number}` : `line ${number} of the old text, which was deleted`}:\n> ${quote.trim()}\n${text.trim()}`
+        ({ from, number, path, quote, side, text }) =>
+          `${path}, ${linesIn(from, number)}${side === "after" ? "" : " of the old text, which was deleted"}:\n${quoted(quote)}\n${text.trim()}`
       )
   ].join("\n\n")

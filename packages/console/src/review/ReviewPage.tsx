@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import type { Diff } from "@reins/client"
+import type { Changeset, Diff, Event } from "@reins/client"
 import { lazy, Suspense } from "preact/compat"
 import { useMemo } from "preact/hooks"
 import { type Action, useAction, useLoaded } from "../api/Loading.js"
@@ -75,8 +75,9 @@ export const ReviewPage = ({
               </button>
             )}
           </PageHead>
+          <Newer changeset={value} events={log.events} />
           <Diagnostics given={value.diagnostics} />
-          <Deliveries changeset={value} changed={changed} />
+          <Deliveries changeset={value} review={review} changed={changed} />
           <Toolbar
             review={review}
             isSplit={isSplit}
@@ -88,14 +89,25 @@ export const ReviewPage = ({
               <>
                 <Omitted files={files} omitted={omitted} />
                 <Suspense fallback={<Waiting what="the diff view" />}>
-                  <DiffView diff={text} isSplit={isSplit.value && innerWidth >= narrow} review={review} />
+                  <DiffView
+                    around={(path, context) => reins.changesets.getDiff({ changeset_id: changesetId, path, context })}
+                    diff={text}
+                    isSplit={isSplit.value && innerWidth >= narrow}
+                    review={review}
+                  />
                 </Suspense>
               </>
             )}
           </Await>
           {dialog.value === "deliver" && (
             <Dialog title="Deliver" close={close}>
-              <DeliverForm changeset={value} workspaceId={session.value.value?.workspace_id ?? ""} done={close} />
+              <DeliverForm
+                changeset={value}
+                unsent={review.comments.value.length}
+                title={session.value.value?.title ?? ""}
+                workspaceId={session.value.value?.workspace_id ?? ""}
+                done={close}
+              />
             </Dialog>
           )}
           {dialog.value === "apply" && (
@@ -113,6 +125,22 @@ export const ReviewPage = ({
     </Await>
   )
 }
+
+/** Leads from the review of an older changeset to the newest one. */
+const Newer = ({ changeset, events }: { readonly changeset: Changeset; readonly events: ReadonlyArray<Event> }) => {
+  const newest = events.findLast(({ type, ...event }) => type === "changeset.ready" && isFilled(event.payload))
+  const id = newest?.changeset_id
+  const isOlder = id !== undefined && id !== changeset.id && (newest?.recorded_at ?? "") > changeset.created_at
+  return isOlder ? (
+    <p class="notice ask">
+      There is a newer changeset of this session.{" "}
+      <a href={`sessions/${changeset.session_id}/review/${id}`}>Review the newest one</a>
+    </p>
+  ) : null
+}
+
+const isFilled = (payload: unknown): boolean =>
+  typeof payload === "object" && payload !== null && "empty" in payload && payload.empty !== true
 
 const Toolbar = ({
   files,

@@ -54,7 +54,7 @@ export const ChangesTab = ({ log, session }: TabProps) => {
         </Await>
       </section>
       <section>
-        <h2>In the workspace now</h2>
+        <h2>In the working tree now</h2>
         <Await of={live}>{(changes) => <LiveList changes={changes} />}</Await>
       </section>
     </div>

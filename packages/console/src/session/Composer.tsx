@@ -1,17 +1,22 @@
 import { useSignal } from "@preact/signals"
 import type { Session } from "@reins/client"
+import { useRef } from "preact/hooks"
+import { agentCan, agentName } from "../agents/AgentNames.js"
 import { type Action, useAction } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Outcome } from "../ui/Basics.js"
 import { bytes } from "../words/Words.js"
 import { type Conversation, ends } from "./Conversation.js"
+import { Queue } from "./Queue.js"
+import { completed, type Suggestion, SuggestionList, useSuggestions, wordAt } from "./Suggestions.js"
 
+/** The ways of a message while a turn runs. The agent has to be able to take some of them. */
 const routings = [
-  { routing: "queue", does: "after the running turn" },
-  { routing: "steer", does: "into the running turn" },
-  { routing: "interrupt", does: "in the place of the running turn" },
-  { routing: "note", does: "to be read with the next message" }
+  { routing: "queue", does: "After this turn" },
+  { routing: "steer", does: "Now, into this turn" },
+  { routing: "interrupt", does: "Stop, and do this" },
+  { routing: "note", does: "With my next message" }
 ] as const
 type Routing = (typeof routings)[number]["routing"]
 
@@ -37,11 +42,44 @@ export const Composer = ({
   if (!mayWrite.value) return null
   const { turn } = conversation
   const isRunning = turn !== undefined && !ends.has(turn.state)
+  const { provider_id } = session.harness
+  const offered = routings.filter(
+    ({ routing }) => (routing !== "steer" && routing !== "interrupt") || agentCan(provider_id, routing)
+  )
   const take = async (files: Iterable<File>) => {
     for (const file of files) {
       const uploaded = await action.run(`the upload of ${file.name}`, () => upload(session.id, file))
       if (uploaded !== undefined) attached.value = [...attached.value, uploaded]
     }
+  }
+  const cursor = useSignal(0)
+  const at = useSignal(0)
+  const word = wordAt(text.value, cursor.value)
+  const suggestions = useSuggestions(session.id, conversation.commands, word)
+  const chosen = suggestions.value[Math.min(at.value, suggestions.value.length - 1)]
+  const area = useRef<HTMLTextAreaElement>(null)
+  const put = (given: string, place: number) => {
+    text.value = given
+    cursor.value = place
+    at.value = 0
+    requestAnimationFrame(() => {
+      area.current?.focus()
+      area.current?.setSelectionRange(place, place)
+    })
+  }
+  const choose = ({ text: given }: Suggestion) => {
+    if (word !== undefined) put(...completed(text.value, word, given))
+  }
+  /** True for a key that the suggestions have taken. */
+  const isForSuggestions = (key: string): boolean => {
+    const last = suggestions.value.length - 1
+    if (chosen === undefined) return false
+    if (key === "ArrowDown") at.value = Math.min(last, at.value + 1)
+    else if (key === "ArrowUp") at.value = Math.max(0, at.value - 1)
+    else if (key === "Escape") suggestions.value = []
+    else if (key === "Tab" || key === "Enter") choose(chosen)
+    else return false
+    return true
   }
   const send = () => {
     if (text.value.trim() === "") return
@@ -65,13 +103,23 @@ export const Composer = ({
         send()
       }}
     >
+      <Queue conversation={conversation} edit={(given) => put(given, given.length)} />
+      <SuggestionList list={suggestions.value} at={Math.min(at.value, suggestions.value.length - 1)} choose={choose} />
       <textarea
+        ref={area}
         aria-label="Message"
-        placeholder={isRunning ? "Say something to the agent while it works" : "What is to be done?"}
+        aria-controls={chosen === undefined ? undefined : "suggestions"}
+        placeholder={`Message to ${agentName(provider_id)}`}
         rows={2}
         value={text.value}
-        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+        onInput={({ currentTarget }) => {
+          text.value = currentTarget.value
+          cursor.value = currentTarget.selectionStart
+          at.value = 0
+        }}
         onKeyDown={(event) => {
+          const { ctrlKey, key, metaKey, shiftKey } = event
+          if (!ctrlKey && !metaKey && !shiftKey && isForSuggestions(key)) return event.preventDefault()
           if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey)) return
           event.preventDefault()
           send()
@@ -89,13 +137,13 @@ export const Composer = ({
         <FileButton action={action} take={take} />
         {isRunning && (
           <select
-            aria-label="Routing"
+            aria-label="When"
             value={routing.value}
             onChange={({ currentTarget }) => (routing.value = routingOf(currentTarget.value))}
           >
-            {routings.map((each) => (
+            {offered.map((each) => (
               <option key={each.routing} value={each.routing}>
-                {each.routing}: {each.does}
+                {each.does}
               </option>
             ))}
           </select>

@@ -14,13 +14,14 @@ import {
   type TurnSnapshot,
   type Usage
 } from "@reins/client"
+import { planIn } from "../tools/ToolLine.js"
 import { count } from "../words/Words.js"
 
 /** One thing of the conversation, in the order in which they began. Items are replaced when they change. */
 export type Item = { readonly key: string; readonly at: string } & (
   | { readonly kind: "message"; readonly message: Message }
   | { readonly kind: "words"; readonly words: "text" | "reasoning"; readonly text: string; readonly sealed: boolean }
-  | { readonly kind: "tool"; readonly tool: ToolPayload }
+  | { readonly kind: "tool"; readonly tool: ToolPayload; readonly ended: string | null }
   | { readonly kind: "plan"; readonly plan: AgentPlan }
   | { readonly kind: "media"; readonly media: AgentMedia }
   | { readonly kind: "question"; readonly interaction: Interaction }
@@ -47,6 +48,8 @@ export class Conversation {
   /** The part of its context that the agent has used so far; null until it says so. */
   context: { readonly used: number | null; readonly size: number | null } | null = null
   usage: Usage | null = null
+  /** The newest plan of the agent. */
+  plan: AgentPlan | undefined
   /** The commands that the agent knows. */
   commands: ReadonlyArray<{ readonly name: string; readonly description: string; readonly hint: string | null }> = []
   private readonly places = new Map<string, number>()
@@ -91,10 +94,11 @@ export class Conversation {
       case "tool.updated":
       case "tool.completed": {
         const tool = this.tools.take(event)
-        if (tool !== undefined) put({ kind: "tool", key: `${turn}.tool.${tool.tool_id}`, tool })
+        if (tool !== undefined) this.takeTool(event, tool, put)
         break
       }
       case "plan.updated":
+        this.plan = event.payload
         put({ kind: "plan", key: `${turn}.plan.${event.payload.plan_id ?? ""}`, plan: event.payload })
         break
       case "turn.action_required":
@@ -119,6 +123,21 @@ export class Conversation {
       default:
         this.takeOther(event, put)
     }
+  }
+
+  /** Some agents write their plan down with a tool. It is shown as the plan, not as the call. */
+  private takeTool(event: Event, tool: ToolPayload, put: (item: NewItem) => void): void {
+    const turn = event.turn_id ?? ""
+    const entries = planIn(tool.input)
+    if (entries !== undefined && tool.state !== "failed") {
+      const steps = entries.map((entry) => ({ ...entry, priority: "" }))
+      this.plan = { plan_id: null, entries: steps, text: null, uri: null, removed: false }
+      this.drop(`${turn}.tool.${tool.tool_id}`)
+      put({ kind: "plan", key: `${turn}.todos`, plan: this.plan })
+      return
+    }
+    const ended = event.type === "tool.completed" ? event.recorded_at : null
+    put({ kind: "tool", key: `${turn}.tool.${tool.tool_id}`, tool, ended })
   }
 
   private takeOther(event: Event, put: (item: NewItem) => void): void {
@@ -205,6 +224,15 @@ export class Conversation {
   private find(key: string): Item | undefined {
     const place = this.places.get(key)
     return place === undefined ? undefined : this.items[place]
+  }
+
+  /** Takes an item out that turned out to be part of another one. */
+  private drop(key: string): void {
+    const place = this.places.get(key)
+    if (place === undefined) return
+    this.items.splice(place, 1)
+    this.places.delete(key)
+    for (const [each, at] of this.places) if (at > place) this.places.set(each, at - 1)
   }
 
   private put(item: Item): void {

@@ -1,19 +1,28 @@
 import { useSignal } from "@preact/signals"
 import type { FileContent } from "@reins/client"
-import { useMemo } from "preact/hooks"
+import { useEffect, useMemo, useRef } from "preact/hooks"
 import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
+import { Spans } from "../highlight/Coloured.js"
+import { useHighlight } from "../highlight/Highlight.js"
+import { languageOfFile } from "../highlight/Languages.js"
+import { go, parts } from "../route/Route.js"
 import { Await, Copy, Nothing } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
 import { bytes } from "../words/Words.js"
 import { pictureType, pictureUrl } from "./Picture.js"
 import type { TabProps } from "./SessionPage.js"
 
-/** The files of the session's workspace. */
+/** The address of a file of a session, and of a line in it. */
+export const fileAddress = (sessionId: string, path: string, line?: number): string =>
+  `sessions/${sessionId}/files/${path.split("/").map(encodeURIComponent).join("/")}${line === undefined ? "" : `#L${line}`}`
+
+/** The files of the working tree of a session. */
 export const FilesTab = ({ session }: TabProps) => {
-  const folder = useSignal("")
-  const file = useSignal<string | undefined>(undefined)
   const session_id = session.id
+  // The address names the file, so that a link leads to it.
+  const file = parts.value.slice(3).map(decodeURIComponent).join("/")
+  const folder = useSignal(file.slice(0, Math.max(0, file.lastIndexOf("/"))))
   const list = useLoaded(
     "the files",
     (signal) =>
@@ -22,18 +31,16 @@ export const FilesTab = ({ session }: TabProps) => {
   )
   const steps = folder.value.split("/").filter((step) => step !== "")
   const open = (path: string) => {
-    file.value = undefined
+    go(`sessions/${session_id}/files`)
     folder.value = path
   }
-  const show = (path: string) => {
-    file.value = path
-  }
+  const show = (path: string) => go(fileAddress(session_id, path))
   return (
     <div class="files">
       <section class="scroll" aria-label="Folder">
         <p class="crumbs">
           <button type="button" class="link" onClick={() => open("")}>
-            workspace
+            Files
           </button>
           {steps.map((step, index) => (
             <span key={step}>
@@ -55,7 +62,7 @@ export const FilesTab = ({ session }: TabProps) => {
                       type="button"
                       class="link"
                       disabled={type !== "file" && type !== "directory"}
-                      aria-pressed={file.value === path}
+                      aria-pressed={file === path}
                       onClick={() => (type === "directory" ? open(path) : show(path))}
                     >
                       {type === "directory" ? `${name}/` : name}
@@ -69,7 +76,7 @@ export const FilesTab = ({ session }: TabProps) => {
           )}
         </Await>
       </section>
-      {file.value !== undefined && <FileView key={file.value} sessionId={session_id} path={file.value} />}
+      {file !== "" && <FileView key={file} sessionId={session_id} path={file} />}
     </div>
   )
 }
@@ -101,22 +108,48 @@ const FileView = ({ path, sessionId }: { readonly sessionId: string; readonly pa
 }
 
 const Content = ({ file: { content, encoding, path } }: { readonly file: FileContent }) => {
-  if (encoding === "utf-8" && pictureType(path) === undefined) return <Lines text={content} />
+  if (encoding === "utf-8" && pictureType(path) === undefined) return <Lines text={content} path={path} />
   if (pictureType(path) === undefined) return <Nothing>The file is not a text.</Nothing>
   return <img class="picture" alt={path} src={pictureUrl(path, encoding === "base64" ? content : btoa(content))} />
 }
 
-const Lines = ({ text }: { readonly text: string }) => (
-  <VirtualList
-    items={useMemo(() => text.split("\n").map((line, index) => ({ text: line, number: index + 1 })), [text])}
-    keyOf={({ number }) => `${number}`}
-    estimate={() => 19}
-    label="The lines of the file"
-    render={({ number, text }) => (
-      <div class="line">
-        <span class="number">{number}</span>
-        <span class="code">{text}</span>
-      </div>
-    )}
-  />
-)
+/** The line that the address names. */
+const lineOfAddress = (): number | undefined => {
+  const [, line] = /^#L(\d+)$/.exec(location.hash) ?? []
+  return line === undefined ? undefined : Number(line)
+}
+
+const Lines = ({ path, text }: { readonly text: string; readonly path: string }) => {
+  const coloured = useHighlight(languageOfFile(path), text)
+  const items = useMemo(
+    () => text.split("\n").map((line, index) => ({ text: line, number: index + 1, spans: coloured?.[index] })),
+    [text, coloured]
+  )
+  const wanted = useSignal(lineOfAddress())
+  const reveal = useRef<((index: number) => void) | undefined>(undefined)
+  useEffect(() => {
+    if (wanted.value !== undefined) reveal.current?.(Math.max(0, wanted.value - 5))
+  }, [wanted])
+  return (
+    <VirtualList
+      items={items}
+      keyOf={({ number }) => `${number}`}
+      estimate={() => 19}
+      label="The lines of the file"
+      reveal={reveal}
+      render={({ number, spans, text }) => (
+        <div class={number === wanted.value ? "line wanted" : "line"}>
+          <a
+            class="number"
+            href={`${location.pathname}#L${number}`}
+            aria-label={`Line ${number}`}
+            onClick={() => (wanted.value = number)}
+          >
+            {number}
+          </a>
+          <span class="code">{spans === undefined ? text : <Spans spans={spans} />}</span>
+        </div>
+      )}
+    />
+  )
+}

@@ -1,16 +1,25 @@
-import type { AgentPlan, Message, TurnSnapshot } from "@reins/client"
+import type { Message, TurnSnapshot } from "@reins/client"
 import { memo } from "preact/compat"
+import { forPeople } from "../api/Sentences.js"
 import { Question } from "../approvals/Question.js"
-import { State, Time } from "../ui/Basics.js"
+import { PlanView } from "../tools/PlanView.js"
+import { ToolCard } from "../tools/ToolCard.js"
+import { Copy, State, Time } from "../ui/Basics.js"
 import { Prose } from "../ui/Prose.js"
 import { bytes, count, dollars, duration, plain, tokens } from "../words/Words.js"
 import type { Item } from "./Conversation.js"
 import { MediaView } from "./MediaView.js"
 import { Picture, pictureType } from "./Picture.js"
-import { ToolCard } from "./ToolCard.js"
+
+interface ItemViewProps {
+  readonly item: Item
+  readonly sessionId: string
+  /** The name of the agent. */
+  readonly agent: string
+}
 
 /** One thing of a conversation. It is drawn anew only when it has changed. */
-export const ItemView = memo(({ item, sessionId }: { readonly item: Item; readonly sessionId: string }) => {
+export const ItemView = memo(({ agent, item, sessionId }: ItemViewProps) => {
   switch (item.kind) {
     case "message":
       return <MessageView message={item.message} sessionId={sessionId} />
@@ -18,16 +27,19 @@ export const ItemView = memo(({ item, sessionId }: { readonly item: Item; readon
       return item.words === "reasoning" ? (
         <Reasoning text={item.text} isDone={item.sealed} />
       ) : (
-        <Prose text={item.text} />
+        <div class="answer" title={new Date(item.at).toLocaleString()}>
+          <Prose text={item.text} isGrowing={!item.sealed} />
+          {item.sealed && <Copy text={item.text} />}
+        </div>
       )
     case "tool":
-      return <ToolCard tool={item.tool} />
+      return <ToolCard tool={item.tool} began={item.at} ended={item.ended} />
     case "plan":
       return <PlanView plan={item.plan} />
     case "media":
       return <MediaView media={item.media} />
     case "question":
-      return <Question interaction={item.interaction} />
+      return <Question interaction={item.interaction} agent={agent} />
     case "turn":
       return <TurnEnd turn={item.turn} />
     case "changeset": {
@@ -62,7 +74,7 @@ export const ItemView = memo(({ item, sessionId }: { readonly item: Item; readon
               <code>{commit.slice(0, 10)}</code>
             </>
           )}{" "}
-          {reason_message ?? (step === null ? "" : `${step.kind} ${step.outcome}`)}
+          {forPeople(reason_message ?? "") || (step === null ? "" : `${stepName(step.kind)} ${step.outcome}`)}
         </p>
       )
     }
@@ -87,13 +99,27 @@ export const ItemView = memo(({ item, sessionId }: { readonly item: Item; readon
   }
 })
 
+const routingWords = {
+  steer: "into the running turn",
+  interrupt: "instead of the running turn",
+  note: "with the next message"
+} as const
+
+const stepNames: Readonly<Record<string, string>> = { materialize: "commit", observe: "check" }
+
+const stepName = (kind: string): string => stepNames[kind] ?? kind
+
 const MessageView = ({ message, sessionId }: { readonly message: Message; readonly sessionId: string }) => (
   <article class={`message ${message.role}`}>
     <p class="fine">
       {message.kind === "message"
         ? message.author.kind.replace("account", "You").replace("api_key", "API key")
         : plain(message.kind)}
-      {message.routing !== "queue" && ` · ${message.routing}`} · <Time at={message.created_at} />
+      {message.routing !== "queue" && ` · ${routingWords[message.routing]}`} · <Time at={message.created_at} />
+      <Copy
+        label="Copy"
+        text={message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n")}
+      />
     </p>
     {message.content.map((block, index) =>
       block.type === "text" ? (
@@ -113,36 +139,23 @@ const MessageView = ({ message, sessionId }: { readonly message: Message; readon
 const Reasoning = ({ isDone, text }: { readonly text: string; readonly isDone: boolean }) => (
   <details class="reasoning">
     <summary>{isDone ? "Reasoning" : "Reasoning …"}</summary>
-    <Prose text={text} />
+    <Prose text={text} isGrowing={!isDone} />
   </details>
 )
-
-const PlanView = ({ plan }: { readonly plan: AgentPlan }) =>
-  plan.removed ? null : (
-    <section class="plan" aria-label="Plan">
-      <p class="fine">
-        Plan · {plan.entries.filter(({ status }) => status === "completed").length} of {plan.entries.length} done
-      </p>
-      {plan.text !== null && <Prose text={plan.text} />}
-      <ol>
-        {plan.entries.map(({ content, status }, index) => (
-          <li key={`${index}`} class={status}>
-            <span aria-hidden="true">{status === "completed" ? "✓" : status === "in_progress" ? "▸" : "·"}</span>{" "}
-            {content}
-            <span class="sr">, {plain(status)}</span>
-          </li>
-        ))}
-      </ol>
-    </section>
-  )
 
 const TurnEnd = ({ turn }: { readonly turn: TurnSnapshot }) => {
   const { cost_usd, input_tokens, output_tokens } = turn.usage
   return (
     <p class="turn-end">
-      <State of={turn.state} /> {turn.reason_message ?? (turn.reason === null ? "" : plain(turn.reason))}{" "}
+      <State of={turn.state} />{" "}
+      {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}{" "}
       <span class="fine">
-        turn {turn.ordinal}
+        <a
+          href={`sessions/${turn.session_id}#${turn.id}`}
+          title={new Date(turn.finished_at ?? turn.created_at).toLocaleString()}
+        >
+          Turn {turn.ordinal}
+        </a>
         {turn.started_at !== null && turn.finished_at !== null && ` · ${duration(turn.started_at, turn.finished_at)}`}
         {input_tokens !== null && ` · ${tokens(input_tokens)} in, ${tokens(output_tokens)} out`}
         {cost_usd !== null && ` · ${dollars(cost_usd)}`}

@@ -1,7 +1,7 @@
 import { type Signal, signal } from "@preact/signals"
 import type { Event } from "@reins/client"
 import { useEffect, useMemo } from "preact/hooks"
-import type { Failure } from "../api/Failure.js"
+import { type Failure, failureToldBy } from "../api/Failure.js"
 import { me } from "../api/Server.js"
 import { watch } from "../live/Live.js"
 import { Conversation } from "./Conversation.js"
@@ -63,7 +63,7 @@ const follow = (session_id: string, log: SessionLog & { readonly events: Array<E
         return
       case "broken":
         if (news.code === "unauthenticated") me.value = null
-        log.failure.value = { ...news, retryAfterSeconds: null }
+        log.failure.value = failureToldBy(news)
         return
       case "healed":
         log.failure.value = undefined

@@ -1,13 +1,15 @@
 import type { Session } from "@reins/client"
-import { type Loaded, useAction, useLoaded } from "../api/Loading.js"
+import { useEffect } from "preact/hooks"
+import { askAgents } from "../agents/AgentNames.js"
+import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
-import { mayWrite } from "../inbox/Workspace.js"
-import { Await, ErrorBar, Outcome, PageHead, State } from "../ui/Basics.js"
-import { plain } from "../words/Words.js"
+import { markSeen, useTitle } from "../told/Title.js"
+import { Await, ErrorBar } from "../ui/Basics.js"
 import { ChangesTab } from "./ChangesTab.js"
 import { ConversationTab } from "./ConversationTab.js"
 import { EventsTab } from "./EventsTab.js"
 import { FilesTab } from "./FilesTab.js"
+import { SessionHead } from "./SessionHead.js"
 import { type SessionLog, useSessionLog } from "./SessionLog.js"
 import { UsageTab } from "./UsageTab.js"
 
@@ -31,7 +33,9 @@ export interface TabProps {
 export const SessionPage = ({ sessionId, tab }: { readonly sessionId: string; readonly tab: string }) => {
   const log = useSessionLog(sessionId)
   void log.revision.value
+  useEffect(askAgents, [])
   const turn = log.conversation.turn
+  useEffect(() => markSeen(sessionId), [sessionId])
   const session = useLoaded("the session", (signal) => reins.sessions.get({ session_id: sessionId }, { signal }), [
     sessionId,
     turn?.id,
@@ -39,11 +43,12 @@ export const SessionPage = ({ sessionId, tab }: { readonly sessionId: string; re
     turn?.acknowledged_at,
     log.events.findLast(({ type }) => type.startsWith("session."))?.seq
   ])
+  useTitle(session.value.value?.title ?? "Session")
   return (
     <Await of={session}>
       {(value) => (
         <div class="session">
-          <Head session={value} loaded={session} />
+          <SessionHead session={value} loaded={session} hasFailed={turn?.state === "failed"} />
           <nav class="tabs" aria-label="Parts of the session">
             {tabs.map(({ name, part }) => (
               <a
@@ -56,9 +61,7 @@ export const SessionPage = ({ sessionId, tab }: { readonly sessionId: string; re
             ))}
           </nav>
           <ErrorBar failure={log.failure.value} />
-          {log.begins.value > 0 && (
-            <p class="fine">Events up to {log.begins.value} are kept no longer, so that what is shown begins there.</p>
-          )}
+          {log.begins.value > 0 && <p class="fine">The events up to number {log.begins.value} are no longer kept.</p>}
           <Tab tab={tab} session={value} log={log} reload={session.reload} />
         </div>
       )}
@@ -81,71 +84,4 @@ const Tab = ({ tab, ...given }: TabProps & { readonly tab: string }) => {
     default:
       return <p>A session has no such part.</p>
   }
-}
-
-const Head = ({ loaded, session }: { readonly session: Session; readonly loaded: Loaded<Session> }) => {
-  const action = useAction()
-  const { actions, activity, base, executor, harness, id, lifecycle } = session
-  const session_id = id
-  const act = (doing: string, work: () => Promise<unknown>) =>
-    action.run(doing, async () => {
-      await work()
-      loaded.reload()
-    })
-  const menu = [
-    { name: "archive", does: "Archive", run: () => reins.sessions.archive({ session_id }) },
-    { name: "unarchive", does: "Open again", run: () => reins.sessions.unarchive({ session_id }) },
-    {
-      name: "activate_executor",
-      does: "Make the executor ready",
-      run: () => reins.sessions.activateExecutor({ session_id })
-    },
-    {
-      name: "release_executor",
-      does: "Release the executor",
-      run: () => reins.sessions.releaseExecutor({ session_id })
-    },
-    { name: "close", does: "Close for good", run: () => reins.sessions.close({ session_id }) }
-  ] as const
-  const possible = menu.filter(({ name }) => actions.includes(name))
-  return (
-    <>
-      <PageHead
-        title={session.title ?? "Session"}
-        under={
-          <>
-            <State of={lifecycle === "open" ? activity : lifecycle} /> {harness.provider_id}
-            {harness.model !== null && ` · ${harness.model}`} · executor {executor.backend} {plain(executor.state)}
-            {base.repository !== null && (
-              <>
-                {" "}
-                · <span class="repository">{base.repository}</span>
-                {base.ref !== null && ` at ${base.ref}`}
-              </>
-            )}{" "}
-            · <code>{id}</code>
-            {Object.entries(session.labels).map(([name, value]) => (
-              <span key={name} class="label">
-                {name}={value}
-              </span>
-            ))}
-          </>
-        }
-      >
-        {mayWrite.value && possible.length > 0 && (
-          <details class="dropdown">
-            <summary class="button">Session</summary>
-            <div>
-              {possible.map(({ does, name, run }) => (
-                <button key={name} type="button" onClick={() => act(`the session: ${does.toLowerCase()}`, run)}>
-                  {does}
-                </button>
-              ))}
-            </div>
-          </details>
-        )}
-      </PageHead>
-      <Outcome of={action} />
-    </>
-  )
 }

@@ -1,10 +1,18 @@
+import type { TurnSnapshot } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
+import { forPeople } from "../api/Sentences.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Outcome, State } from "../ui/Basics.js"
 import { now } from "../ui/Now.js"
 import { dollars, duration, plain, tokens } from "../words/Words.js"
 import { type Conversation, ends } from "./Conversation.js"
+
+/** True where another try may end in another way: not after a success, and not where the reason stays. */
+const mayHelp = ({ reason, reason_message, state }: TurnSnapshot): boolean =>
+  state !== "succeeded" &&
+  reason !== "context_unavailable" &&
+  !/repository .*(?:does not exist|not found)/i.test(reason_message ?? "")
 
 /** The state of the turn, and the commands that it takes: cancel, retry, or acknowledge after a crash. */
 export const TurnBar = ({
@@ -22,7 +30,9 @@ export const TurnBar = ({
     [turn?.id, turn?.state, turn?.acknowledged_at]
   )
   if (turn === undefined) return null
-  const actions = mayWrite.value ? (whole.value.value?.actions ?? []) : []
+  const actions = (mayWrite.value ? (whole.value.value?.actions ?? []) : []).filter(
+    (each) => each !== "retry" || mayHelp(turn)
+  )
   const isOver = ends.has(turn.state)
   const turn_id = turn.id
   const act = (doing: string, work: () => Promise<unknown>) =>
@@ -36,9 +46,13 @@ export const TurnBar = ({
   return (
     <div class={waits ? "turn-bar asks" : "turn-bar"}>
       <p>
-        {!isOver && <span class="spinner" aria-hidden="true" />} <State of={turn.state} />{" "}
-        {turn.reason_message ?? (turn.reason === null ? "" : plain(turn.reason))}
-        {waits && " The queue of the session waits until somebody has looked at what the turn left behind."}
+        {!isOver && (
+          <>
+            <span class="spinner" aria-hidden="true" /> <State of={turn.state} />{" "}
+            {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}
+          </>
+        )}
+        {waits && "The turn was interrupted. The queue waits until you have looked at the files that it left."}
         {!isOver && (
           <span class="fine">
             {" "}

@@ -1,8 +1,10 @@
-import type { Harness } from "@reins/client"
+import type { Connection, Harness } from "@reins/client"
 import type { ComponentChildren } from "preact"
+import { agentLabel } from "../agents/AgentNames.js"
 import { InstallAgent } from "../agents/Agents.js"
 import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
+import { CredentialForm } from "../connections/ConnectionChange.js"
 import { ConnectionForm } from "../connections/ConnectionForm.js"
 import { Validation } from "../connections/ConnectionsPage.js"
 import { Await, PageHead, State } from "../ui/Basics.js"
@@ -43,14 +45,14 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
             <Step title="An agent" isDone={installed.length > 0}>
               {installed.length > 0 ? (
                 <p>
-                  {installed.map(({ display_name, version }) => `${display_name} ${version ?? ""}`).join(", ")}{" "}
+                  {installed.map((each) => `${agentLabel(each, installed)} ${each.version ?? ""}`).join(", ")}{" "}
                   {installed.length === 1 ? "is" : "are"} installed.
                 </p>
               ) : (
                 <>
                   <p>
-                    An agent is the program that does the work. It is downloaded in the pinned version, and its digest
-                    is checked.
+                    An agent is the program that does the work. Reins downloads the version that it was tested with, and
+                    checks its checksum.
                   </p>
                   {harnesses.map((harness, index) => (
                     <InstallAgent
@@ -64,7 +66,7 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
                 </>
               )}
             </Step>
-            <Step title="A connection to models" isDone={connection !== undefined}>
+            <Step title="A connection to models" isDone={connection !== undefined && !isRefused(connection)}>
               {connection === undefined ? (
                 <ConnectionForm
                   workspaceId={workspaceId}
@@ -77,6 +79,12 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
                     {connection.label} <State of={connection.health} />
                   </p>
                   <Validation connectionId={connection.id} validated={state.reload} />
+                  {isRefused(connection) && (
+                    <>
+                      <p>The gateway refuses this key. Replace it here.</p>
+                      <CredentialForm connection={connection} done={state.reload} />
+                    </>
+                  )}
                   <Models
                     workspaceId={workspaceId}
                     connectionId={connection.id}
@@ -87,24 +95,26 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
             </Step>
             <Step title="The executor" isDone={executor !== undefined}>
               {executor === undefined ? (
-                <p>No executor works on this server. The page of the server says why.</p>
+                <p>
+                  No executor works on this server. <a href="server">Server</a> says why.
+                </p>
               ) : (
                 <>
                   <p>
                     Agents run in <strong>{executor.backend}</strong>,{" "}
                     {executor.isolation.security_boundary
-                      ? "which is a boundary for them."
-                      : "which is no boundary: an agent can do what the server's user can."}
+                      ? "which isolates them from the server."
+                      : "which does not isolate them: an agent can do what the user of the server can."}
                   </p>
                   <p class="fine">{executor.note}</p>
                 </>
               )}
             </Step>
             <Step title="The first session" isDone={false}>
-              {connection !== undefined && installed.length > 0 ? (
+              {connection !== undefined && !isRefused(connection) && installed.length > 0 ? (
                 <NewSessionForm workspaceId={workspaceId} />
               ) : (
-                <p class="fine">It needs an agent and a connection.</p>
+                <p class="fine">You need an agent and a connection that works.</p>
               )}
             </Step>
           </ol>
@@ -113,6 +123,9 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
     </>
   )
 }
+
+/** True for a connection whose key the gateway does not take. */
+const isRefused = ({ health }: Connection): boolean => health === "reauth_required"
 
 const Step = ({
   children,

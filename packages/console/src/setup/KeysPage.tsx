@@ -5,6 +5,7 @@ import { reins } from "../api/Server.js"
 import { Await, Field, fieldsOf, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
 import { Dialog } from "../ui/Dialog.js"
+import { Form } from "../ui/Form.js"
 import { More } from "../ui/More.js"
 import { Secret } from "../ui/Secret.js"
 import { BudgetFields, BudgetForm } from "../usage/BudgetForm.js"
@@ -29,7 +30,7 @@ export const KeysPage = ({ workspaceId }: { readonly workspaceId: string }) => {
       <Await of={list}>
         {({ items }) =>
           items.length === 0 ? (
-            <Nothing>There is no key.</Nothing>
+            <Nothing>There is no API key yet. The command line, programs and CI call Reins with one.</Nothing>
           ) : (
             <ul class="rows">
               {items.map((key) => (
@@ -84,7 +85,7 @@ const KeyRow = ({
             used <Time at={last_used_at} />
           </>
         )}
-        {expires_at !== null && ` · until ${expires_at.slice(0, 10)}`}
+        {expires_at !== null && ` · expires ${expires_at.slice(0, 10)}`}
       </span>
       {revoked_at === null ? (
         <span class="actions">
@@ -121,8 +122,9 @@ const KeyForm = ({ workspaceId }: { readonly workspaceId: string }) => {
   const made = useSignal<IssuedApiKey | undefined>(undefined)
   if (made.value !== undefined) return <Secret name="key" value={made.value.secret} />
   return (
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const fields = fieldsOf(event)
         const { expires = "", name = "", scope = "", where = "" } = fields
         const budget = limitsOf(fields)
@@ -140,24 +142,24 @@ const KeyForm = ({ workspaceId }: { readonly workspaceId: string }) => {
       <Field label="Name">
         <input name="name" required autofocus placeholder="laptop" />
       </Field>
-      <Field label="It may">
+      <Field label="Permissions">
         <select name="scope">
           <option value="write">read and write</option>
           <option value="read">read</option>
           <option value="admin">read, write and admin</option>
         </select>
       </Field>
-      <Field label="It is good for">
+      <Field label="Workspaces">
         <select name="where">
           <option value="one">this workspace</option>
           <option value="all">all workspaces of mine</option>
         </select>
       </Field>
-      <Field label="Until" hint="Empty for no end.">
+      <Field label="Expires" hint="Empty for never.">
         <input name="expires" type="date" />
       </Field>
       <details>
-        <summary>A budget for what it may spend</summary>
+        <summary>Budget</summary>
         <BudgetFields budget={null} />
       </details>
       <p class="end">
@@ -166,6 +168,6 @@ const KeyForm = ({ workspaceId }: { readonly workspaceId: string }) => {
         </button>
       </p>
       <Outcome of={action} />
-    </form>
+    </Form>
   )
 }

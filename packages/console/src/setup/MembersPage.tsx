@@ -4,6 +4,7 @@ import { me, reins } from "../api/Server.js"
 import { isOwner as mayManage } from "../inbox/Workspace.js"
 import { Await, Field, fieldsOf, Outcome, PageHead, State } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
+import { Form } from "../ui/Form.js"
 
 const roles = ["viewer", "member", "owner"] as const
 const roleOf = (value: string): Member["role"] => roles.find((role) => role === value) ?? "viewer"
@@ -27,9 +28,10 @@ export const MembersPage = ({ workspaceId }: { readonly workspaceId: string }) =
     <>
       <PageHead title="Members" under="A viewer reads, a member works, an owner also decides who belongs here." />
       {isOwner && (
-        <form
+        <Form
+          of={action}
           class="line-form"
-          onSubmit={(event) => {
+          send={(event) => {
             const { email = "", role = "" } = fieldsOf(event)
             const form = event.currentTarget
             void change("the invitation", async () => {
@@ -51,7 +53,7 @@ export const MembersPage = ({ workspaceId }: { readonly workspaceId: string }) =
           <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
             Invite
           </button>
-        </form>
+        </Form>
       )}
       <Outcome of={action} />
       <Await of={list}>
@@ -87,7 +89,7 @@ export const MembersPage = ({ workspaceId }: { readonly workspaceId: string }) =
                         change("the removal", () => reins.workspaces.removeMember({ workspace_id, account_id: id }))
                       }
                     >
-                      {state === "invited" ? "Take back" : "Remove"}
+                      {state === "invited" ? "Withdraw" : "Remove"}
                     </Confirm>
                   </span>
                 ) : (

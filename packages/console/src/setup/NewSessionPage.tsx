@@ -1,17 +1,20 @@
 import { useSignal } from "@preact/signals"
-import type { Harness, SessionsCreateInput } from "@reins/client"
+import type { SessionsCreateInput } from "@reins/client"
+import { learnAgents } from "../agents/AgentNames.js"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { go } from "../route/Route.js"
 import { Await, Field, fieldsOf, Nothing, Outcome, PageHead } from "../ui/Basics.js"
+import { Form } from "../ui/Form.js"
 import { BudgetFields } from "../usage/BudgetForm.js"
 import { limitsOf } from "../usage/Budgets.js"
 import { shortened } from "../words/Words.js"
+import { AgentChoice, rememberAgent } from "./AgentChoice.js"
 
 /** A place to begin a session. */
 export const NewSessionPage = ({ workspaceId }: { readonly workspaceId: string }) => (
   <>
-    <PageHead title="New session" under="A conversation with an agent, and a file workspace that it works in." />
+    <PageHead title="New session" under="A conversation with an agent, and a working tree for its files." />
     <NewSessionForm workspaceId={workspaceId} />
   </>
 )
@@ -22,12 +25,15 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
   const catalog = useLoaded(
     "the catalog",
     async (signal) => {
-      const [harnesses, executors, projects] = await Promise.all([
+      const [harnesses, executors, projects, connections] = await Promise.all([
         reins.catalog.listHarnesses({}, { signal }),
         reins.catalog.listExecutorBackends({}, { signal }),
-        reins.projects.list({ workspace_id, limit: 100 }, { signal })
+        reins.projects.list({ workspace_id, limit: 100 }, { signal }),
+        reins.connections.list({ workspace_id, limit: 100 }, { signal })
       ])
+      learnAgents(harnesses.items)
       return {
+        connections: connections.items,
         harnesses: harnesses.items.filter(({ installed, tier }) => installed && tier !== "disabled"),
         executors: executors.items.filter(({ available }) => available),
         projects: projects.items.filter(({ archived_at }) => archived_at === null)
@@ -39,27 +45,29 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
   const action = useAction()
   return (
     <Await of={catalog}>
-      {({ executors, harnesses, projects }) =>
+      {({ connections, executors, harnesses, projects }) =>
         harnesses.length === 0 ? (
           <Nothing>
-            No agent is installed. <a href="start">The first steps</a> say how.
+            No agent is installed. <a href="start">Install one in First steps</a>.
           </Nothing>
         ) : (
-          <form
+          <Form
+            of={action}
             class="wide-form"
-            onSubmit={(event) => {
+            send={(event) => {
               const fields = fieldsOf(event)
               void action.run("the session", async () => {
                 const session = await reins.sessions.create({ workspace_id, ...inputOf(fields) })
+                rememberAgent(workspaceId, fields["provider_id"] ?? "", fields["model"] ?? "")
                 go(`sessions/${session.id}`)
               })
             }}
           >
-            <Field label="Message" hint="What is to be done. A session may also begin without one.">
+            <Field label="Message" hint="The task for the agent. You can also start without one.">
               <textarea name="message" rows={4} autofocus />
             </Field>
             {projects.length > 0 && (
-              <Field label="Project" hint="A session of a project begins from its newest version.">
+              <Field label="Project" hint="The session starts from the newest version of the project.">
                 <select
                   name="project_id"
                   value={project.value}
@@ -77,15 +85,23 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
             <div class="columns">
               <Field
                 label="Repository"
-                hint={project.value === "" ? "Empty for an empty workspace." : "Empty for that of the project."}
+                hint={
+                  project.value === "" ? "Empty for an empty working tree." : "Empty for the repository of the project."
+                }
               >
                 <input name="repository" placeholder="https://github.com/you/project.git" />
               </Field>
-              <Field label="From" hint="A branch, tag or commit; empty for the default branch.">
+              <Field label="Branch" hint="A branch, tag or commit. Empty for the default branch.">
                 <input name="base_ref" />
               </Field>
             </div>
-            <Agent harnesses={harnesses} workspaceId={workspaceId} isOfProject={project.value !== ""} />
+            <AgentChoice
+              key={project.value === "" ? "own" : "project"}
+              harnesses={harnesses}
+              connections={connections}
+              workspaceId={workspaceId}
+              isOfProject={project.value !== ""}
+            />
             <details>
               <summary>More</summary>
               <BudgetFields budget={null} />
@@ -101,15 +117,15 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
                     <option value="">the default</option>
                     {executors.map(({ backend, isolation }) => (
                       <option key={backend} value={backend}>
-                        {backend}: {isolation.security_boundary ? "a boundary" : "no boundary"}
+                        {backend}: {isolation.security_boundary ? "isolated" : "not isolated"}
                       </option>
                     ))}
                   </select>
                 </Field>
-                <Field label="Tools of the agent" hint="Where nothing else is said of a tool.">
+                <Field label="Tools of the agent" hint="For tools without a rule of their own.">
                   <select name="permissions">
                     <option value="">the default</option>
-                    <option value="ask">ask: a person answers</option>
+                    <option value="ask">ask me first</option>
                     <option value="allow">allow</option>
                     <option value="deny">deny</option>
                   </select>
@@ -122,61 +138,10 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
               </button>
             </p>
             <Outcome of={action} />
-          </form>
+          </Form>
         )
       }
     </Await>
-  )
-}
-
-const Agent = ({
-  harnesses,
-  isOfProject,
-  workspaceId
-}: {
-  readonly harnesses: ReadonlyArray<Harness>
-  readonly workspaceId: string
-  readonly isOfProject: boolean
-}) => {
-  const provider = useSignal(isOfProject ? "" : (harnesses[0]?.provider_id ?? ""))
-  const models = useLoaded(
-    "the models",
-    (signal) =>
-      provider.value === ""
-        ? Promise.resolve([])
-        : reins.catalog
-            .listModels({ workspace_id: workspaceId, provider_id: provider.value }, { signal })
-            .then(({ items }) => items),
-    [workspaceId, provider.value]
-  )
-  return (
-    <div class="columns">
-      <Field label="Provider">
-        <select
-          name="provider_id"
-          value={provider.value}
-          onChange={({ currentTarget }) => (provider.value = currentTarget.value)}
-        >
-          {isOfProject && <option value="">that of the project</option>}
-          {harnesses.map(({ display_name, provider_id }) => (
-            <option key={provider_id} value={provider_id}>
-              {display_name}
-            </option>
-          ))}
-        </select>
-      </Field>
-      <div>
-        <Field label="Model" hint="Empty for the one that the connection prefers.">
-          <input name="model" list="models" autocomplete="off" />
-        </Field>
-        <datalist id="models">
-          {(models.value.value ?? []).map(({ id }) => (
-            <option key={id} value={id} />
-          ))}
-        </datalist>
-        {models.failure.value !== undefined && <small class="hint">{models.failure.value.message}</small>}
-      </div>
-    </div>
   )
 }
 

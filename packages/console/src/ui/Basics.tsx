@@ -3,34 +3,57 @@ import { type ComponentChildren, cloneElement, type TargetedSubmitEvent, type VN
 import { useEffect, useId } from "preact/hooks"
 import type { Failure } from "../api/Failure.js"
 import type { Action, Loaded } from "../api/Loading.js"
+import { useTitle } from "../told/Title.js"
 import { ago, plain } from "../words/Words.js"
+import { useFault, useOtherFaults } from "./Form.js"
 import { now } from "./Now.js"
 
-/** The words of an error, as the API says them, with what finds it in the log of the server. */
-export const ErrorBar = ({ again, failure }: { readonly failure: Failure | undefined; readonly again?: () => void }) =>
-  failure === undefined ? null : (
+/** An error in a sentence, with the button that mends it. What finds it in the log of the server is behind “Details”. */
+export const ErrorBar = ({
+  again,
+  failure
+}: {
+  readonly failure: Failure | undefined
+  readonly again?: (() => void) | undefined
+}) => {
+  const isOther = useOtherFaults()
+  if (failure === undefined) return null
+  const { code, fields = [], mend, message, requestId, retryAfterSeconds, text } = failure
+  const isAtFields = fields.length > 0 && !fields.some(isOther)
+  return (
     <div class="error" role="alert">
-      <p>{failure.message}</p>
-      <p class="fine">
-        {failure.code !== null && <code>{failure.code}</code>}
-        {failure.requestId !== null && (
-          <>
-            {" "}
-            request <code>{failure.requestId}</code>
-          </>
-        )}
-        {failure.retryAfterSeconds !== null && <> · again in {failure.retryAfterSeconds} s</>}
-        {again !== undefined && (
-          <>
-            {" · "}
-            <button type="button" class="link" onClick={again}>
+      <p>
+        {isAtFields ? "Check the marked field." : text}
+        {retryAfterSeconds !== null && ` You can try again in ${retryAfterSeconds} s.`}
+      </p>
+      {(mend !== undefined || again !== undefined) && (
+        <p class="actions">
+          {mend !== undefined && (
+            <a class="button small" href={mend.href}>
+              {mend.label}
+            </a>
+          )}
+          {again !== undefined && (
+            <button type="button" class="small" onClick={again}>
               Try again
             </button>
+          )}
+        </p>
+      )}
+      <details class="fine">
+        <summary>Details</summary>
+        {message !== text && <p>{message}</p>}
+        {code !== null && <code>{code}</code>}
+        {requestId !== null && (
+          <>
+            {" "}
+            request <code>{requestId}</code>
           </>
         )}
-      </p>
+      </details>
     </div>
   )
+}
 
 /** Says after a second what is being waited for, and for how long. */
 export const Waiting = ({ what }: { readonly what: string }) => {
@@ -133,14 +156,29 @@ export const Field = ({
 }: {
   readonly label: string
   readonly hint?: ComponentChildren
-  readonly children: VNode<{ id?: string; "aria-describedby"?: string }>
+  readonly children: VNode<{
+    id?: string
+    name?: string | undefined
+    "aria-describedby"?: string
+    "aria-invalid"?: boolean
+  }>
 }) => {
   const id = useId()
-  const described = hint === undefined ? {} : { "aria-describedby": `${id}.hint` }
+  const fault = useFault(children.props.name)
+  const notes = [fault === undefined ? "" : `${id}.fault`, hint === undefined ? "" : `${id}.hint`].filter(Boolean)
+  const described = {
+    ...(notes.length > 0 && { "aria-describedby": notes.join(" ") }),
+    ...(fault !== undefined && { "aria-invalid": true })
+  }
   return (
-    <div class="field">
+    <div class={fault === undefined ? "field" : "field wrong"}>
       <label htmlFor={id}>{label}</label>
       {cloneElement(children, { id, ...described })}
+      {fault !== undefined && (
+        <small class="fault" id={`${id}.fault`}>
+          {fault}
+        </small>
+      )}
       {hint !== undefined && <small id={`${id}.hint`}>{hint}</small>}
     </div>
   )
@@ -156,9 +194,7 @@ export const PageHead = ({
   readonly under?: ComponentChildren
   readonly children?: ComponentChildren
 }) => {
-  useEffect(() => {
-    document.title = `${title} · Reins`
-  }, [title])
+  useTitle(title)
   return (
     <header class="page-head">
       <div>

@@ -5,6 +5,7 @@ import { useAction, useLoaded } from "../api/Loading.js"
 import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
 import { Dialog } from "../ui/Dialog.js"
+import { Form } from "../ui/Form.js"
 import { budgetOf, limitsOf, nameOf, setBudget } from "./Budgets.js"
 import { BudgetView } from "./BudgetView.js"
 
@@ -25,8 +26,9 @@ export const BudgetForm = ({
       done()
     })
   return (
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const limits = limitsOf(fieldsOf(event))
         if (limits !== undefined) void set(limits)
       }}
@@ -46,7 +48,7 @@ export const BudgetForm = ({
         </button>
       </p>
       <Outcome of={action} />
-    </form>
+    </Form>
   )
 }
 

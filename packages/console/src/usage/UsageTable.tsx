@@ -1,6 +1,7 @@
 import type { ModelUsage, UsageSum } from "@reins/client"
 import type { ComponentChildren } from "preact"
-import { dollars, tokens } from "../words/Words.js"
+import { agentName } from "../agents/AgentNames.js"
+import { count, dollars, tokens } from "../words/Words.js"
 
 /** The usage of one thing. */
 export interface UsageRow {
@@ -12,8 +13,8 @@ export interface UsageRow {
 /** The usage of each model. */
 export const modelRows = (byModel: ReadonlyArray<ModelUsage>): ReadonlyArray<UsageRow> =>
   byModel.map((sum) => {
-    const name = `${sum.provider_id} · ${sum.model ?? "no model"}`
-    return { key: name, name, sum }
+    const model = sum.model ?? "no model"
+    return { key: `${sum.provider_id} ${model}`, name: `${agentName(sum.provider_id)} · ${model}`, sum }
   })
 
 /** The usage by one thing each, and in all. */
@@ -35,7 +36,7 @@ export const UsageTable = ({
           <th>{by}</th>
           <th>Turns</th>
           <th>Input</th>
-          <th>of it cached</th>
+          <th>Cached</th>
           <th>Output</th>
           <th>Cost</th>
         </tr>
@@ -69,8 +70,9 @@ export const Gaps = ({ total }: { readonly total: UsageSum }) => {
   if (turns === reported_turns && turns === priced_turns) return null
   return (
     <p class="fine">
-      {reported_turns} of {turns} turns told what they used, and {priced_turns} have a price. The prices of models
-      belong to the connection.
+      {reported_turns} of {count(turns, "turn")} reported {turns === 1 ? "its" : "their"} usage;{" "}
+      {count(priced_turns, "turn")} {priced_turns === 1 ? "has" : "have"} a price.{" "}
+      <a href="connections">Set prices in Connections</a>
     </p>
   )
 }

@@ -3,6 +3,7 @@ import type { WebhookEndpoint, WebhookEndpointInput, WebhookEndpointWithSecret }
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
+import { Form } from "../ui/Form.js"
 
 /** The events that people ask for most, in words. Any other type is written below them. */
 const families = [
@@ -41,8 +42,9 @@ export const WebhookForm = ({
   const given = new Set<string>(endpoint?.types ?? [])
   const projectsThere = projects.value.value?.items ?? []
   return (
-    <form
-      onSubmit={(event) => {
+    <Form
+      of={action}
+      send={(event) => {
         const fields = fieldsOf(event)
         const input = inputOf(fields, isSome.value)
         void action.run("the endpoint", async () => {
@@ -69,7 +71,7 @@ export const WebhookForm = ({
         <input name="description" maxLength={500} defaultValue={endpoint?.description ?? ""} />
       </Field>
       <fieldset class="choices">
-        <legend>It is told of</legend>
+        <legend>Events</legend>
         <label class="check">
           <input type="radio" name="which" checked={!isSome.value} onChange={() => (isSome.value = false)} /> all events
         </label>
@@ -115,7 +117,7 @@ export const WebhookForm = ({
         </button>
       </p>
       <Outcome of={action} />
-    </form>
+    </Form>
   )
 }
 

@@ -8,7 +8,7 @@ import { Confirm } from "../ui/Confirm.js"
 import { Dialog } from "../ui/Dialog.js"
 import { More } from "../ui/More.js"
 import { Secret } from "../ui/Secret.js"
-import { count, day } from "../words/Words.js"
+import { day } from "../words/Words.js"
 import { DeliveryRow } from "./DeliveryRow.js"
 import { WebhookForm } from "./WebhookForm.js"
 import { EndpointState } from "./WebhooksPage.js"
@@ -66,7 +66,7 @@ export const WebhookPage = ({ endpointId }: { readonly endpointId: string }) => 
               items.length === 0 ? (
                 <Nothing>
                   {wanted.value === undefined
-                    ? "Nothing was sent yet. It is told what happens from now on."
+                    ? "Nothing was sent yet. It gets the events from now on."
                     : `No delivery is ${wanted.value}.`}
                 </Nothing>
               ) : (
@@ -130,7 +130,7 @@ const Head = ({ endpoint, reload }: { readonly endpoint: WebhookEndpoint; readon
       <p class="fine">
         {types === null ? "All events" : types.join(", ")}
         {project_id !== null && ` · of the project ${project_id}`}
-        {label !== null && ` · with the label ${label}`} · {count(pending, "delivery", "deliveries")} to go
+        {label !== null && ` · with the label ${label}`} · {pending} waiting
         {secret_overlaps_until !== null && ` · signed with the secret before too until ${day(secret_overlaps_until)}`}
       </p>
       <Outcome of={action} />

@@ -6,7 +6,7 @@ import { isOwner } from "../inbox/Workspace.js"
 import { Await, Nothing, PageHead, State, Time } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
 import { Secret } from "../ui/Secret.js"
-import { count, plain } from "../words/Words.js"
+import { plain } from "../words/Words.js"
 import { WebhookForm } from "./WebhookForm.js"
 
 /** The endpoints to which the events of the workspace are sent. */
@@ -27,7 +27,7 @@ export const WebhooksPage = ({ workspaceId }: { readonly workspaceId: string }) 
     <>
       <PageHead
         title="Webhooks"
-        under="Addresses that are told what happens in this workspace, as signed by Standard Webhooks."
+        under="Reins sends the events of this workspace to these addresses, signed as in Standard Webhooks."
       >
         {isOwner.value && (
           <button type="button" class="primary" onClick={() => (isMaking.value = true)}>
@@ -73,7 +73,7 @@ const EndpointCard = ({ endpoint }: { readonly endpoint: WebhookEndpoint }) => {
       </div>
       {description !== null && <p>{description}</p>}
       <p class="fine">
-        {types === null ? "all events" : types.join(", ")} · {count(pending, "delivery", "deliveries")} to go
+        {types === null ? "all events" : types.join(", ")} · {pending} waiting
       </p>
     </li>
   )

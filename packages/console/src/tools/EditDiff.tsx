@@ -1,0 +1,62 @@
+import { structuredPatch } from "diff"
+import { useMemo } from "preact/hooks"
+import { useHighlight } from "../highlight/Highlight.js"
+import { languageOfFile } from "../highlight/Languages.js"
+import { LineText } from "../review/DiffLine.js"
+import { type Line, withChanges } from "../review/DiffRows.js"
+import { count } from "../words/Words.js"
+import type { Edit } from "./ToolLine.js"
+
+/** More lines are counted and not shown. */
+const most = 400
+
+/** The lines of a change, with three lines around each. */
+const linesOf = ({ after, before, path }: Edit): ReadonlyArray<Line> => {
+  const { hunks } = structuredPatch(path, path, before ?? "", after, "", "", { context: 3 })
+  return hunks.flatMap(({ lines, newStart, oldStart }) => {
+    let [old, now] = [oldStart, newStart]
+    return withChanges(
+      lines
+        .filter((line) => !line.startsWith("\\"))
+        .map((line): Line => {
+          const text = line.slice(1)
+          if (line.startsWith("-")) return { kind: "delete", text, before: old++, after: null, changed: null }
+          if (line.startsWith("+")) return { kind: "insert", text, before: null, after: now++, changed: null }
+          return { kind: "context", text, before: old++, after: now++, changed: null }
+        })
+    )
+  })
+}
+
+/** A change of a file as the rows of a diff. */
+export const EditDiff = ({ edit }: { readonly edit: Edit }) => {
+  const { after, before, path } = edit
+  const lines = useMemo(() => linesOf({ path, before, after }), [path, before, after])
+  const language = languageOfFile(path)
+  const old = useHighlight(language, before ?? "")
+  const now = useHighlight(language, after)
+  const [added, deleted] = [
+    lines.filter(({ kind }) => kind === "insert"),
+    lines.filter(({ kind }) => kind === "delete")
+  ]
+  return (
+    <figure class="edit" aria-label={`Change of ${path}`}>
+      <figcaption>
+        <code>{path}</code>{" "}
+        <span class="delta">
+          <ins>+{added.length}</ins> <del>−{deleted.length}</del>
+        </span>
+        {before === null && <span class="fine"> whole text</span>}
+      </figcaption>
+      {lines.slice(0, most).map((line, index) => (
+        <div key={`${index}`} class={`diff-line one ${line.kind}`}>
+          <LineText
+            line={line}
+            spans={line.kind === "delete" ? old?.[(line.before ?? 0) - 1] : now?.[(line.after ?? 0) - 1]}
+          />
+        </div>
+      ))}
+      {lines.length > most && <p class="fine">And {count(lines.length - most, "more line")}.</p>}
+    </figure>
+  )
+}

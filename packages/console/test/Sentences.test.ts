@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { operationErrors } from "@reins/core/OperationErrors"
+import { assert, describe, it } from "vitest"
+import { fieldSentence, forPeople, sentenceOf, sentences } from "../src/api/Sentences.js"
+
+const source = join(import.meta.dirname, "../src")
+
+/** Words that are for programs. */
+const forbidden = /\bPATCH\b|GET \/api|POST \/api|\bPost an? |\bbody\.|Value error|harness\.model/
+
+describe("errors for people", () => {
+  it("each code of the API has a sentence, with at most 25 words each and no word for programs", () => {
+    const codes = new Set<string>(Object.values(operationErrors).flat())
+    for (const code of codes) assert.property(sentences, code)
+    for (const { text } of Object.values(sentences)) {
+      assert.notMatch(text, forbidden)
+      for (const sentence of text.split(/(?<=\.)\s/)) assert.isAtMost(sentence.split(" ").length, 25, sentence)
+    }
+  })
+
+  it("are told at the field, with the button that mends them", () => {
+    const message =
+      "The provider alpha runs with a model, and none is chosen. Name one as harness.model of a new session or as model of a PATCH of this one."
+    assert.deepStrictEqual(sentenceOf("model_required", message), { text: "Choose a model.", field: "model" })
+    assert.strictEqual(sentences["credential_invalid"]?.mend?.label, "Replace the key")
+    assert.strictEqual(
+      fieldSentence("Value error, The password is one of those that are guessed first; choose another one"),
+      "This password is easy to guess. Use a few unrelated words."
+    )
+    assert.strictEqual(fieldSentence("Field required"), "This is required.")
+  })
+
+  it("keep what a person can use of the server's words", () => {
+    assert.strictEqual(
+      forPeople("The credential was refused (GET /models answered 401). Post a new credential version."),
+      "The credential was refused (401)."
+    )
+    assert.strictEqual(
+      forPeople("A workspace needs an owner, and this is the last one. Make somebody else an owner first."),
+      "A workspace needs an owner, and this is the last one. Make somebody else an owner first."
+    )
+    assert.strictEqual(forPeople("There is no such thing. GET /api/harnesses lists those."), "There is no such thing.")
+  })
+
+  it("and all other texts of the console have no word for programs", () => {
+    const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx$/.test(name))
+    assert.isAbove(files.length, 40)
+    for (const name of files) {
+      const text = readFileSync(join(source, name), "utf8")
+      // The events of a session are shown as what they are, with the call that reads them.
+      if (name.endsWith("EventsTab.tsx")) continue
+      const words = [...text.replace(/^import .*$/gm, "").matchAll(/"[^"\n]*"|`[^`]*`|^\s+[A-Z][^(){}=\n]*$/gm)].join(
+        "\n"
+      )
+      assert.notMatch(words, forbidden, name)
+    }
+  })
+})

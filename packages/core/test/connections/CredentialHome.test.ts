@@ -81,7 +81,7 @@ for (const { layer, name } of databases) {
         assert.strictEqual(refused.kind, "auth_required")
         assert.deepStrictEqual([...new Set(server.seen)], [""])
         const row = yield* made([elsewhere, yield* connect(server.url)])
-        assert.strictEqual(row.workspace_state, "ready")
+        assert.strictEqual(row.tree.state, "ready")
         assert.include(server.seen, basic)
       }).pipe(Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"] })))
     )
@@ -107,7 +107,7 @@ for (const { layer, name } of databases) {
           yield* connections.replaceCredential(principal, id, {
             credential: { origin: server.url, username: "ann", password }
           })
-          assert.strictEqual((yield* made([id])).workspace_state, "ready")
+          assert.strictEqual((yield* made([id])).tree.state, "ready")
         }).pipe(Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"] })))
     )
 

@@ -106,9 +106,11 @@ import { KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
 import { WebhookStore } from "./webhooks/WebhookStore.js"
 import { Webhooks } from "./webhooks/Webhooks.js"
+import { AgentStateStore } from "./worktrees/AgentStateStore.js"
 import { Leases } from "./worktrees/Leases.js"
 import { SessionFiles } from "./worktrees/SessionFiles.js"
 import { Snapshots } from "./worktrees/snapshots/Snapshots.js"
+import { WorkingTreeStore } from "./worktrees/WorkingTreeStore.js"
 import { WorkingTrees } from "./worktrees/WorkingTrees.js"
 
 export { builtInGateways } from "./connections/ConnectionKinds.js"
@@ -272,6 +274,7 @@ const work = oneByOne(changes, delegations, conversations, connected).pipe(
   onTopOf(snapshots),
   onTopOf(Leases.layer),
   onTopOf(sessions),
+  onTopOf(oneByOne(WorkingTreeStore.layer, AgentStateStore.layer)),
   onTopOf(SessionStore.layer),
   onTopOf(AgentPool.layer),
   onTopOf(oneByOne(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),

@@ -9,6 +9,17 @@ const schema = join(source, "store/schema")
 
 /** Statements that name a table of another room for good, with the reason. */
 const lasting: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ["leases", "working_trees", "agent_states"].map((table) => [
+      `sessions/SessionStatements.ts names ${table}`,
+      "a session is read in one statement, with its lease, its files and the memory of its agent, and added with what its files start from"
+    ])
+  ),
+  "sessions/Quotas.ts names working_trees": "the quotas of a workspace count the files of its sessions",
+  "sessions/Quotas.ts names leases":
+    "the files of a session with a lease change at any time, so they are measured again",
+  "worktrees/SessionFacts.ts names sessions":
+    "one statement tells of all sessions which files belong to them, for a backup and for the doctor",
   "store/SessionLog.ts names sessions":
     "the ends of a log stand in the row of its session, so that an append needs one lock",
   "store/PgAtWork.ts names nodes":

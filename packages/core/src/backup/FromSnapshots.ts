@@ -24,6 +24,7 @@ import { Bell } from "../store/Bell.js"
 import { Blobs } from "../store/Blobs.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { SharesObjects } from "../worktrees/ObjectStores.js"
 import { sessionPaths } from "../worktrees/SessionPaths.js"
 import { snapshotRestoring } from "../worktrees/snapshots/SnapshotRestoring.js"
@@ -35,7 +36,13 @@ const services = (config: CoreConfig["Type"]) => {
   // Without the keys a repository that asks for a credential cannot be fetched, and all others can.
   const keys = existsSync(config.keyFile) ? KeyRing.layerFile(config.keyFile) : KeyRing.layerOf(newRing())
   const git = Git.layerWith({ allowFile: config.allowLocalRepositories, allowSsh: config.allowSshRepositories })
-  return Layer.mergeAll(Projects.layer, ConnectionStore.layer, ConnectionKinds.layer, Blobs.layer).pipe(
+  return Layer.mergeAll(
+    Projects.layer,
+    ConnectionStore.layer,
+    ConnectionKinds.layer,
+    Blobs.layer,
+    AgentStateStore.layer
+  ).pipe(
     Layer.provideMerge(Layer.mergeAll(SessionStore.layer, ProjectStore.layer, ValidationStore.layer, JobStore.layer)),
     Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Layer.provide(Vault.layer, keys), Manifests.layer)),
     Layer.provideMerge(Layer.mergeAll(Forges.layer, Layer.provide(git, WayOut.layer), oneMachine)),

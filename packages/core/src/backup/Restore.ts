@@ -23,9 +23,11 @@ import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, restoring, serverLock, settingsFiles } from "../store/DataDirectory.js"
 import { Journal } from "../store/Journal.js"
 import { requireUsable } from "../store/Migrations.js"
+import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
 import { sessionPaths } from "../worktrees/SessionPaths.js"
 import { nativeFields } from "../worktrees/snapshots/SnapshotManifest.js"
+import { WorkingTreeStore } from "../worktrees/WorkingTreeStore.js"
 import { BackupError, BackupManifest, manifestName, parts, storeIn, storePart } from "./BackupManifest.js"
 import { type Inventory, inventory } from "./Inventory.js"
 import { treeWriter } from "./TreeWriter.js"
@@ -235,7 +237,7 @@ const actor = systemActor("restore")
 
 /** The services that commands on sessions need. None of them starts or ends a process. */
 const commands = <E>(database: Layer.Layer<Database, E>) =>
-  Leases.layer.pipe(
+  Layer.mergeAll(Leases.layer, WorkingTreeStore.layer, AgentStateStore.layer).pipe(
     Layer.provideMerge(SessionStore.layer),
     Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Executors.layerOf([]), AgentPool.layerNone)),
     Layer.provideMerge(Layer.merge(database, Bell.layer))
@@ -248,7 +250,8 @@ const reconcile = Effect.fnUntraced(function* (
   { hasNodes, sessions }: Inventory
 ) {
   const journal = yield* Journal
-  const store = yield* SessionStore
+  const files = yield* WorkingTreeStore
+  const states = yield* AgentStateStore
   const leases = yield* Leases
   const present = yield* onDisk(() => fs.readdir(join(stage, "sessions")).catch((): Array<string> => []))
   const known = new Map(sessions.map((session) => [String(session.id), session]))
@@ -272,9 +275,9 @@ const reconcile = Effect.fnUntraced(function* (
       Effect.gen(function* () {
         // The agent of a lease ran on the machine of the backup. Its processes are not ended, because the backed-up installation may run.
         yield* leases.lose(session.id, actor, "restored")
-        if (again) yield* store.moveWorkspace(session, "none")
-        if (lost) yield* store.change(session.id, { context_lost: 1 })
-        if (native !== undefined) yield* store.change(session.id, nativeFields(native))
+        if (again) yield* files.move({ id: session.id, tree: { state: session.workspace_state } }, "none")
+        if (lost) yield* states.change(session.id, { context_lost: 1 })
+        if (native !== undefined) yield* states.change(session.id, nativeFields(native))
       })
     )
   }

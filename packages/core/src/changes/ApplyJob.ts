@@ -49,7 +49,7 @@ export const applyJob = Effect.gen(function* () {
       const { id, target_session_id } = work.application
       const target = yield* sessions.find(target_session_id)
       // A turn that is still being prepared may wait for the workspace that this job uses, so it is no reason to stop.
-      if (target !== undefined && target.active_turn_id !== null && target.active_turn_state !== "preparing") {
+      if (target !== undefined && target.turns.active !== null && target.turns.active.state !== "preparing") {
         return yield* turnBegan
       }
       yield* failpoint("application.begun")
@@ -99,13 +99,13 @@ const applying = Effect.gen(function* () {
   return Effect.fnUntraced(function* ({ application, attempt, base, tree }: Work) {
     // Read here, where neither a turn nor a release can change it any more.
     const target = yield* sessions.find(application.target_session_id)
-    if (target?.workspace_state !== "ready") return yield* workspaceGone
+    if (target?.tree.state !== "ready") return yield* workspaceGone
     const { gitDir, workTree } = trees.paths(target.id)
     const source = yield* Effect.mapError(trees.objectsOf(application.session_id), sourceMissing)
     return yield* git
       .applyTree({
         source: { gitDir: source, base, tree },
-        target: { gitDir, workTree, base: target.base_commit },
+        target: { gitDir, workTree, base: target.tree.base_commit },
         strategy: application.strategy,
         dryRun: application.dry_run,
         planned: (paths) => attempt.commit(applications.plan(application.id, paths))

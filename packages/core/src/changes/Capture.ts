@@ -39,7 +39,7 @@ export const workspaceCapture = Effect.gen(function* () {
   const snapshots = yield* Snapshots
   return fn("workspaceCapture")(function* (session: SessionRow, changesetId: ChangesetId) {
     const { gitDir, workTree } = trees.paths(session.id)
-    const base = session.base_commit
+    const base = session.tree.base_commit
     const snapshot = yield* git.snapshot({ gitDir, workTree, base, message: `Capture ${changesetId}` })
     yield* failpoint("capture.tree_written")
     const { changes, commit, tree } = snapshot

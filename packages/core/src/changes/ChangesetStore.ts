@@ -102,7 +102,7 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
             label: from.label,
             origin: from.origin,
             state: "capturing",
-            base_commit: session?.base_commit ?? null,
+            base_commit: session?.tree.base_commit ?? null,
             tree: null,
             subject_digest: null,
             additions: 0,

@@ -196,7 +196,7 @@ const generationGuard = Effect.gen(function* () {
     yield* requireAll(sessionRules.capture, session)
     const { gitDir, workTree } = yield* trees.owned(session.id)
     const { tree } = yield* git
-      .snapshot({ gitDir, workTree, base: session.base_commit, passing: true })
+      .snapshot({ gitDir, workTree, base: session.tree.base_commit, passing: true })
       .pipe(Effect.mapError(unreadable))
     if (tree !== expected) return yield* changedMeanwhile(tree, expected)
   })
@@ -212,18 +212,18 @@ const changesRead = Effect.gen(function* () {
   return fn("Changesets.changes")(function* (principal: Principal, sessionId: string) {
     const session = yield* sessions.readable(principal, sessionId)
     const at = yield* now
-    if (session.workspace_state === "ready") {
+    if (session.tree.state === "ready") {
       const { gitDir, workTree } = yield* trees.owned(session.id)
       const { files, tree } = yield* git
-        .snapshot({ gitDir, workTree, base: session.base_commit, passing: true })
+        .snapshot({ gitDir, workTree, base: session.tree.base_commit, passing: true })
         .pipe(Effect.mapError(unreadable))
-      return { live: true, generation: tree, base_commit: session.base_commit, observed_at: at, files }
+      return { live: true, generation: tree, base_commit: session.tree.base_commit, observed_at: at, files }
     }
     const last = yield* store.newestSealed(session.id)
     return {
       live: false,
       generation: last?.tree ?? null,
-      base_commit: session.base_commit,
+      base_commit: session.tree.base_commit,
       observed_at: last?.sealed_at ?? at,
       files: last?.files ?? []
     }

@@ -176,7 +176,7 @@ const requesting = Effect.gen(function* () {
           updateStrategy: input.update_strategy ?? "fast_forward",
           allow: input.allow ?? [],
           title: input.title ?? session.title,
-          remoteUrl: target.transport === "git_branch" ? session.repository : null
+          remoteUrl: target.transport === "git_branch" ? session.tree.repository : null
         },
         actorOf(principal)
       )

@@ -25,7 +25,7 @@ export interface CommandedDelivery {
 }
 
 /** True for a branch of a repository that has another URL by now. */
-export const hasMoved = ({ repository }: SeenSession, { remote_url, transport }: Delivery): boolean =>
+export const hasMoved = ({ tree: { repository } }: SeenSession, { remote_url, transport }: Delivery): boolean =>
   transport === "git_branch" && repository !== remote_url
 
 /** The ways to start work on a delivery, each with the answer to the request. */
@@ -71,8 +71,8 @@ export const deliveryAnswers = Effect.gen(function* () {
     retry: Effect.fnUntraced(function* (commanded: CommandedDelivery) {
       const { delivery, principal, session } = commanded
       yield* requireAll(deliveryRules.retry, delivery)
-      if (session.repository !== null && hasMoved(session, delivery)) {
-        yield* store.readdress(delivery.id, session.repository)
+      if (session.tree.repository !== null && hasMoved(session, delivery)) {
+        yield* store.readdress(delivery.id, session.tree.repository)
       }
       yield* store.move(delivery.id, { state: retriedState(delivery) }, actorOf(principal))
       return yield* start(deliveryJobKind, commanded)

@@ -27,10 +27,10 @@ export const deliveryTargets = Effect.gen(function* () {
   const projects = yield* Projects
 
   const specOf = (session: SessionRow): Effect.Effect<ProjectSpec, Unseen> =>
-    session.project_version_id === null
+    session.project === null
       ? Effect.succeed({})
       : Effect.map(
-          projects.resolve(session.workspace_id, { versionId: session.project_version_id }),
+          projects.resolve(session.workspace_id, { versionId: session.project.version_id }),
           (version) => version.spec
         )
 
@@ -48,8 +48,9 @@ export const deliveryTargets = Effect.gen(function* () {
   ) {
     if (input.connection_id !== undefined) yield* requireGit(principal, session, input.connection_id)
     const { delivery } = yield* specOf(session)
-    const transport = input.transport ?? delivery?.transport ?? (session.repository === null ? "patch" : "git_branch")
-    if (transport === "git_branch" && session.repository === null) return yield* noRepository
+    const transport =
+      input.transport ?? delivery?.transport ?? (session.tree.repository === null ? "patch" : "git_branch")
+    if (transport === "git_branch" && session.tree.repository === null) return yield* noRepository
     const names =
       input.target_ref === undefined
         ? defaultBranches((delivery?.branch_prefix ?? "reins").replace(/\/$/, ""), session.id, changeset.id)

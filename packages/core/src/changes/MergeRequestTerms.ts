@@ -23,8 +23,8 @@ export const forgePlace = Effect.gen(function* () {
   const projects = yield* Projects
 
   const projectConnections = Effect.fnUntraced(function* (session: SessionRow) {
-    if (session.project_version_id === null) return []
-    const version = yield* projects.resolve(session.workspace_id, { versionId: session.project_version_id })
+    if (session.project === null) return []
+    const version = yield* projects.resolve(session.workspace_id, { versionId: session.project.version_id })
     return version.spec.connection_ids ?? []
   })
 
@@ -46,7 +46,7 @@ export const baseBranchOf = (
   delivery: Delivery,
   input: MergeRequestInput
 ): Effect.Effect<string, RequestInvalid> => {
-  const base = input.base_branch === undefined ? session.base_ref : branchName(input.base_branch)
+  const base = input.base_branch === undefined ? session.tree.base_ref : branchName(input.base_branch)
   const isBranch = base !== null && isRefName(base) && base !== delivery.target_ref
   if (input.base_branch !== undefined) {
     return isBranch ? Effect.succeed(base) : Effect.fail(notBranch("base_branch", input.base_branch))

@@ -36,8 +36,8 @@ export const delegationEndings = Effect.gen(function* () {
     }),
     /** Cancels the delegations of a session that is being closed, and the delegation that the session works for. */
     cancelOf: fn("delegationEndings.cancelOf")(function* (session: SessionRow, actor: Actor) {
-      if (session.parent_delegation_id !== null) {
-        const own = yield* store.find(session.parent_delegation_id)
+      if (session.lineage.parent_delegation_id !== null) {
+        const own = yield* store.find(session.lineage.parent_delegation_id)
         if (own !== undefined && !delegationStates.isTerminal(own.state)) {
           yield* store.move(own.id, "cancelled", actor, childClosed)
         }

@@ -51,14 +51,14 @@ export const layer = Layer.effectDiscard(
 
     const turnMoved = Effect.fnUntraced(function* (turn: Turn, actor: Actor) {
       const child = yield* sessions.find(turn.session_id)
-      if (child === undefined || child.parent_delegation_id === null) return
-      const delegation = yield* store.find(child.parent_delegation_id)
+      if (child === undefined || child.lineage.parent_delegation_id === null) return
+      const delegation = yield* store.find(child.lineage.parent_delegation_id)
       if (delegation === undefined || delegationStates.isTerminal(delegation.state)) return
       if (turn.state === "running" && delegation.state === "pending") {
         yield* store.move(delegation.id, "active", actor)
       }
       if (!turnStates.isTerminal(turn.state)) return
-      if (child.queued_turns > 0 && turn.state !== "interrupted") return
+      if (child.turns.queued > 0 && turn.state !== "interrupted") return
       if (turn.state === "succeeded") return yield* succeeded(delegation, turn, actor)
       if (delegation.state === "waiting_result") return
       const { reason, to } = endOf[turn.state === "cancelled" || turn.state === "interrupted" ? turn.state : "failed"]

@@ -30,8 +30,8 @@ export const spawning = Effect.gen(function* () {
 
   /** The depth of a delegation by this session: 1 unless the session is a child itself. */
   const depthBelow = Effect.fnUntraced(function* (parent: SessionRow) {
-    if (parent.parent_delegation_id === null) return 1
-    return ((yield* store.find(parent.parent_delegation_id))?.depth ?? 0) + 1
+    if (parent.lineage.parent_delegation_id === null) return 1
+    return ((yield* store.find(parent.lineage.parent_delegation_id))?.depth ?? 0) + 1
   })
 
   return Effect.fnUntraced(function* (principal: Principal, parent: SessionRow, input: DelegationInput) {
@@ -84,7 +84,10 @@ const childStart = Effect.gen(function* () {
     if (source.workspace_id !== parent.workspace_id) return yield* notFound()
     const { base_commit, id, session_id, tree } = changeset
     if (tree === null) return yield* unsealed(changeset.state)
-    return { source: { ...source, base_commit }, seed: { changeset_id: id, session_id, base_commit, tree } }
+    return {
+      source: { ...source, tree: { ...source.tree, base_commit } },
+      seed: { changeset_id: id, session_id, base_commit, tree }
+    }
   })
 })
 

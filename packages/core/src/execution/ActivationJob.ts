@@ -48,7 +48,7 @@ export const activationJob = Effect.gen(function* () {
     failed: fn("activationJob.failed")(function* (claim, failure) {
       const session = yield* store.lock(claim.subject.id)
       // With an active turn the lease belongs to the turn that is being prepared, which goes on.
-      if (session?.lease_state === "allocating" && session.active_turn_id === null)
+      if (session?.executor.lease?.state === "allocating" && session.turns.active === null)
         yield* leases.lose(session.id, actor, failure.code)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })

@@ -3,6 +3,7 @@ import { AgentPool } from "../agents/AgentPool.js"
 import type { SessionId } from "../domain/Ids.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { ownedCommits } from "../worktrees/OwnedCommits.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { liveState, type PreparedAgent, TurnSetup } from "./TurnSetup.js"
@@ -12,13 +13,14 @@ export const agentsAhead = Effect.gen(function* () {
   const agents = yield* AgentPool
   const commit = yield* ownedCommits
   const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
   const setup = yield* TurnSetup
   const trees = yield* WorkingTrees
 
   const begin = Effect.fnUntraced(function* (id: SessionId, start: PreparedAgent) {
     if (!(yield* agents.hasRoom)) return Effect.void
     // The agent changes its own state as soon as it starts, and another process has to know that there is one.
-    yield* commit(id, sessions.change(id, { native_digest: liveState }))
+    yield* commit(id, states.change(id, { native_digest: liveState }))
     return yield* agents.prepare(start)
   })
   const beginFor = (id: SessionId) => (start: PreparedAgent) => Effect.asVoid(begin(id, start))
@@ -47,6 +49,6 @@ export const agentsAhead = Effect.gen(function* () {
 /** True for a session that may get a turn and has none. */
 const isWaiting = (session: SessionRow): boolean =>
   session.lifecycle === "open" &&
-  (session.lease_state === "ready" || session.lease_state === "none") &&
-  session.active_turn_id === null &&
-  session.queued_turns === 0
+  (session.executor.lease === null || session.executor.lease.state === "ready") &&
+  session.turns.active === null &&
+  session.turns.queued === 0

@@ -4,7 +4,6 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import type { Prices } from "../connections/Prices.js"
 import { type CredentialId, MessageId, newId } from "../domain/Ids.js"
-import { now } from "../domain/Timestamp.js"
 import { EventFeed } from "../events/EventFeed.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import type { Manifest } from "../harness/Manifest.js"
@@ -17,6 +16,8 @@ import { modelCallStore } from "../sessions/usage/ModelCallStore.js"
 import { Database } from "../store/Database.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
+import { AgentStateStore } from "../worktrees/AgentStateStore.js"
+import { Leases } from "../worktrees/Leases.js"
 import { type BudgetGate, budgetGate } from "./BudgetGate.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
@@ -88,7 +89,7 @@ export const runAgent = Effect.gen(function* () {
   return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent) {
     const messageId = yield* newId(MessageId)
     const subjects = { turn_id: work.turn.id, job_id: work.attempt.claim.jobId }
-    const told = work.session.told === null ? {} : JSON.parse(work.session.told)
+    const told = work.session.agent.told === null ? {} : JSON.parse(work.session.agent.told)
     const output = new TurnOutput(messageId, subjects, prepared.nativeCost, told)
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
     const { credentialId, leaseId, prices } = prepared
@@ -120,6 +121,8 @@ interface Speech extends Pick<AgentRun, "output" | "questions" | "witness" | "ga
  */
 const asking = Effect.gen(function* () {
   const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
+  const leases = yield* Leases
   const turns = yield* TurnStore
   const messages = yield* MessageStore
 
@@ -130,14 +133,16 @@ const asking = Effect.gen(function* () {
     handoff: Message | undefined
   ) => {
     const started = Effect.gen(function* () {
-      yield* sessions.lock(session.id)
-      if ((yield* turns.find(turn.id))?.state !== "preparing") return false
+      const active = (yield* sessions.lock(session.id))?.turns.active
+      if (active?.id !== turn.id || active.state !== "preparing") return false
       yield* turns.move(turn.id, "running", system)
       if (handoff !== undefined) yield* messages.deliver(handoff, system)
       yield* messages.deliver({ ...message, turn_id: turn.id }, system)
       const native_paths = seenAt === undefined ? null : fixedPaths
-      const opened = session.native_session_id === null ? { native_candidate: nativeSessionId, native_paths } : {}
-      yield* sessions.change(session.id, { ...opened, lease_used_at: yield* now })
+      if (session.agent.native_session_id === null)
+        yield* states.change(session.id, { native_candidate: nativeSessionId, native_paths })
+      yield* leases.use(session.id)
+      yield* sessions.touch(session.id)
       return true
     })
     return attempt.commit(started).pipe(
@@ -153,7 +158,7 @@ const writing = Effect.gen(function* () {
   const feed = yield* EventFeed
   const journal = yield* Journal
   const calls = modelCallStore(yield* Database)
-  const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
 
   const write = Effect.fnUntraced(function* (
     work: TurnWork,
@@ -177,7 +182,7 @@ const writing = Effect.gen(function* () {
         Effect.gen(function* () {
           yield* calls.add(session, turn, seen, prices)
           if (events.length > 0) yield* journal.append(session.id, actor, events)
-          if (told !== undefined) yield* sessions.change(session.id, { told })
+          if (told !== undefined) yield* states.change(session.id, { told })
           return yield* questions.open(actor, asked)
         })
       )
@@ -243,12 +248,12 @@ const alarmFor = Effect.fnUntraced(function* (output: TurnOutput) {
  * from it.
  */
 const keeping = Effect.gen(function* () {
-  const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
   const setup = yield* TurnSetup
 
   return ({ attempt, session }: TurnWork) =>
     Effect.flatMap(setup.nativeDigest(session), (native_digest) =>
-      attempt.commit(sessions.change(session.id, { native_digest }))
+      attempt.commit(states.change(session.id, { native_digest }))
     ).pipe(
       // The step that ends a lost attempt stores the digest anew, so this one may be missed.
       Effect.catchAllCause(() => Effect.void)

@@ -41,7 +41,7 @@ export const betweenTurns = Effect.gen(function* () {
       return (paths.length > maxTold ? [null] : paths).map(
         (path): NewEvent => ({
           type: "workspace.changed",
-          payload: { base_commit: session.base_commit, path },
+          payload: { base_commit: session.tree.base_commit, path },
           subjects: { turn_id: turn.id }
         })
       )

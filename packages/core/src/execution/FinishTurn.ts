@@ -5,7 +5,6 @@ import type { ConnectionHealth } from "../connections/Connection.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import { ChangesetId, newId } from "../domain/Ids.js"
-import { now } from "../domain/Timestamp.js"
 import type { GitError } from "../git/GitError.js"
 import type { Completion } from "../jobs/JobKind.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
@@ -18,6 +17,8 @@ import { modelCallStore } from "../sessions/usage/ModelCallStore.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { AgentStateStore } from "../worktrees/AgentStateStore.js"
+import { Leases } from "../worktrees/Leases.js"
 import type { AgentRun } from "./AgentRun.js"
 import { betweenTurns } from "./BetweenTurns.js"
 import { endTurn } from "./EndTurn.js"
@@ -76,6 +77,8 @@ const conclusion = Effect.gen(function* () {
   const interactions = yield* InteractionStore
   const journal = yield* Journal
   const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
+  const leases = yield* Leases
   const messages = yield* MessageStore
   const calls = modelCallStore(yield* Database)
   const settleNative = yield* settleNativeSession
@@ -99,17 +102,17 @@ const conclusion = Effect.gen(function* () {
     const lastEvents = [...output.seal(), ...output.witnessed(lastCalls, prices)]
     const outcome = { message_id: hasAnswer ? messageId : null, stop_reason: output.stopReason ?? "error" }
     return Effect.gen(function* () {
-      yield* sessions.lock(session.id)
+      const row = yield* sessions.lock(session.id)
       yield* calls.add(session, turn, lastCalls, prices)
       yield* journal.append(session.id, agent, lastEvents)
       if (hasAnswer) yield* messages.complete(messageId, session, turn.id, agent, answer)
-      yield* settleNative(turn, (problem === undefined && !ending.isCancelled) || hasAnswer)
-      yield* sessions.change(session.id, {
+      yield* states.change(session.id, {
+        ...(yield* settleNative(row, turn, (problem === undefined && !ending.isCancelled) || hasAnswer)),
         native_digest: nativeDigest,
         native_cost: output.nativeCost,
-        lease_used_at: yield* now
+        ...(problem?.reason === "context_unavailable" && { context_lost: 1 })
       })
-      if (problem?.reason === "context_unavailable") yield* sessions.change(session.id, { context_lost: 1 })
+      yield* leases.use(session.id)
       yield* sealing
       yield* observe(session, run, ending)
       yield* interactions.withdraw(turn.id, agent)

@@ -35,8 +35,8 @@ export const followRemoteJob = Effect.gen(function* () {
       const id = SessionId.make(claim.subject.id)
       const payload = yield* Effect.orDie(Schema.decodeUnknown(Payload)(claim.payload))
       const session = yield* sessions.find(id)
-      if (session?.workspace_state === "preparing") return yield* stillMaking
-      if (session?.workspace_state === "ready") yield* trees.exclusive(id, follow(id, payload))
+      if (session?.tree.state === "preparing") return yield* stillMaking
+      if (session?.tree.state === "ready") yield* trees.exclusive(id, follow(id, payload))
       return { state: "succeeded" as const, command: Effect.void }
     }),
     failed: () => Effect.void,

@@ -89,7 +89,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
               yield* journal.append(old.id, actor, [linked])
               yield* journal.append(made.id, actor, [linked])
               // The work goes on elsewhere, so the agent that was kept for the next turn is not needed soon.
-              if (old.lease_id !== null) yield* journal.afterCommit(agents.dismiss(old.lease_id))
+              if (old.executor.lease !== null) yield* journal.afterCommit(agents.dismiss(old.executor.lease.id))
               yield* listeners.begun(made)
               const next = yield* existingOf("session", store.find)(made.id)
               return toSession(next, sessionActions(principal, old.role, next))

@@ -4,7 +4,6 @@ import { fn } from "../base/Traced.js"
 import { fromNow, type Timestamp } from "../domain/Timestamp.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { Leases } from "../worktrees/Leases.js"
 import { releases } from "./Releases.js"
@@ -22,7 +21,6 @@ const clockSlackMs = 60_000
 
 /** Begins to release the executors that were last used before the given time, each in a commit of its own. Gives their number. */
 export const releaseIdleExecutors = Effect.gen(function* () {
-  const { sql } = yield* Database
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const leases = yield* Leases
@@ -41,20 +39,17 @@ export const releaseIdleExecutors = Effect.gen(function* () {
 
   return fn("IdleExecutors.release")(function* (before: Timestamp) {
     const soon = yield* fromNow(clockSlackMs)
-    const rows = yield* sessions.select({
-      where: sql`lease_state = 'ready' and (lease_used_at <= ${before} or lease_used_at > ${soon})
-        order by lease_used_at limit ${idleBatch}`
-    })
-    const begun = yield* Effect.forEach(rows, (row) => releaseOne(row.id, before, soon))
+    const ids = yield* leases.unused({ before, soon, limit: idleBatch })
+    const begun = yield* Effect.forEach(ids, (id) => releaseOne(id, before, soon))
     return begun.filter((isBegun) => isBegun).length
   })
 })
 
 /** A turn that waits behind an unacknowledged interruption does not use the executor. */
-const isIdle = (row: SessionRow, before: Timestamp, soon: Timestamp): boolean =>
-  row.lease_state === "ready" &&
-  row.lifecycle !== "closed" &&
-  row.lease_used_at !== null &&
-  (row.lease_used_at <= before || row.lease_used_at > soon) &&
-  row.active_turn_id === null &&
-  (row.queued_turns === 0 || row.held_turns > 0)
+const isIdle = ({ executor: { lease }, lifecycle, turns }: SessionRow, before: Timestamp, soon: Timestamp): boolean =>
+  lease?.state === "ready" &&
+  lifecycle !== "closed" &&
+  lease.used_at !== null &&
+  (lease.used_at <= before || lease.used_at > soon) &&
+  turns.active === null &&
+  (turns.queued === 0 || turns.held > 0)

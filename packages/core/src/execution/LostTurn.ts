@@ -8,6 +8,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { type Turn, turnStates, waitingTurnState } from "../sessions/Turn.js"
 import { type TurnEnd, TurnStore } from "../sessions/turns/TurnStore.js"
 import { describeFault, type WorkFault } from "../store/StorageFault.js"
+import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
 import { endTurn } from "./EndTurn.js"
 import { settleNativeSession } from "./NativeSession.js"
@@ -20,6 +21,7 @@ export const lostTurn = Effect.gen(function* () {
   const leases = yield* Leases
   const setup = yield* TurnSetup
   const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
   const turns = yield* TurnStore
   const end = yield* endTurn
   const interrupt = yield* interruptTurn
@@ -44,7 +46,7 @@ export const lostTurn = Effect.gen(function* () {
     const loseLease = leases.lose(session.id, system, reason)
     if (turn.state === "preparing") {
       // The start of the agent may have changed its own state, as its work does.
-      const settled = sessions.change(session.id, { native_digest: yield* setup.stateAfterLoss(session) })
+      const settled = states.change(session.id, { native_digest: yield* setup.stateAfterLoss(session) })
       const command = Effect.all([loseLease, settled, requeue(session.id, turn, requeuedFor)], { discard: true })
       return { next: "retry" as const, command }
     }
@@ -60,6 +62,7 @@ export const lostTurn = Effect.gen(function* () {
  */
 export const interruptTurn = Effect.gen(function* () {
   const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
   const setup = yield* TurnSetup
   const settleNative = yield* settleNativeSession
   const end = yield* endTurn
@@ -70,9 +73,8 @@ export const interruptTurn = Effect.gen(function* () {
     const native_digest = yield* setup.stateAfterLoss(session)
     const words = yield* read(turn)
     return Effect.gen(function* () {
-      yield* sessions.lock(session.id)
-      yield* settleNative(turn, words !== undefined)
-      yield* sessions.change(session.id, { native_digest })
+      const row = yield* sessions.lock(session.id)
+      yield* states.change(session.id, { ...(yield* settleNative(row, turn, words !== undefined)), native_digest })
       const outcome = yield* keep(turn, words)
       yield* end(turn, "interrupted", { ...why, ...(outcome && { outcome }) })
     })

@@ -46,11 +46,11 @@ export class NativeStateExport extends Context.Tag("@reins/core/execution/Native
         read: fn("NativeStateExport.read")(function* (principal, sessionId) {
           const session = yield* store.readable(principal, sessionId)
           yield* providers.requireCapability(session.provider_id, "native_state_export")
-          if (session.active_turn_id !== null) return yield* turnActive(session)
+          if (session.turns.active !== null) return yield* turnActive(session)
           const manifest = yield* providers.requireEnabled(session.provider_id)
           const { home } = yield* trees.owned(session.id)
           // An agent that is kept for the next turn may still have something to write.
-          if (session.lease_id !== null) yield* agents.stop(session.lease_id)
+          if (session.executor.lease !== null) yield* agents.stop(session.executor.lease.id)
           const { digest, files } = yield* harness.nativeState(manifest, home)
           if (digest === null) return yield* nothingKept(session)
           const size = files.reduce((sum, file) => sum + file.size, 0)
@@ -104,10 +104,10 @@ const nothingKept = (session: SessionRow): ReinsError<"not_found"> =>
   new ReinsError({
     code: "not_found",
     message:
-      session.workspace_state === "removed"
+      session.tree.state === "removed"
         ? "The session is closed and the agent's own files are removed."
         : "The agent has kept nothing yet. Its record begins with the first turn: send a message first.",
-    details: { workspace: session.workspace_state }
+    details: { workspace: session.tree.state }
   })
 
 const tooLarge = (size: number): ReinsError<"payload_too_large"> =>

@@ -50,7 +50,7 @@ export const releaseJob = Effect.gen(function* () {
     failed: fn("releaseJob.failed")(function* (claim, failure) {
       const session = yield* store.lock(claim.subject.id)
       const { lease_id: leaseId } = yield* decodePayload(claim)
-      if (session === undefined || (leaseId !== undefined && session.lease_id !== leaseId)) return
+      if (session === undefined || (leaseId !== undefined && (session.executor.lease?.id ?? null) !== leaseId)) return
       yield* leases.lose(session.id, actor, failure.code)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
@@ -69,14 +69,14 @@ const releasing = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (id: SessionId, { lease_id: leaseId, reason }: Payload) {
     const session = yield* store.find(id)
-    if (session === undefined || session.workspace_state === "removed") return
-    if (leaseId !== undefined && session.lease_id !== leaseId) return
-    if (session.active_turn_id !== null) return yield* turnNotEnded
+    if (session === undefined || session.tree.state === "removed") return
+    if (leaseId !== undefined && (session.executor.lease?.id ?? null) !== leaseId) return
+    if (session.turns.active !== null) return yield* turnNotEnded
     yield* quiesce(id, reason)
     yield* failpoint("release.quiesced")
     yield* leases.reap(session)
     yield* failpoint("release.reaped")
-    if (session.workspace_state === "ready") yield* salvage(session)
+    if (session.tree.state === "ready") yield* salvage(session)
     yield* failpoint("release.salvaged")
     // The agent was stopped, and may have written its last words only then.
     if (snapshots.isKept) yield* commit(id, snapshots.changed(id))
@@ -96,7 +96,7 @@ const leaseMoves = Effect.gen(function* () {
       commit(
         id,
         Effect.flatMap(store.lock(id), (row) =>
-          row?.lease_state === "ready" ? leases.move(id, "quiescing", actor, reason) : Effect.void
+          row?.executor.lease?.state === "ready" ? leases.move(id, "quiescing", actor, reason) : Effect.void
         )
       ),
     /** Ends the lease, unless a newer one has taken its place meanwhile. */
@@ -105,9 +105,9 @@ const leaseMoves = Effect.gen(function* () {
         session.id,
         Effect.gen(function* () {
           const row = yield* store.lock(session.id)
-          if (row === undefined || row.lease_id !== session.lease_id) return
-          if (row.lease_state === "quiescing") yield* leases.move(row.id, "released", actor, reason)
-          if (row.lease_state === "allocating") yield* leases.lose(row.id, actor, reason)
+          if (row === undefined || row.executor.lease?.id !== session.executor.lease?.id) return
+          if (row.executor.lease?.state === "quiescing") yield* leases.move(row.id, "released", actor, reason)
+          if (row.executor.lease?.state === "allocating") yield* leases.lose(row.id, actor, reason)
         })
       )
   }

@@ -11,7 +11,7 @@ export const releases = Effect.map(
       kind: releaseJobKind,
       subject: { type: "session", id: row.id },
       workspaceId: row.workspace_id,
-      payload: { lease_id: row.lease_id, reason },
+      payload: { lease_id: row.executor.lease?.id ?? null, reason },
       filesOf: row.id,
       maxAttempts: 20
     })

@@ -17,7 +17,7 @@ export const sealJob = Effect.gen(function* () {
   const trees = yield* WorkingTrees
   /** A turn that is being prepared seals the session itself, and may wait for the workspace that this job uses. */
   const isWorking = (id: SessionId) =>
-    Effect.map(sessions.find(id), (row) => row?.active_turn_id != null && row.active_turn_state !== "preparing")
+    Effect.map(sessions.find(id), (row) => row?.turns.active != null && row.turns.active.state !== "preparing")
 
   return {
     kind: sealJobKind,

@@ -4,13 +4,12 @@ import { requireAll } from "../domain/Condition.js"
 import type { Actor } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import { now } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import { isLeaseHeld } from "../sessions/Session.js"
 import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import { leaseStateOf, type SessionRow } from "../sessions/SessionRow.js"
 import { forcedRelease, isWorking, sessionRules } from "../sessions/SessionRules.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
@@ -98,18 +97,23 @@ const activation = Effect.gen(function* () {
   const executors = yield* Executors
   const projects = yield* Projects
 
-  const chooseBackend = Effect.fnUntraced(function* (row: SessionRow, wanted: SessionRow["backend"]) {
+  const chooseBackend = Effect.fnUntraced(function* (row: SessionRow, wanted: SessionRow["executor"]["backend"]) {
     yield* executors.choose(wanted, boundsOf(row, yield* projects.specOf(row)))
-    if (wanted === row.backend) return
-    if (isLeaseHeld(row.lease_state)) return yield* otherBackend(row, wanted)
-    yield* sessions.change(row.id, { backend: wanted }, "touch")
+    if (wanted === row.executor.backend) return
+    if (isLeaseHeld(leaseStateOf(row))) return yield* otherBackend(row, wanted)
+    yield* sessions.chooseBackend(row.id, wanted)
   })
 
-  return Effect.fnUntraced(function* (row: SessionRow, actor: Actor, { backend = row.backend }: ActivationInput) {
+  return Effect.fnUntraced(function* (
+    row: SessionRow,
+    actor: Actor,
+    { backend = row.executor.backend }: ActivationInput
+  ) {
     yield* chooseBackend(row, backend)
     // A lease that is being released ends first, and the job then begins the next one.
-    if (row.lease_state === "ready") yield* sessions.change(row.id, { lease_used_at: yield* now })
-    else if (row.lease_state !== "quiescing") yield* leases.allocate(row.id, actor)
+    const state = leaseStateOf(row)
+    if (state === "ready") yield* Effect.zipRight(leases.use(row.id), sessions.touch(row.id))
+    else if (state !== "quiescing") yield* leases.allocate(row.id, actor)
     return yield* jobs.enqueue({
       kind: activationJobKind,
       subject: { type: "session", id: row.id },
@@ -129,26 +133,26 @@ const releasing = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (row: SessionRow, actor: Actor) {
     if (isWorking(row)) yield* turns.cancelAll(row.id, actor)
-    if (row.lease_state === "ready") yield* leases.move(row.id, "quiescing", actor, "requested")
+    if (row.executor.lease?.state === "ready") yield* leases.move(row.id, "quiescing", actor, "requested")
     return yield* enqueueRelease(row, "requested")
   })
 })
 
 const executorOf = (row: SessionRow): SessionExecutor => ({
-  backend: row.backend,
+  backend: row.executor.backend,
   limits: limitsOf(row) ?? null,
   lease: {
-    id: row.lease_id,
-    state: row.lease_state,
-    created_at: row.lease_created_at,
-    last_used_at: row.lease_used_at
+    id: row.executor.lease?.id ?? null,
+    state: leaseStateOf(row),
+    created_at: row.executor.lease?.created_at ?? null,
+    last_used_at: row.executor.lease?.used_at ?? null
   },
-  workspace: { state: row.workspace_state, base_commit: row.base_commit }
+  workspace: { state: row.tree.state, base_commit: row.tree.base_commit }
 })
 
 const otherBackend = (row: SessionRow, wanted: string): ReinsError<"invalid_transition"> =>
   new ReinsError({
     code: "invalid_transition",
-    message: `The session has an executor of the backend ${row.backend}. Release it before choosing ${wanted}.`,
-    details: { resource: "executor lease", from: row.lease_state, backend: row.backend, requested: wanted }
+    message: `The session has an executor of the backend ${row.executor.backend}. Release it before choosing ${wanted}.`,
+    details: { resource: "executor lease", from: leaseStateOf(row), backend: row.executor.backend, requested: wanted }
   })

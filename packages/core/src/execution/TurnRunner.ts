@@ -11,6 +11,7 @@ import { isStarted, TurnReason, turnStates, waitingTurnState } from "../sessions
 import { turnJobKind } from "../sessions/turns/TurnQueue.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { sessionBudgets } from "../sessions/usage/SessionBudgets.js"
+import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { runAgent } from "./AgentRun.js"
@@ -92,7 +93,7 @@ const working = Effect.gen(function* () {
 
 /** The end of a turn that cannot be started. The job tries again after a temporary refusal. */
 const refusing = Effect.gen(function* () {
-  const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
   const end = yield* endTurn
 
   return ({ session, turn }: TurnWork, refusal: TurnRefused): Effect.Effect<Completion, JobError> => {
@@ -100,7 +101,7 @@ const refusing = Effect.gen(function* () {
     const failure = { code: reason, message, retryable }
     if (retryable) return Effect.fail(new JobError(failure))
     const command = Effect.gen(function* () {
-      if (reason === "context_unavailable") yield* sessions.change(session.id, { context_lost: 1 })
+      if (reason === "context_unavailable") yield* states.change(session.id, { context_lost: 1 })
       yield* end(turn, "failed", { reason, reasonMessage: message })
     })
     return Effect.succeed({ state: "failed", failure, command })
@@ -126,6 +127,8 @@ const failedTurn = Effect.gen(function* () {
   const end = yield* endTurn
   const read = yield* readWords
   const keep = yield* keepWords
+  const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
   const settleNative = yield* settleNativeSession
 
   return fn("turnJob.failed")(function* (claim: Claim, { code, message }: JobFailure) {
@@ -134,7 +137,10 @@ const failedTurn = Effect.gen(function* () {
     if (turn.state === waitingTurnState) yield* turns.move(turn.id, "preparing", system)
     const started = isStarted(turn.state)
     const outcome = started ? yield* keep(turn, yield* read(turn)) : undefined
-    if (started) yield* settleNative(turn, outcome !== undefined)
+    if (started) {
+      const settled = yield* settleNative(yield* sessions.find(turn.session_id), turn, outcome !== undefined)
+      yield* states.change(turn.session_id, settled)
+    }
     yield* end(turn, started ? "interrupted" : "failed", {
       ...(outcome && { outcome }),
       reason: isReason(code) ? code : started ? "outcome_unknown" : "executor_unavailable",

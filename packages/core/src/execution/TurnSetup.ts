@@ -5,7 +5,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { Prices } from "../connections/Prices.js"
-import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
+import type { CredentialId, LeaseId } from "../domain/Ids.js"
 import type { Executor } from "../executor/Executor.js"
 import { Executors } from "../executor/Executors.js"
 import { Git } from "../git/Git.js"
@@ -27,6 +27,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import type { TurnReason } from "../sessions/Turn.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
+import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
 import { objectStores } from "../worktrees/ObjectStores.js"
 import { ownedCommits } from "../worktrees/OwnedCommits.js"
@@ -101,9 +102,9 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
       /** True when the agent can go on with the state that its last turn left. */
       const goesOn = Effect.fnUntraced(function* (session: SessionRow) {
         // The agent that is kept is the witness of its state. One that a crash has ended was doing nothing.
-        if (session.native_session_id === null || session.native_digest === liveState) return true
+        if (session.agent.native_session_id === null || session.agent.native_digest === liveState) return true
         const digest = yield* nativeDigest(session)
-        return digest !== unreadable && digest === session.native_digest
+        return digest !== unreadable && digest === session.agent.native_digest
       })
 
       /** Everything that the agent of a session with a lease runs with. */
@@ -125,7 +126,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           manifest,
           installed: agent,
           executor,
-          leaseId: yield* leaseOf(session.id, session.lease_id),
+          leaseId: yield* leaseOf(session),
           workspaceDir: workTree,
           homeDir: home,
           ...(seenAt && { seenAt }),
@@ -135,13 +136,13 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           credentialId: connection?.credentialId ?? null,
           ...(yield* termsOf(session, spec)),
           prices: connection?.prices ?? {},
-          nativeCost: session.native_session_id === null ? null : session.native_cost,
+          nativeCost: session.agent.native_session_id === null ? null : session.agent.native_cost,
           model: session.model,
           ...(session.options !== null && { options: JSON.parse(session.options) }),
           permissions,
           isAnswered: manifest.capabilities.interactive_approval === "supported",
           isGuarded: permissions !== null && !allowsAll(permissions),
-          nativeSessionId: session.native_session_id,
+          nativeSessionId: session.agent.native_session_id,
           stopped: store(session)
         }
         return prepared
@@ -206,7 +207,7 @@ const digesting = Effect.gen(function* () {
 
   return fn("TurnSetup.nativeDigest")(function* (session: SessionRow) {
     // Nobody looks for the files of another node on the own disk: what is known of them stays.
-    if ((yield* placements.at(session.id)).kind !== "here") return session.native_digest
+    if ((yield* placements.at(session.id)).kind !== "here") return session.agent.native_digest
     const state = Effect.flatMap(manifestOf(session), (manifest) =>
       harness.nativeState(manifest, trees.paths(session.id).home)
     )
@@ -225,6 +226,7 @@ const digesting = Effect.gen(function* () {
 const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow) => Effect.Effect<string | null>) {
   const journal = yield* Journal
   const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
   const placements = yield* Placements
 
   return (session: SessionRow) =>
@@ -235,8 +237,9 @@ const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow)
           if (!(yield* placements.holds(session.id))) return
           const row = yield* sessions.lock(session.id)
           // Another agent may work by now, on this server or on another one.
-          const isOurs = row?.lease_id === session.lease_id && row.active_turn_id === null
-          if (isOurs && row.native_digest === liveState) yield* sessions.change(session.id, { native_digest })
+          if (row === undefined || row.turns.active !== null) return
+          const isOurs = row.executor.lease?.id === session.executor.lease?.id
+          if (isOurs && row.agent.native_digest === liveState) yield* states.change(session.id, { native_digest })
         })
       )
     }).pipe(
@@ -257,7 +260,8 @@ const fencing = Effect.gen(function* () {
   const trees = yield* WorkingTrees
 
   return Effect.fnUntraced(function* (session: SessionRow) {
-    if (session.native_digest !== liveState || (yield* agents.isKept(session.lease_id ?? ""))) return session
+    if (session.agent.native_digest !== liveState || (yield* agents.isKept(session.executor.lease?.id ?? "")))
+      return session
     if (alone) return yield* Effect.as(leases.reap(session), session)
     yield* commit(session.id, leases.move(session.id, "quiescing", system, "superseded"))
     return yield* trees.prepare(session.id)
@@ -306,7 +310,7 @@ const parts = Effect.gen(function* () {
       ),
     executorOf: (session: SessionRow, spec: ProjectSpec) =>
       // A server that was started anew may enforce less than when the session was made.
-      executors.choose(session.backend, boundsOf(session, spec)).pipe(
+      executors.choose(session.executor.backend, boundsOf(session, spec)).pipe(
         Effect.flatMap(executors.get),
         Effect.mapError(({ message }) => unavailable(message))
       ),
@@ -325,8 +329,8 @@ export const fixedPaths = "fixed"
  * The paths at which the agent of a session finds its directories, where its executor has others than those of the machine. A native session
  * keeps those that it began with, because the agent's own state names them.
  */
-const placesOf = ({ id, native_paths, native_session_id }: SessionRow, { backend, ownPaths = false }: Executor) => {
-  const isFixed = native_session_id === null ? ownPaths : native_paths === fixedPaths
+const placesOf = ({ agent, id }: SessionRow, { backend, ownPaths = false }: Executor) => {
+  const isFixed = agent.native_session_id === null ? ownPaths : agent.native_paths === fixedPaths
   if (!isFixed) return Effect.succeed(undefined)
   return ownPaths ? Effect.succeed(agentPlaces(id)) : Effect.fail(otherPaths(backend))
 }
@@ -344,8 +348,8 @@ export const liveState = "live"
 /** The digest of a state that cannot be read. */
 const unreadable = "unreadable"
 
-const leaseOf = (sessionId: SessionId, leaseId: LeaseId | null): Effect.Effect<LeaseId> =>
-  leaseId === null ? Effect.dieMessage(`session ${sessionId} has no lease`) : Effect.succeed(leaseId)
+const leaseOf = ({ executor: { lease }, id }: SessionRow): Effect.Effect<LeaseId> =>
+  lease === null ? Effect.dieMessage(`session ${id} has no lease`) : Effect.succeed(lease.id)
 
 const unavailable = (message: string): TurnRefused =>
   new TurnRefused({ reason: "executor_unavailable", message, retryable: false })

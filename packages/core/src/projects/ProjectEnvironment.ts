@@ -21,7 +21,7 @@ export interface ProjectEnvironment {
 
 interface Session {
   readonly workspace_id: WorkspaceId
-  readonly project_id: ProjectId | null
+  readonly project: { readonly id: ProjectId } | null
 }
 
 /** Opens the environment of the spec that a session was made from, for its setup or for its agent. */
@@ -29,19 +29,19 @@ export const projectEnvironment = Effect.gen(function* () {
   const secrets = projectSecretStore(yield* Database, yield* Vault)
 
   return Effect.fnUntraced(function* (
-    { project_id, workspace_id }: Session,
+    { project, workspace_id }: Session,
     { environment = [] }: ProjectSpec,
     user: EnvironmentUser
   ) {
     const variables: Record<string, string | Redacted.Redacted> = {}
     const secretVersions: Record<string, number> = {}
     for (const { name, secret, value } of environment.filter(isFor(user))) {
-      if (secret === undefined || project_id === null) {
+      if (secret === undefined || project === null) {
         variables[name] = value ?? ""
         continue
       }
-      const opened = yield* secrets.open({ id: project_id, workspace_id }, secret)
-      if (Option.isNone(opened)) return yield* missing(name, secret, project_id)
+      const opened = yield* secrets.open({ id: project.id, workspace_id }, secret)
+      if (Option.isNone(opened)) return yield* missing(name, secret, project.id)
       variables[name] = opened.value.value
       secretVersions[secret] = opened.value.version
     }

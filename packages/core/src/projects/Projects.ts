@@ -76,7 +76,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
     /** The spec that a session was made from; an empty one for a session without a project. */
     readonly specOf: (session: {
       readonly workspace_id: string
-      readonly project_version_id: string | null
+      readonly project: { readonly version_id: string } | null
     }) => Effect.Effect<ProjectSpec>
     /** `resolve` for a new session. Fails with `invalid_transition` for an archived project. */
     readonly start: (
@@ -159,10 +159,13 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
         resolve: fn("Projects.resolve")((workspaceId, by) =>
           Effect.map(store.resolve(workspaceId, by), ({ version }) => version)
         ),
-        specOf: ({ project_version_id: versionId, workspace_id }) =>
-          versionId === null
+        specOf: ({ project, workspace_id }) =>
+          project === null
             ? Effect.succeed({})
-            : Effect.map(Effect.orDie(store.resolve(workspace_id, { versionId })), ({ version }) => version.spec),
+            : Effect.map(
+                Effect.orDie(store.resolve(workspace_id, { versionId: project.version_id })),
+                ({ version }) => version.spec
+              ),
         start: fn("Projects.start")(function* (workspaceId, by) {
           const { archivedAt, version } = yield* store.resolve(workspaceId, by)
           return archivedAt === null ? version : yield* archived(archivedAt, "starting a session from it")

@@ -68,7 +68,8 @@ export class Quotas extends Context.Tag("@reins/core/sessions/Quotas")<
                   "working_trees",
                   workingTreesPerWorkspace,
                   db.first(sql<{ used: number }>`select cast(count(*) as integer) as used from sessions
-                    where workspace_id = ${workspaceId} and workspace_state in ('preparing', 'ready')`)
+                    join working_trees on working_trees.session_id = sessions.id
+                    where workspace_id = ${workspaceId} and state in ('preparing', 'ready')`)
                 )
               ),
         disk: (workspaceId) =>
@@ -83,9 +84,11 @@ export class Quotas extends Context.Tag("@reins/core/sessions/Quotas")<
         unmeasured: (limit) =>
           Effect.map(
             db.all(sql<{ id: SessionId }>`select sessions.id from sessions
+              join working_trees on working_trees.session_id = sessions.id
+              left join leases on leases.session_id = sessions.id
               left join session_disk on session_disk.session_id = sessions.id
-              where workspace_state <> 'none'${placements.isHere(sql`sessions.id`)}
-              and (measured_at is null or measured_at <= sessions.updated_at or lease_state = 'ready')
+              where working_trees.state <> 'none'${placements.isHere(sql`sessions.id`)}
+              and (measured_at is null or measured_at <= sessions.updated_at or leases.state = 'ready')
               order by coalesce(measured_at, ''), sessions.id limit ${limit}`),
             (rows) => rows.map(({ id }) => id)
           ),

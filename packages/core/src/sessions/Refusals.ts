@@ -17,12 +17,12 @@ export const turnActive = (row: SessionRow): ReinsError<"turn_active"> =>
   new ReinsError({
     code: "turn_active",
     message: "A turn waits or runs in this session. Wait until it has ended, or cancel it.",
-    details: { turn_id: row.active_turn_id, queued_turns: row.queued_turns }
+    details: { turn_id: row.turns.active?.id ?? null, queued_turns: row.turns.queued }
   })
 
 /** The refusal of a request for the files of a session that has none. A workspace that was removed never comes back, so no retry helps. */
 export const noWorkspace = (session: SessionRow): ReinsError<"executor_unavailable" | "invalid_transition"> =>
-  session.workspace_state === "removed"
+  session.tree.state === "removed"
     ? new ReinsError({
         code: "invalid_transition",
         message: "The session is closed and its workspace removed for good. Its changesets can still be read.",
@@ -31,11 +31,11 @@ export const noWorkspace = (session: SessionRow): ReinsError<"executor_unavailab
     : new ReinsError({
         code: "executor_unavailable",
         message:
-          session.workspace_state === "preparing"
+          session.tree.state === "preparing"
             ? "The workspace of the session is still being made. Wait for the event workspace.restored, then try again."
             : `The session has no workspace yet. POST /api/sessions/${session.id}/executor/activations makes it, ` +
               "and so do an upload and the first message. Then try again.",
-        details: { workspace: session.workspace_state }
+        details: { workspace: session.tree.state }
       })
 
 /** The refusal of a message to an agent whose own record of the conversation is not what its last turn left. */
@@ -53,6 +53,6 @@ export const queueFull = (session: SessionRow, limit: number): ReinsError<"quota
   new ReinsError({
     code: "quota_exhausted",
     message: `${limit} turns wait in this session already. Wait until some have run, or cancel them.`,
-    details: { queued_turns: session.queued_turns, limit },
+    details: { queued_turns: session.turns.queued, limit },
     retryAfterSeconds: 10
   })

@@ -24,16 +24,16 @@ export const repositoryMove = Effect.gen(function* () {
   return Effect.fnUntraced(function* (row: SessionRow, given: SessionPatch["repository"]) {
     if (given === undefined) return {}
     yield* checkPosted(git, ["body", "repository"], given)
-    if (row.repository === null) return yield* noRepository
-    if (given.url === row.repository) return {}
+    if (row.tree.repository === null) return yield* noRepository
+    if (given.url === row.tree.repository) return {}
     yield* requireAll(repositoryRules, row)
     if (yield* listeners.isDelivering(row)) return yield* delivering
-    if (row.workspace_state !== "none") {
+    if (row.tree.state !== "none") {
       yield* jobs.enqueue({
         kind: followRemoteJobKind,
         subject: { type: "session", id: row.id },
         workspaceId: row.workspace_id,
-        payload: { from: row.repository, to: given.url },
+        payload: { from: row.tree.repository, to: given.url },
         filesOf: row.id,
         maxAttempts: 20
       })

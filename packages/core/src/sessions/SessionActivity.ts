@@ -4,13 +4,11 @@ import { askingTurnState } from "./Turn.js"
 import { isAsking, isHolding, isLive, isWaiting } from "./turns/TurnConditions.js"
 
 /** The activity of a session, as its turns make it. `activityCondition` says the same in SQL. */
-export const activityOf = (
-  row: Pick<SessionRow, "held_turns" | "active_turn_state" | "queued_turns">
-): SessionActivity => {
-  if (row.held_turns > 0) return "attention"
-  if (row.active_turn_state === askingTurnState) return "requires_action"
-  if (row.active_turn_state !== null) return "running"
-  return row.queued_turns > 0 ? "queued" : "idle"
+export const activityOf = ({ turns }: Pick<SessionRow, "turns">): SessionActivity => {
+  if (turns.held > 0) return "attention"
+  if (turns.active?.state === askingTurnState) return "requires_action"
+  if (turns.active !== null) return "running"
+  return turns.queued > 0 ? "queued" : "idle"
 }
 
 const turnThat = (condition: string): string =>

@@ -3,11 +3,13 @@ import type { Bounds } from "../executor/Executors.js"
 import { networksOf, type ProjectSpec } from "../projects/Project.js"
 import type { SessionRow } from "./SessionRow.js"
 
-type Limited = Pick<SessionRow, "executor_limits">
+interface Limited {
+  readonly executor: Pick<SessionRow["executor"], "limits">
+}
 
 /** The limits that a session asks for; undefined for those of the server. */
-export const limitsOf = ({ executor_limits }: Limited): ExecutorLimits | undefined =>
-  executor_limits === null ? undefined : JSON.parse(executor_limits)
+export const limitsOf = ({ executor }: Limited): ExecutorLimits | undefined =>
+  executor.limits === null ? undefined : JSON.parse(executor.limits)
 
 /** The bounds that the executor of a session has to enforce. */
 export const boundsOf = (session: Limited, spec: ProjectSpec): Bounds => {

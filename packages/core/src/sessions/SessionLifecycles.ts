@@ -76,11 +76,11 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
         origin: SessionOrigin.SessionOrigin,
         parent?: SessionRow
       ) {
-        const api_key_id = actor.kind === "api_key" ? ApiKeyId.make(actor.id) : (parent?.api_key_id ?? null)
-        const columns = { ...(yield* columnsOf(workspaceId, origin)), api_key_id }
+        const api_key_id = actor.kind === "api_key" ? ApiKeyId.make(actor.id) : (parent?.lineage.api_key_id ?? null)
+        const { lineage, ...columns } = yield* columnsOf(workspaceId, origin)
         yield* quotas.session(workspaceId)
         yield* quotas.disk(workspaceId)
-        return yield* sessions.insert(columns, actor)
+        return yield* sessions.insert({ ...columns, lineage: { ...lineage, api_key_id } }, actor)
       })
 
       return SessionLifecycles.of({
@@ -121,7 +121,10 @@ const newColumns = Effect.gen(function* () {
     return projectId === undefined ? Effect.succeed(undefined) : projects.start(workspaceId, { projectId })
   }
 
-  return Effect.fnUntraced(function* (workspaceId: WorkspaceId, { input, lineage }: SessionOrigin.SessionOrigin) {
+  return Effect.fnUntraced(function* (
+    workspaceId: WorkspaceId,
+    { files, input, lineage }: SessionOrigin.SessionOrigin
+  ) {
     const version = yield* versionOf(workspaceId, input)
     const repository = input.repository ?? version?.spec.repository
     const selection = input.harness ?? version?.spec.harness
@@ -131,27 +134,31 @@ const newColumns = Effect.gen(function* () {
     const given = input.connection_id === undefined ? (version?.spec.connection_ids ?? []) : [input.connection_id]
     const connection = yield* providers.chooseConnection(workspaceId, manifest, given)
     const limits = input.executor?.limits ?? version?.spec.executor?.limits
-    const executor_limits = limits === undefined ? null : JSON.stringify(limits)
+    const bounds = { limits: limits === undefined ? null : JSON.stringify(limits) }
     const at = yield* now
     return {
       id: yield* newId(SessionId),
       workspace_id: workspaceId,
-      project_id: version?.project_id ?? null,
-      project_version_id: version?.id ?? null,
+      project: version === undefined ? null : { id: version.project_id, version_id: version.id },
       title: input.title ?? null,
       labels: JSON.stringify(input.labels ?? {}),
       provider_id: manifest.provider_id,
       model: selection?.model ?? connection?.preferredModel ?? null,
       connection_id: connection?.id ?? null,
-      backend: yield* executors.choose(
-        (input.executor ?? version?.spec.executor)?.backend,
-        boundsOf({ executor_limits }, version?.spec ?? {})
-      ),
-      executor_limits,
-      repository: repository?.url ?? null,
-      base_ref: repository?.base_ref ?? null,
-      sparse: repository?.sparse === undefined ? null : JSON.stringify(repository.sparse),
-      ...lineage,
+      executor: {
+        ...bounds,
+        backend: yield* executors.choose(
+          (input.executor ?? version?.spec.executor)?.backend,
+          boundsOf({ executor: bounds }, version?.spec ?? {})
+        )
+      },
+      tree: {
+        repository: repository?.url ?? null,
+        base_ref: repository?.base_ref ?? null,
+        sparse: repository?.sparse === undefined ? null : JSON.stringify(repository.sparse),
+        ...files
+      },
+      lineage,
       auto_capture: input.auto_capture === false ? 0 : 1,
       options: selection?.options === undefined ? null : JSON.stringify(selection.options),
       permissions: permissions === undefined ? null : JSON.stringify(permissions),

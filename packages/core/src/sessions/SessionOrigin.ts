@@ -1,7 +1,7 @@
 import type { ChangesetId, ConnectionId, DelegationId, SessionId } from "../domain/Ids.js"
 import type { HarnessSelection } from "../projects/Project.js"
 import type { LinkKind } from "./Session.js"
-import type { SessionRow } from "./SessionRow.js"
+import type { Lineage, SessionRow, WorkingTree } from "./SessionRow.js"
 import type { SessionInput } from "./SessionsApi.js"
 
 /** The tree of a sealed changeset that a workspace takes on top of the base commit of that changeset. */
@@ -18,7 +18,7 @@ export interface ChildSession {
   readonly title: string
   /** Where it is undefined, the child has the provider, the connection and the model of its parent. */
   readonly harness: HarnessSelection | undefined
-  readonly source: Pick<SessionRow, "project_version_id" | "repository" | "base_ref" | "base_commit" | "sparse">
+  readonly source: Pick<SessionRow, "project" | "tree">
   readonly seed: WorkspaceSeed | null
 }
 
@@ -31,29 +31,27 @@ export interface LinkedSession {
   readonly seed: WorkspaceSeed | null
 }
 
-/** The columns of a session that say where it comes from. */
-export type Lineage = Pick<
-  SessionRow,
-  "parent_session_id" | "parent_delegation_id" | "base_commit" | "seed" | "linked_from_session_id" | "link_kind"
->
+/** What the files of a session start from, beyond what was asked for. */
+type GivenFiles = Pick<WorkingTree, "base_commit" | "seed">
 
 /** A session to be made: what is asked for, and where it comes from. */
 export interface SessionOrigin {
   readonly input: SessionInput
-  readonly lineage: Lineage
+  readonly files: GivenFiles
+  readonly lineage: Omit<Lineage, "api_key_id">
 }
 
-const ownLineage: Lineage = {
+const noFiles: GivenFiles = { base_commit: null, seed: null }
+
+const ownLineage: SessionOrigin["lineage"] = {
   parent_session_id: null,
   parent_delegation_id: null,
-  base_commit: null,
-  seed: null,
   linked_from_session_id: null,
   link_kind: null
 }
 
 /** The origin of a session that a client asks for. */
-export const ofRequest = (input: SessionInput): SessionOrigin => ({ input, lineage: ownLineage })
+export const ofRequest = (input: SessionInput): SessionOrigin => ({ input, files: noFiles, lineage: ownLineage })
 
 /** The origin of the child session of a delegation. */
 export const ofChild = (
@@ -77,13 +75,8 @@ export const ofChild = (
       ...(isSameProvider && parent.connection_id !== null && { connection_id: parent.connection_id }),
       ...sourceOf(source)
     },
-    lineage: {
-      ...ownLineage,
-      parent_session_id: parent.id,
-      parent_delegation_id: delegationId,
-      base_commit: source.base_commit,
-      seed: seed === null ? null : JSON.stringify(seed)
-    }
+    files: { base_commit: source.tree.base_commit, seed: seed === null ? null : JSON.stringify(seed) },
+    lineage: { ...ownLineage, parent_session_id: parent.id, parent_delegation_id: delegationId }
   }
 }
 
@@ -102,12 +95,8 @@ export const ofLink = (from: SessionRow, { connectionId, harness, kind, seed }: 
       ...(connection !== undefined && { connection_id: connection }),
       ...sourceOf(from)
     },
-    lineage: {
-      ...ownLineage,
-      linked_from_session_id: from.id,
-      link_kind: kind,
-      ...(seed !== null && { base_commit: seed.base_commit, seed: JSON.stringify(seed) })
-    }
+    files: seed === null ? noFiles : { base_commit: seed.base_commit, seed: JSON.stringify(seed) },
+    lineage: { ...ownLineage, linked_from_session_id: from.id, link_kind: kind }
   }
 }
 
@@ -116,27 +105,22 @@ const permissionsOf = ({ permissions }: SessionRow): Pick<SessionInput, "permiss
   permissions === null ? {} : { permissions: JSON.parse(permissions) }
 
 /** A session that works for another one, or goes on from it, may take what that one may take. */
-const executorOf = ({ backend, executor_limits }: SessionRow): NonNullable<SessionInput["executor"]> => ({
-  backend,
-  ...(executor_limits !== null && { limits: JSON.parse(executor_limits) })
+const executorOf = ({ executor }: SessionRow): NonNullable<SessionInput["executor"]> => ({
+  backend: executor.backend,
+  ...(executor.limits !== null && { limits: JSON.parse(executor.limits) })
 })
 
 /** The project version and the repository of a session, as a request asks for them. */
 const sourceOf = ({
-  base_ref,
-  project_version_id,
-  repository,
-  sparse
-}: Pick<SessionRow, "project_version_id" | "repository" | "base_ref" | "sparse">): Pick<
-  SessionInput,
-  "project_version_id" | "repository"
-> => ({
-  ...(project_version_id !== null && { project_version_id }),
-  ...(repository !== null && {
+  project,
+  tree
+}: Pick<SessionRow, "project" | "tree">): Pick<SessionInput, "project_version_id" | "repository"> => ({
+  ...(project !== null && { project_version_id: project.version_id }),
+  ...(tree.repository !== null && {
     repository: {
-      url: repository,
-      ...(base_ref !== null && { base_ref }),
-      ...(sparse !== null && { sparse: JSON.parse(sparse) })
+      url: tree.repository,
+      ...(tree.base_ref !== null && { base_ref: tree.base_ref }),
+      ...(tree.sparse !== null && { sparse: JSON.parse(tree.sparse) })
     }
   })
 })

@@ -8,7 +8,7 @@ import { type ErrorCode, ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
 import { contextLost, notOpen, noWorkspace, queueFull, turnActive } from "./Refusals.js"
 import { leaseStates, type SessionAction, type SessionLifecycle, sessionStates } from "./Session.js"
-import type { SessionRow } from "./SessionRow.js"
+import { leaseStateOf, type SessionRow } from "./SessionRow.js"
 import { type Turn, type TurnAction, turnStates, unprovenTurnState, waitingTurnState } from "./Turn.js"
 
 const condition = <Code extends ErrorCode>(
@@ -27,33 +27,35 @@ const isOpen = condition(({ lifecycle }) => lifecycle === "open", notOpen)
 const isNotClosed = condition(({ lifecycle }) => lifecycle !== "closed", notOpen)
 
 /** No turn of the session has left the queue. */
-const isAtRest = condition(({ active_turn_id }) => active_turn_id === null, turnActive)
+const isAtRest = condition(({ turns }) => turns.active === null, turnActive)
 
 const isIdle = condition((session) => !isWorking(session), turnActive)
 
-const hasWorkspace = condition(({ workspace_state }) => workspace_state === "ready", noWorkspace)
+const hasWorkspace = condition(({ tree }) => tree.state === "ready", noWorkspace)
 
 /** The agent can go on with what it knows of the conversation. */
-const keepsContext = condition(({ context_lost }) => context_lost === 0, contextLost)
+const keepsContext = condition(({ agent }) => agent.context_lost === 0, contextLost)
 
 /** There is a lease to end, or its end has begun. */
 const hasLease = condition(
   (session) =>
-    session.lease_state === "quiescing" || isPreparing(session) || leaseStates.allows(session.lease_state, "quiescing"),
-  ({ lease_state }) => leaseStates.refusal(lease_state, "quiescing")
+    session.executor.lease?.state === "quiescing" ||
+    isPreparing(session) ||
+    leaseStates.allows(leaseStateOf(session), "quiescing"),
+  (session) => leaseStates.refusal(leaseStateOf(session), "quiescing")
 )
 
 /** True while a turn of the session waits or runs. */
-export const isWorking = ({ active_turn_id, queued_turns }: SessionRow): boolean =>
-  active_turn_id !== null || queued_turns > 0
+export const isWorking = ({ turns }: SessionRow): boolean => turns.active !== null || turns.queued > 0
 
 /** True while a turn may still be preparing, whose lease is settled when it has stopped. */
-export const isPreparing = (session: SessionRow): boolean => isWorking(session) && session.lease_state === "allocating"
+export const isPreparing = (session: SessionRow): boolean =>
+  isWorking(session) && session.executor.lease?.state === "allocating"
 
 /** Another turn may wait in the session. */
 export const queueRoom = (limit: number): Condition<SessionRow, "quota_exhausted"> =>
   condition(
-    ({ queued_turns }) => queued_turns < limit,
+    ({ turns }) => turns.queued < limit,
     (session) => queueFull(session, limit)
   )
 

@@ -13,34 +13,14 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import type { Query } from "../store/Query.js"
-import {
-  addUsage,
-  type LeaseState,
-  leaseStates,
-  noUsageStored,
-  type SessionLifecycle,
-  sessionStates,
-  type Usage,
-  usageOf,
-  type WorkspaceState,
-  workspaceStates
-} from "./Session.js"
+import { addUsage, noUsageStored, type SessionLifecycle, sessionStates, type Usage, usageOf } from "./Session.js"
 import { sessionLabels } from "./SessionLabels.js"
-import {
-  type NewSession,
-  noTurns,
-  type SeenSession,
-  type SessionChange,
-  type SessionRow,
-  type SessionUpdate
-} from "./SessionRow.js"
+import type { NewSession, SeenSession, SessionRow, SessionUpdate } from "./SessionRow.js"
 import * as SessionStatements from "./SessionStatements.js"
 
-const isSeen = (row: SessionRow & { readonly role: Role | null }): row is SeenSession => row.role !== null
-
 /**
- * The rows of sessions, their states, and the events that tell of them. The lifecycle, the lease and the workspace of a session move here
- * only, and as drawn.
+ * The rows of sessions, their lifecycle, and the events that tell of them. A session is read together with its lease, its files and the
+ * memory of its agent, which their own stores in `worktrees` change.
  */
 export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore")<
   SessionStore,
@@ -71,24 +51,13 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       to: SessionLifecycle,
       actor: Actor
     ) => Effect.Effect<SessionRow, ReinsError<"invalid_transition">, Commit>
-    /** Moves the lease, for `Leases`, which tells it. A lease that has ended makes place for a new one. Dies for a move that is not drawn. */
-    readonly moveLease: (
-      row: Pick<SessionRow, "id" | "lease_state">,
-      to: LeaseState,
-      change: Partial<Pick<SessionRow, "lease_id" | "lease_created_at" | "lease_used_at">>
-    ) => Effect.Effect<void, never, Commit>
-    /** Moves the workspace. The caller keeps others from moving it. Dies for a move that is not drawn. */
-    readonly moveWorkspace: (
-      row: Pick<SessionRow, "id" | "workspace_state">,
-      to: WorkspaceState,
-      base?: Pick<SessionRow, "base_commit" | "base_ref">
-    ) => Effect.Effect<void, never, Commit>
-    /** Changes columns and the time of the update. `touch` also raises the version that clients see. */
-    readonly change: (
+    /** Chooses another executor, and raises the version. The commit holds the session, which has no lease. */
+    readonly chooseBackend: (
       sessionId: SessionId,
-      change: SessionChange,
-      touch?: "touch"
+      backend: SessionRow["executor"]["backend"]
     ) => Effect.Effect<void, never, Commit>
+    /** Notes that something of the session has changed now. */
+    readonly touch: (sessionId: SessionId) => Effect.Effect<void, never, Commit>
     /** Adds the usage of a turn to that of its session, which the commit holds. */
     readonly addUsage: (row: SessionRow, usage: Usage) => Effect.Effect<void, never, Commit>
     /** Counts one turn more, and gives back the number of turns. The commit holds the session. */
@@ -104,13 +73,15 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const rows = SessionStatements.make(db)
       const labels = sessionLabels(db)
 
-      const held = <Row extends SessionRow>(id: string, query: Query<Row>) => {
+      const held = <Row extends SessionStatements.StoredSession>(id: string, query: Query<Row>) => {
         const row = Effect.tap(db.first(query), (row) => (row === undefined ? Effect.void : journal.hold(row)))
         // On PostgreSQL the row is locked first, so that the counts are read after the writer before has committed.
         return db.dialect === "pg" ? Effect.zipRight(db.run(rows.hold(id)), row) : row
       }
 
       const { changed, write } = yield* writing(rows.find)
+      const seen = (row: SessionStatements.StoredSession, role: Role | null) =>
+        role === null ? notFound() : Effect.succeed<SeenSession>({ ...SessionStatements.toSessionRow(row), role })
 
       return SessionStore.of({
         find: rows.find,
@@ -119,26 +90,31 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           if (row === undefined) return yield* notFound()
           yield* requireReach(principal, [row.id, row.parent_session_id])
           yield* mayRead(principal, row.workspace_id, row.role)
-          return isSeen(row) ? row : yield* notFound()
+          return yield* seen(row, row.role)
         }),
         writable: fn("SessionStore.writable")(function* (principal, sessionId) {
           const row = yield* held(sessionId, rows.byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
           yield* requireReach(principal, [row.id, row.parent_session_id])
           yield* mayWrite(principal, row.workspace_id, row.role)
-          return isSeen(row) ? row : yield* notFound()
+          return yield* seen(row, row.role)
         }),
-        lock: (sessionId) => held(sessionId, rows.byId(sessionId)),
+        lock: (sessionId) =>
+          Effect.map(held(sessionId, rows.byId(sessionId)), (row) =>
+            row === undefined ? undefined : SessionStatements.toSessionRow(row)
+          ),
         select: rows.select,
         insert: fn("SessionStore.insert")(function* (columns, actor) {
-          const row = { ...columns, ...beginning, updated_at: columns.created_at }
-          yield* db.run(rows.insert(row))
+          const updated_at = columns.created_at
+          yield* rows.insert(columns, { ...beginning, ...counts, updated_at })
+          const row = begun(columns)
           yield* labels.add(row)
-          yield* journal.begin(row, actor, [{ type: "session.created", payload: payloadOf(row) }])
-          return { ...row, ...unset, ...noTurns }
+          yield* journal.begin({ ...row, ...counts }, actor, [{ type: "session.created", payload: payloadOf(row) }])
+          return row
         }),
-        update: fn("SessionStore.update")(function* (row, update, actor) {
+        update: fn("SessionStore.update")(function* (row, { repository, ...update }, actor) {
           if (update.labels !== undefined) yield* labels.replace({ ...row, labels: update.labels })
+          if (repository !== undefined) yield* rows.readdress(row.id, repository)
           return yield* changed(row.id, update, actor, "session.updated")
         }),
         move: fn("SessionStore.move")(function* (row, to, actor) {
@@ -146,16 +122,8 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           const at = yield* now
           return yield* changed(row.id, { lifecycle: to, ...timesOf(to, at) }, actor, lifecycleEvents[to])
         }),
-        moveLease: fn("SessionStore.moveLease")(function* (row, to, change) {
-          const from = leaseStates.isTerminal(row.lease_state) ? "none" : row.lease_state
-          yield* Effect.orDie(leaseStates.check(from, to))
-          yield* write(row.id, { ...change, lease_state: to })
-        }),
-        moveWorkspace: fn("SessionStore.moveWorkspace")(function* (row, to, base) {
-          yield* Effect.orDie(workspaceStates.check(row.workspace_state, to))
-          yield* write(row.id, { ...base, workspace_state: to })
-        }),
-        change: write,
+        chooseBackend: (id, backend) => write(id, { backend }, "touch"),
+        touch: (id) => write(id, {}),
         addUsage: (row, usage) => write(row.id, { usage: JSON.stringify(addUsage(usageOf(row.usage), usage)) }),
         countTurn: fn("SessionStore.countTurn")(function* (id) {
           const counted = yield* db.first(sql<{ turn_count: number }>`update sessions set turn_count = turn_count + 1
@@ -174,7 +142,7 @@ const writing = Effect.fnUntraced(function* (find: SessionStore["Type"]["find"])
   const sql = db.sql
   const existing = existingOf("session", find)
 
-  const write = Effect.fnUntraced(function* (id: SessionId, columns: Partial<SessionRow>, touch?: "touch") {
+  const write = Effect.fnUntraced(function* (id: SessionId, columns: Partial<Columns>, touch?: "touch") {
     const at = yield* now
     const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")
     yield* db.run(sql`update sessions set ${sql.update({ ...columns, updated_at: at })}${raise} where id = ${id}`)
@@ -189,7 +157,7 @@ const writing = Effect.fnUntraced(function* (find: SessionStore["Type"]["find"])
 
   const changed = Effect.fnUntraced(function* (
     id: SessionId,
-    columns: Partial<SessionRow>,
+    columns: Partial<Columns>,
     actor: Actor,
     type: SessionEventType
   ) {
@@ -214,34 +182,42 @@ const timesOf = (to: SessionLifecycle, at: Timestamp): Partial<Pick<SessionRow, 
   return { archived_at: to === "archived" ? at : null }
 }
 
-/** The columns that a session begins without. They are left out of its insert, because every value that is bound takes its time. */
-const unset = {
-  lease_id: null,
-  lease_created_at: null,
-  lease_used_at: null,
-  native_session_id: null,
-  native_candidate: null,
-  native_cost: null,
-  native_digest: null,
-  native_paths: null,
-  told: null,
-  archived_at: null,
-  closed_at: null
-} as const
+/** The columns of `sessions` that change. */
+type Columns = Pick<
+  SessionStatements.StoredSession,
+  (keyof SessionStatements.StoredSession & keyof SessionRow) | "backend"
+>
+
+/** The counts of the log of a new session. Its first event tells that it was made. */
+const counts = { event_watermark: 1, message_count: 0 } as const
 
 /** The columns that every session begins with. */
-const beginning = {
-  lease_state: "none",
-  workspace_state: "none",
-  context_lost: 0,
+const beginning = { lifecycle: "open", usage: noUsageStored, turn_count: 0, version: 1 } as const
+
+/** A session that was just made. Budgets above it are looked up. */
+const begun = ({ executor, tree, ...columns }: NewSession): SessionRow => ({
+  ...columns,
+  executor: { ...executor, lease: null },
+  tree: { state: "none", ...tree },
+  agent: {
+    native_session_id: null,
+    native_candidate: null,
+    native_digest: null,
+    native_paths: null,
+    native_cost: null,
+    context_lost: 0,
+    told: null
+  },
+  turns: { active: null, queued: 0, held: 0 },
+  budgets: { own: null, any: 1 },
   lifecycle: "open",
   usage: noUsageStored,
-  // The first event tells that the session was made.
-  event_watermark: 1,
-  message_count: 0,
-  turn_count: 0,
-  version: 1
-} as const
+  event_watermark: counts.event_watermark,
+  version: beginning.version,
+  updated_at: columns.created_at,
+  archived_at: null,
+  closed_at: null
+})
 
 /** The session as its events tell of it. */
 const payloadOf = (row: Pick<SessionRow, "labels" | "lifecycle" | "model" | "provider_id" | "title" | "version">) => ({

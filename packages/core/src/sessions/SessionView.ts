@@ -1,14 +1,14 @@
 import { budgetIn } from "../budgets/BudgetRow.js"
 import { type Session, usageOf } from "./Session.js"
 import { activityOf } from "./SessionActivity.js"
-import type { SessionRow } from "./SessionRow.js"
+import { leaseStateOf, type SessionRow } from "./SessionRow.js"
 
 /** The session as clients see it, with what the caller can do with it. */
 export const toSession = (row: SessionRow, actions: Session["actions"]): Session => ({
   id: row.id,
   workspace_id: row.workspace_id,
-  project_id: row.project_id,
-  project_version_id: row.project_version_id,
+  project_id: row.project?.id ?? null,
+  project_version_id: row.project?.version_id ?? null,
   title: row.title,
   labels: JSON.parse(row.labels),
   harness: {
@@ -17,19 +17,28 @@ export const toSession = (row: SessionRow, actions: Session["actions"]): Session
     connection_id: row.connection_id,
     options: parsed(row.options)
   },
-  executor: { backend: row.backend, state: row.lease_state, lease_id: row.lease_id },
-  base: { repository: row.repository, ref: row.base_ref, commit: row.base_commit, sparse: parsed(row.sparse) },
-  workspace: { state: row.workspace_state },
+  executor: {
+    backend: row.executor.backend,
+    state: leaseStateOf(row),
+    lease_id: row.executor.lease?.id ?? null
+  },
+  base: {
+    repository: row.tree.repository,
+    ref: row.tree.base_ref,
+    commit: row.tree.base_commit,
+    sparse: parsed(row.tree.sparse)
+  },
+  workspace: { state: row.tree.state },
   permissions: parsed(row.permissions),
   auto_capture: row.auto_capture === 1,
   lifecycle: row.lifecycle,
   activity: activityOf(row),
-  active_turn_id: row.active_turn_id,
-  linked_from_session_id: row.linked_from_session_id,
-  link_kind: row.link_kind,
-  parent_delegation_id: row.parent_delegation_id,
+  active_turn_id: row.turns.active?.id ?? null,
+  linked_from_session_id: row.lineage.linked_from_session_id,
+  link_kind: row.lineage.link_kind,
+  parent_delegation_id: row.lineage.parent_delegation_id,
   usage: usageOf(row.usage),
-  budget: budgetIn(row.budget),
+  budget: budgetIn(row.budgets.own),
   event_watermark: row.event_watermark,
   version: row.version,
   created_at: row.created_at,

@@ -100,7 +100,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         list: fn("Turns.list")(function* (principal, sessionId, page) {
           const session = yield* sessions.readable(principal, sessionId)
           const found = yield* turns.list(session.id, page)
-          const known = yield* budgets.findAll(session.any_budget === 0 ? [] : found.items.map(({ id }) => id))
+          const known = yield* budgets.findAll(session.budgets.any === 0 ? [] : found.items.map(({ id }) => id))
           return Keyset.map(found, (turn) => shownWith(principal, session, turn, known.get(turn.id) ?? null))
         }),
         get: fn("Turns.get")(function* (principal, turnId) {
@@ -179,7 +179,7 @@ const showing = Effect.gen(function* () {
     actions: turnActions(principal, session.role, { turn, session })
   })
   const shown = (principal: Principal, session: SeenSession, turn: Turn) =>
-    Effect.map(session.any_budget === 0 ? Effect.succeed(null) : budgets.find(turn.id), (budget) =>
+    Effect.map(session.budgets.any === 0 ? Effect.succeed(null) : budgets.find(turn.id), (budget) =>
       shownWith(principal, session, turn, budget)
     )
   /** `shown` after a command that may have changed the session. */

@@ -6,7 +6,7 @@ import type { SessionId } from "../domain/Ids.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import type { Lease, SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
@@ -61,7 +61,7 @@ const handingOver = Effect.gen(function* () {
   const give = Effect.fnUntraced(function* (id: SessionId) {
     const place = yield* placements.at(id)
     const session = yield* sessions.find(id)
-    if (place.kind !== "here" || session === undefined || session.active_turn_id !== null) return
+    if (place.kind !== "here" || session === undefined || session.turns.active !== null) return
     yield* releaseExecutor(session)
     // The agent was stopped, and may have written its last words only then.
     yield* snapshots.sealAnew(id)
@@ -74,7 +74,7 @@ const handingOver = Effect.gen(function* () {
   return (id: SessionId) =>
     Effect.gen(function* () {
       const session = yield* sessions.find(id)
-      if (session === undefined || session.active_turn_id !== null) return
+      if (session === undefined || session.turns.active !== null) return
       yield* trees.exclusive(id, give(id))
     }).pipe(
       Effect.catchTag("SessionBusy", () => Effect.void),
@@ -91,10 +91,10 @@ const releasing = Effect.gen(function* () {
   const leases = yield* Leases
   const sessions = yield* SessionStore
 
-  const move = (row: SessionRow, from: SessionRow["lease_state"], to: "quiescing" | "released") =>
+  const move = (row: SessionRow, from: Lease["state"], to: "quiescing" | "released") =>
     journal.commit(
       Effect.flatMap(sessions.lock(row.id), (now) =>
-        now?.lease_id === row.lease_id && now.lease_state === from
+        now?.executor.lease?.id === row.executor.lease?.id && now?.executor.lease?.state === from
           ? leases.move(row.id, to, actor, "draining")
           : Effect.void
       )

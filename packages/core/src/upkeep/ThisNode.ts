@@ -35,8 +35,8 @@ const adopt = Effect.gen(function* () {
   for (let from = 0; from < names.length; from += batch) {
     const some = names.slice(from, from + batch)
     // A directory may have been left by a session of another database.
-    const found = yield* sessions.select({ where: sql`${sql.in("sessions.id", some)} and workspace_state <> 'none'` })
-    const ids = found.map(({ id }) => id)
+    const found = yield* sessions.select({ where: sql.in("sessions.id", some) })
+    const ids = found.filter(({ tree }) => tree.state !== "none").map(({ id }) => id)
     // One machine may have kept no snapshots, and as a node it can be lost.
     for (const id of yield* placements.adopt(ids)) yield* commit(snapshots.changed(id))
     yield* Effect.forEach(ids, leaveTo(placements, dataDir), { discard: true })
@@ -72,8 +72,11 @@ const tellNeeds = Effect.gen(function* () {
   const sessions = yield* SessionStore
   yield* describe((id) =>
     Effect.map(sessions.find(id), (row) => {
-      const seed: WorkspaceSeed | null = JSON.parse(row?.seed ?? "null")
-      return { providerId: row?.provider_id ?? null, besideId: seed?.session_id ?? row?.parent_session_id ?? null }
+      const seed: WorkspaceSeed | null = JSON.parse(row?.tree.seed ?? "null")
+      return {
+        providerId: row?.provider_id ?? null,
+        besideId: seed?.session_id ?? row?.lineage.parent_session_id ?? null
+      }
     })
   )
 })

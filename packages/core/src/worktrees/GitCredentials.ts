@@ -21,7 +21,7 @@ export const gitCredentials = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (session: SessionRow) {
     const { connection_ids = [] } = yield* projects.specOf(session)
-    const url = session.repository ?? ""
+    const url = session.tree.repository ?? ""
     let homeless: string | undefined
     for (const id of connection_ids) {
       // A connection that cannot be opened is passed over, like one of another kind.

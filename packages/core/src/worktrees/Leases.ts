@@ -5,15 +5,14 @@ import type { Actor } from "../domain/Event.js"
 import { LeaseId, newId, type SessionId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
-import { isLeaseHeld, type LeaseState } from "../sessions/Session.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import { isLeaseHeld } from "../sessions/Session.js"
+import { leaseStateOf, type SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
-
-/** A state that a lease moves to once it has begun. */
-type LaterState = Exclude<LeaseState, "none" | "allocating">
+import * as LeaseRows from "./LeaseRows.js"
 
 /** The executor leases of sessions, and the events that tell of them. A session has its newest lease; a lease that has ended never comes back. */
 export class Leases extends Context.Tag("@reins/core/worktrees/Leases")<
@@ -24,10 +23,14 @@ export class Leases extends Context.Tag("@reins/core/worktrees/Leases")<
     /** Moves the newest lease of a session. Dies for a move that `leaseStates` does not draw. */
     readonly move: (
       sessionId: SessionId,
-      to: LaterState,
+      to: LeaseRows.LaterState,
       actor: Actor,
       reason: string | null
     ) => Effect.Effect<void, never, Commit>
+    /** Notes that the lease of a session is used now. The commit holds the session. */
+    readonly use: (sessionId: SessionId) => Effect.Effect<void, never, Commit>
+    /** The sessions with a lease that is ready and was last used before `before`, or after `soon`, which is ahead. Longest unused first. */
+    readonly unused: (span: LeaseRows.Unused) => Effect.Effect<ReadonlyArray<SessionId>>
     /** Marks the newest lease lost if it is held. */
     readonly lose: (sessionId: SessionId, actor: Actor, reason: string) => Effect.Effect<void, never, Commit>
     /**
@@ -42,6 +45,7 @@ export class Leases extends Context.Tag("@reins/core/worktrees/Leases")<
     Effect.gen(function* () {
       const journal = yield* Journal
       const store = yield* SessionStore
+      const rows = LeaseRows.make(yield* Database)
       const executors = yield* Executors
       const agents = yield* AgentPool
 
@@ -49,40 +53,46 @@ export class Leases extends Context.Tag("@reins/core/worktrees/Leases")<
 
       const move = fn("Leases.move")(function* (
         sessionId: SessionId,
-        to: LaterState,
+        to: LeaseRows.LaterState,
         actor: Actor,
         reason: string | null
       ) {
-        const row = yield* locked(sessionId)
-        yield* store.moveLease(row, to, to === "ready" ? { lease_used_at: yield* now } : {})
-        if (row.lease_id === null) return yield* Effect.dieMessage(`session ${sessionId} has no lease`)
+        const { executor } = yield* locked(sessionId)
+        if (executor.lease === null) return yield* Effect.dieMessage(`session ${sessionId} has no lease`)
+        yield* rows.move(sessionId, executor.lease, to, yield* now)
+        yield* store.touch(sessionId)
         yield* journal.append(sessionId, actor, [
-          { type: `executor.${to}`, payload: { lease_id: row.lease_id, backend: row.backend, reason } }
+          { type: `executor.${to}`, payload: { lease_id: executor.lease.id, backend: executor.backend, reason } }
         ])
       })
 
       return Leases.of({
         allocate: fn("Leases.allocate")(function* (sessionId, actor) {
           const row = yield* locked(sessionId)
-          if (isLeaseHeld(row.lease_state)) return
+          if (isLeaseHeld(leaseStateOf(row))) return
+          const { backend, lease } = row.executor
           const id = yield* newId(LeaseId)
-          yield* store.moveLease(row, "allocating", { lease_id: id, lease_created_at: yield* now, lease_used_at: null })
+          yield* rows.begin(sessionId, lease, { id, at: yield* now })
+          yield* store.touch(sessionId)
           yield* journal.append(sessionId, actor, [
-            { type: "executor.allocating", payload: { lease_id: id, backend: row.backend, reason: null } }
+            { type: "executor.allocating", payload: { lease_id: id, backend, reason: null } }
           ])
         }),
         move,
+        use: (sessionId) => Effect.flatMap(now, (at) => rows.use(sessionId, at)),
+        unused: rows.unused,
         lose: fn("Leases.lose")(function* (sessionId, actor, reason) {
-          if (isLeaseHeld((yield* locked(sessionId)).lease_state)) yield* move(sessionId, "lost", actor, reason)
+          if (isLeaseHeld(leaseStateOf(yield* locked(sessionId)))) yield* move(sessionId, "lost", actor, reason)
         }),
         reap: fn("Leases.reap")(function* (session) {
           const row = yield* store.find(session.id)
-          if (row === undefined || row.lease_id === null || !isLeaseHeld(row.lease_state)) return
-          if (row.lease_id !== session.lease_id) return
-          yield* agents.stop(row.lease_id)
-          const executor = yield* Effect.option(executors.get(row.backend))
+          if (row === undefined || !isLeaseHeld(leaseStateOf(row))) return
+          const { backend, lease } = row.executor
+          if (lease === null || lease.id !== session.executor.lease?.id) return
+          yield* agents.stop(lease.id)
+          const executor = yield* Effect.option(executors.get(backend))
           if (Option.isNone(executor)) return
-          const ended = yield* executor.value.reap(row.lease_id)
+          const ended = yield* executor.value.reap(lease.id)
           if (ended.length > 0)
             yield* Effect.logWarning("ended what a lease had left running", {
               session_id: row.id,

@@ -21,14 +21,14 @@ export const reattaching = Effect.gen(function* () {
     const stores = yield* storesOf
     const store = stores.storeFor(row)
     const path = yield* stores.named(row)
-    if (row.repository === null || store === null || path === null) return false
+    if (row.tree.repository === null || store === null || path === null) return false
     const { gitDir, workTree } = sessionPaths(dataDir, row.id)
     const credential = yield* gitCredential(row)
     return yield* git.reattach({
       gitDir,
       workTree,
-      url: row.repository,
-      base: row.base_commit,
+      url: row.tree.repository,
+      base: row.tree.base_commit,
       named: stores.at(basename(path)),
       store,
       ...(credential && { credential })

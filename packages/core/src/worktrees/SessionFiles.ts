@@ -127,7 +127,7 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
               yield* quotas.disk(session.workspace_id)
               const bytes = yield* bytesOf(upload, limits.uploadBytes)
               // A setup may take longer than any request waits.
-              if (session.workspace_state !== "ready" && hasSetup(yield* projects.specOf(session)))
+              if (session.tree.state !== "ready" && hasSetup(yield* projects.specOf(session)))
                 return yield* notSetUp(session)
               const mode = upload.mode === undefined ? null : Number.parseInt(upload.mode, 8)
               const keep = yield* Effect.mapError(snapshots.keepUpload(session.id, { bytes, mode }), notKept)
@@ -143,7 +143,7 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
                 // The session was closed meanwhile, and the file is removed with its workspace.
                 yield* requireNotClosed(row)
                 yield* journal.append(row.id, actorOf(principal), [
-                  { type: "workspace.changed", payload: { base_commit: row.base_commit, path: written.path } }
+                  { type: "workspace.changed", payload: { base_commit: row.tree.base_commit, path: written.path } }
                 ])
                 const upload_id = yield* uploads.record(row.id, written)
                 yield* keep(upload_id, written.path)
@@ -164,7 +164,7 @@ const rooting = Effect.gen(function* () {
 
   const makeAnew = Effect.fnUntraced(function* (id: SessionId) {
     const session = yield* existingOf("session", store.find)(id)
-    if (session.workspace_state === "ready" || session.workspace_state === "removed") return
+    if (session.tree.state === "ready" || session.tree.state === "removed") return
     // A setup may take longer than any request waits.
     if (hasSetup(yield* projects.specOf(session))) return yield* notSetUp(session)
     yield* Effect.mapError(trees.make(id), notMade)
@@ -172,7 +172,7 @@ const rooting = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (principal: Principal, sessionId: string) {
     const session = yield* store.readable(principal, sessionId)
-    if (session.workspace_state !== "ready") return yield* noWorkspace(session)
+    if (session.tree.state !== "ready") return yield* noWorkspace(session)
     const { workTree } = yield* trees.owned(session.id)
     // Files that a lost machine took along without a snapshot are made anew from the repository, and what was uploaded is among them.
     if (!existsSync(workTree)) yield* makeAnew(session.id)
@@ -188,7 +188,7 @@ const notSetUp = (session: SessionRow): ReinsError<"executor_unavailable"> =>
     message:
       `The setup of the project has not ended in this session. POST /api/sessions/${session.id}/executor/activations runs it; wait for the ` +
       "event workspace.restored, then upload.",
-    details: { workspace: session.workspace_state }
+    details: { workspace: session.tree.state }
   })
 
 const notKept = ({ message }: SnapshotError): ReinsError<"executor_unavailable"> =>

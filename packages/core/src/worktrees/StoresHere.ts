@@ -47,7 +47,7 @@ export const storeNameOf = (workspaceId: string, repository: string): string =>
     .update(JSON.stringify([workspaceId, repository]))
     .digest("hex")
 
-type Row = Pick<SessionRow, "id" | "repository" | "workspace_id" | "workspace_state">
+type Row = Pick<SessionRow, "id" | "tree" | "workspace_id">
 
 /** The object stores of the sessions of this machine. */
 export const storesHere = (dataDir: string, shares: boolean) => {
@@ -55,7 +55,7 @@ export const storesHere = (dataDir: string, shares: boolean) => {
   // Alternates are lines.
   const isShared = shares && !root.includes("\n")
   const at = storesAt(root)
-  const storeFor = ({ repository, workspace_id }: Row): ObjectStore | null =>
+  const storeFor = ({ tree: { repository }, workspace_id }: Row): ObjectStore | null =>
     isShared && repository !== null ? at(storeNameOf(workspace_id, repository)) : null
   const named = ({ id }: Row) => readStore(sessionPaths(dataDir, id).gitDir)
 
@@ -85,7 +85,7 @@ export const storesHere = (dataDir: string, shares: boolean) => {
     readable: (row: Row): Effect.Effect<string | null> =>
       Effect.orElseSucceed(
         Effect.tryPromise(async () => {
-          const path = row.workspace_state === "ready" ? await named(row) : (storeFor(row)?.path ?? null)
+          const path = row.tree.state === "ready" ? await named(row) : (storeFor(row)?.path ?? null)
           if (path === null) return null
           await reserveStore(path)
           return objectsOfStore(path)

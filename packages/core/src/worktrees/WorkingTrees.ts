@@ -25,6 +25,7 @@ import * as SessionLock from "./SessionLock.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { setupAgain } from "./setup/SetupAgain.js"
 import type { SnapshotError } from "./snapshots/Snapshots.js"
+import { WorkingTreeStore } from "./WorkingTreeStore.js"
 import { objectsOf, workspaceMaking } from "./WorkspaceMaking.js"
 
 const actor = systemActor("workspaces")
@@ -105,8 +106,8 @@ export class WorkingTrees extends Context.Tag("@reins/core/worktrees/WorkingTree
             Effect.sync(() => sessionPaths(dataDir, id))
           ),
         objectsOf: yield* objectsOf,
-        isHere: ({ id, workspace_state }) =>
-          workspace_state !== "ready"
+        isHere: ({ id, tree }) =>
+          tree.state !== "ready"
             ? Effect.succeed(true)
             : Effect.map(
                 placements.at(id),
@@ -117,7 +118,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/worktrees/WorkingTree
         prepare: fn("WorkingTrees.prepare")((id, beside) =>
           Effect.gen(function* () {
             const row = yield* existingOf("session", sessions.find)(id)
-            const isReady = row.lease_state === "ready" && row.workspace_state === "ready"
+            const isReady = row.executor.lease?.state === "ready" && row.tree.state === "ready"
             // A ready workspace needs no lock, because no workspace is removed while its turn is prepared.
             if (isReady && (yield* (yield* stores).isReliable(row))) return row
             return yield* owned(id, making(id, isReady ? Effect.as(reattach(row), row) : prepare(id, beside)))
@@ -159,7 +160,8 @@ const reattachingUnless = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (row: SessionRow) {
     if (yield* (yield* stores).isReliable(row)) return
-    if ((yield* reattach(row)) && row.lease_id !== null) yield* agents.stop(row.lease_id)
+    const { lease } = row.executor
+    if ((yield* reattach(row)) && lease !== null) yield* agents.stop(lease.id)
   })
 })
 
@@ -178,14 +180,14 @@ const preparing = Effect.fnUntraced(function* (
   const settle = (id: SessionId, end: ReturnType<typeof leases.lose>) =>
     commit(
       id,
-      Effect.flatMap(existing(id), (row) => (row.lease_state === "allocating" ? end : Effect.void))
+      Effect.flatMap(existing(id), (row) => (row.executor.lease?.state === "allocating" ? end : Effect.void))
     )
 
   /** Makes the workspace, and gives the session. No agent is left of a lease that has ended by then. */
   const makeBeside = Effect.fnUntraced(function* (id: SessionId, beside: Beside) {
     const made = yield* Deferred.make<boolean>()
-    const { lease_id: leaseId } = yield* existing(id)
-    const stopAgent = Effect.suspend(() => (leaseId === null ? Effect.void : agents.stop(leaseId)))
+    const leaseId = (yield* existing(id)).executor.lease?.id
+    const stopAgent = Effect.suspend(() => (leaseId === undefined ? Effect.void : agents.stop(leaseId)))
     const row = yield* make(id, (row) => beside(row, Deferred.await(made))).pipe(
       Effect.tap(complete),
       Effect.onError((cause) => Effect.zipRight(stopAgent, settle(id, leases.lose(id, actor, reasonOf(cause))))),
@@ -193,13 +195,13 @@ const preparing = Effect.fnUntraced(function* (
       Effect.zipRight(existing(id)),
       Effect.onExit((exit) => Deferred.succeed(made, Exit.isSuccess(exit)))
     )
-    if (row.lease_id !== leaseId || row.lease_state !== "ready") yield* stopAgent
+    if (row.executor.lease?.id !== leaseId || row.executor.lease?.state !== "ready") yield* stopAgent
     return row
   })
 
   return Effect.fnUntraced(function* (id: SessionId, beside: Beside = () => Effect.void) {
     const before = yield* existing(id)
-    if (before.lease_state === "quiescing") {
+    if (before.executor.lease?.state === "quiescing") {
       // Its release has not ended it yet, and the turn that is prepared now needs a lease of its own.
       yield* leases.reap(before)
       yield* commit(id, leases.move(id, "released", actor, "superseded"))
@@ -214,6 +216,7 @@ const removing = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const commit = yield* ownedCommits
   const sessions = yield* SessionStore
+  const files = yield* WorkingTreeStore
   const leases = yield* Leases
 
   return Effect.fnUntraced(function* (id: SessionId) {
@@ -228,7 +231,7 @@ const removing = Effect.gen(function* () {
         // An activation may have begun a lease while the session was being closed.
         yield* leases.lose(id, actor, "session_closed")
         const row = yield* existingOf("session", sessions.find)(id)
-        if (row.workspace_state !== "removed") yield* sessions.moveWorkspace(row, "removed")
+        if (row.tree.state !== "removed") yield* files.move(row, "removed")
       })
     )
   })

@@ -23,8 +23,9 @@ import { Leases } from "./Leases.js"
 import { objectStores } from "./ObjectStores.js"
 import { ownedCommits } from "./OwnedCommits.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
-import { type Base, hasSetup, workspaceSetup } from "./setup/WorkspaceSetup.js"
+import { hasSetup, workspaceSetup } from "./setup/WorkspaceSetup.js"
 import { type SnapshotError, Snapshots } from "./snapshots/Snapshots.js"
+import { type Base, WorkingTreeStore } from "./WorkingTreeStore.js"
 
 const actor = systemActor("workspaces")
 
@@ -44,6 +45,7 @@ export const workspaceMaking = Effect.gen(function* () {
   const commit = yield* ownedCommits
   const leases = yield* Leases
   const sessions = yield* SessionStore
+  const store = yield* WorkingTreeStore
   const quotas = yield* Quotas
   const db = yield* Database
   const snapshots = yield* Snapshots
@@ -53,14 +55,14 @@ export const workspaceMaking = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (id: SessionId, beside: (row: SessionRow) => Effect.Effect<void> = nothing) {
     const row = yield* existing(id)
-    if (row.workspace_state === "ready") return row
-    if (row.workspace_state === "removed") return yield* removed
-    if (row.workspace_state !== "preparing")
+    if (row.tree.state === "ready") return row
+    if (row.tree.state === "removed") return yield* removed
+    if (row.tree.state !== "preparing")
       yield* commit(
         id,
         quotas.workingTree(row.workspace_id).pipe(
           Effect.mapError(({ message }) => new GitError({ kind: "quota_exhausted", message })),
-          Effect.zipRight(sessions.moveWorkspace(row, "preparing"))
+          Effect.zipRight(store.move(row, "preparing"))
         )
       )
     // A process that was killed while it made the workspace may have left an agent there.
@@ -71,11 +73,11 @@ export const workspaceMaking = Effect.gen(function* () {
     })
     yield* failpoint("workspace.made")
     // A session that has worked already has lost its first workspace with the machine.
-    const lost_turn = row.turn_count > 0 ? yield* newestTurn(db, id, withFiles) : null
+    const lost_turn = yield* newestTurn(db, id, withFiles)
     yield* commit(
       id,
       Effect.gen(function* () {
-        yield* sessions.moveWorkspace({ id, workspace_state: "preparing" }, "ready", base)
+        yield* store.move({ id, tree: { state: "preparing" } }, "ready", base)
         yield* journal.append(id, actor, [
           {
             type: "workspace.restored",
@@ -165,22 +167,22 @@ export const cloning = Effect.gen(function* () {
     row: SessionRow,
     { gitDir, workTree }: Pick<SessionPaths, "gitDir" | "workTree">
   ): Effect.fn.Return<Base, GitError> {
-    if (row.repository === null) {
+    if (row.tree.repository === null) {
       yield* git.init({ gitDir, workTree })
       return { base_commit: null, base_ref: null }
     }
     const credential = yield* gitCredential(row)
     const store = (yield* stores).storeFor(row)
     const { commit, ref } = yield* git.clone({
-      url: row.repository,
-      ref: row.base_commit ?? row.base_ref,
+      url: row.tree.repository,
+      ref: row.tree.base_commit ?? row.tree.base_ref,
       gitDir,
       workTree,
       ...(store && { store }),
-      ...(row.sparse !== null && { sparse: JSON.parse(row.sparse) }),
+      ...(row.tree.sparse !== null && { sparse: JSON.parse(row.tree.sparse) }),
       ...(credential && { credential })
     })
-    return { base_commit: commit, base_ref: row.base_ref ?? ref }
+    return { base_commit: commit, base_ref: row.tree.base_ref ?? ref }
   })
 })
 
@@ -205,8 +207,8 @@ const planting = Effect.gen(function* () {
     target: Pick<SessionPaths, "gitDir" | "workTree">,
     base: string | null
   ) {
-    if (row.seed === null) return
-    const seed: WorkspaceSeed = JSON.parse(row.seed)
+    if (row.tree.seed === null) return
+    const seed: WorkspaceSeed = JSON.parse(row.tree.seed)
     const source = yield* Effect.mapError(sourceOf(seed.session_id), notHad)
     const { state } = yield* git.applyTree({
       source: { gitDir: source, base: seed.base_commit, tree: seed.tree },

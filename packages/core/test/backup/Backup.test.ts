@@ -176,7 +176,7 @@ for (const { name, place: makePlace } of databases) {
           yield* restoreTo(place, file, elsewhere, { keyRing })
           assert.isTrue(existsSync(join(there, near.session.id, "workspace/notes/a.txt")))
           yield* Effect.gen(function* () {
-            const states = Effect.map((yield* SessionStore).find(far.session.id), (row) => row?.workspace_state)
+            const states = Effect.map((yield* SessionStore).find(far.session.id), (row) => row?.tree.state)
             assert.strictEqual(yield* states, "ready")
           }).pipe(Effect.provide(installation(place, elsewhere)))
         })
@@ -237,7 +237,7 @@ for (const { name, place: makePlace } of databases) {
           yield* restoreTo(place, file, elsewhere, { keyRing })
           yield* Effect.gen(function* () {
             const row = yield* (yield* SessionStore).find(session.id)
-            assert.deepStrictEqual([row?.workspace_state, row?.lease_state], ["none", "lost"])
+            assert.deepStrictEqual([row?.tree.state, row?.executor.lease?.state], ["none", "lost"])
             const { events: items } = yield* (yield* EventLog).read(session.id, 0, 1000)
             assert.deepStrictEqual([items.at(-1)?.type, items.at(-1)?.seq], ["executor.lost", row?.event_watermark])
             yield* (yield* WorkingTrees).make(session.id)
@@ -269,7 +269,7 @@ for (const { name, place: makePlace } of databases) {
           Effect.flatMap(SessionStore, (store) => store.find(session.id)),
           installation(place, elsewhere)
         )
-        assert.deepStrictEqual([row?.lifecycle, row?.workspace_state], ["open", "none"])
+        assert.deepStrictEqual([row?.lifecycle, row?.tree.state], ["open", "none"])
       })
     )
 

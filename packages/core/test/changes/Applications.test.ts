@@ -7,11 +7,11 @@ import type { Changeset } from "@reins/core/changes/Changeset"
 import type { Principal } from "@reins/core/domain/Principal"
 import * as Embedded from "@reins/core/Embedded"
 import { Messages } from "@reins/core/sessions/Messages"
-import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Journal } from "@reins/core/store/Journal"
+import { WorkingTreeStore } from "@reins/core/worktrees/WorkingTreeStore"
 import {
   codeOf,
   eventOf,
@@ -146,10 +146,10 @@ for (const { layer, name } of databases) {
           applications.request(who, changeset.id, { target_session_id: target.id })
         assert.strictEqual(yield* codeOf(request()), "executor_unavailable")
         const journal = yield* Journal
-        const store = yield* SessionStore
+        const files = yield* WorkingTreeStore
         const { id } = target
-        yield* journal.commit(store.moveWorkspace({ id, workspace_state: "none" }, "preparing"))
-        yield* journal.commit(store.moveWorkspace({ id, workspace_state: "preparing" }, "ready"))
+        yield* journal.commit(files.move({ id, tree: { state: "none" } }, "preparing"))
+        yield* journal.commit(files.move({ id, tree: { state: "preparing" } }, "ready"))
         const theirs = principalOf(yield* newAccount)
         assert.strictEqual(yield* codeOf(request(theirs)), "not_found")
         const sent = yield* (yield* Messages).send(principal, target.id, { content: "Hello" })

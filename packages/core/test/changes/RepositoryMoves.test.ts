@@ -140,7 +140,7 @@ for (const { layer: database, name } of databases) {
         yield* followed(session.id)
         assert.strictEqual(plainGit(workTree, "remote", "get-url", "origin"), "https://git.example/own.git")
         assert.strictEqual(plainGit(workTree, "config", "alias.x"), "!echo [remote]")
-        assert.strictEqual((yield* store.find(session.id))?.repository, url)
+        assert.strictEqual((yield* store.find(session.id))?.tree.repository, url)
       })
     )
   })

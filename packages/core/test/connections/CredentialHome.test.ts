@@ -66,7 +66,7 @@ for (const { layer, name } of databases) {
         assert.strictEqual(refused.kind, "auth_required")
         assert.deepStrictEqual([...new Set(server.seen)], [""])
         const row = yield* made([elsewhere, yield* connect(server.url)])
-        assert.strictEqual(row.workspace_state, "ready")
+        assert.strictEqual(row.tree.state, "ready")
         assert.include(server.seen, basic)
       }).pipe(Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"] })))
     )

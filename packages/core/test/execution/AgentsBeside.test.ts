@@ -39,7 +39,7 @@ const pausing = ({ dataDir, directory, eventsUntil, principal, workspaceId }: Gi
         id: session.id,
         workTree: sessionPaths(dataDir, session.id).workTree,
         row,
-        agents: Effect.map(row, ({ lease_id }) => (lease_id === null ? [] : processesOf(lease_id))),
+        agents: Effect.map(row, ({ executor: { lease } }) => (lease === null ? [] : processesOf(lease.id))),
         /** Waits until the clone waits and the agent runs, and gives the agent with the effect that lets the clone go on. */
         beside: Effect.gen(function* () {
           let goOn: (() => void) | undefined
@@ -49,14 +49,14 @@ const pausing = ({ dataDir, directory, eventsUntil, principal, workspaceId }: Gi
               return goOn !== undefined
             })
           )
-          const { lease_id } = yield* row
+          const { lease } = (yield* row).executor
           yield* Effect.promise(() =>
             eventually("the agent runs", () => {
-              agents = processesOf(lease_id ?? "")
+              agents = processesOf(lease?.id ?? "")
               return agents.length === 1
             })
           )
-          assert.strictEqual((yield* row).workspace_state, "preparing")
+          assert.strictEqual((yield* row).tree.state, "preparing")
           return { agent: agents[0] ?? 0, goOn: Effect.sync(() => goOn?.()) }
         })
       }
@@ -106,7 +106,7 @@ it.scopedLive(
         const failed = yield* ended(unmade.id, failing)
         assert.deepInclude(failed, { state: "failed", reason: "executor_unavailable" })
         assert.deepStrictEqual(yield* unmade.agents, [])
-        assert.strictEqual((yield* unmade.row).lease_state, "lost")
+        assert.strictEqual((yield* unmade.row).executor.lease?.state, "lost")
 
         const cancelled = yield* begin()
         const leaving = yield* send(cancelled.id, say("One."))
@@ -162,7 +162,7 @@ it.scopedLive(
           yield* executors.activate(principal, activated.id, {})
           for (const session of [made, activated]) {
             const { agent, goOn } = yield* session.beside
-            assert.strictEqual((yield* session.row).native_digest, "live")
+            assert.strictEqual((yield* session.row).agent.native_digest, "live")
             // A turn that comes meanwhile waits for the same workspace and the same agent.
             const turn = yield* Effect.fork(
               Effect.flatMap(send(session.id, say("One.")), (id) => ended(session.id, id))
@@ -176,10 +176,10 @@ it.scopedLive(
           // Nothing is left of one that is closed before its clone is there.
           const closed = yield* begin({ prewarm: true })
           const { goOn } = yield* closed.beside
-          const leaseId = (yield* closed.row).lease_id ?? ""
+          const leaseId = (yield* closed.row).executor.lease?.id ?? ""
           yield* (yield* Sessions).close(principal, closed.id)
           yield* goOn
-          const stateOf = Effect.map(closed.row, ({ workspace_state }) => workspace_state)
+          const stateOf = Effect.map(closed.row, ({ tree }) => tree.state)
           yield* Effect.repeat(stateOf, {
             until: (state) => state === "removed",
             schedule: Schedule.spaced("20 millis")

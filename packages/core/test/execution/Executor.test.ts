@@ -138,8 +138,8 @@ for (const { layer, name } of databases) {
         const first = yield* trees.prepare(session.id)
         yield* executors.release(principal, session.id, {})
         const second = yield* trees.prepare(session.id)
-        assert.strictEqual(second.lease_state, "ready")
-        assert.notStrictEqual(second.lease_id, first.lease_id)
+        assert.strictEqual(second.executor.lease?.state, "ready")
+        assert.notStrictEqual(second.executor.lease?.id, first.executor.lease?.id)
         assert.deepStrictEqual((yield* eventsOf(principal, session.id, "executor.")).slice(2), [
           "executor.quiescing",
           "executor.released",
@@ -260,7 +260,7 @@ for (const { layer, name } of databases) {
         yield* sessions.close(principal, session.id)
         assert.strictEqual(yield* codeOf(executors.activate(principal, session.id, {})), "invalid_transition")
         assert.strictEqual(yield* codeOf(executors.release(principal, session.id, {})), "invalid_transition")
-        assert.strictEqual((yield* (yield* SessionStore).find(session.id))?.lease_state, "lost")
+        assert.strictEqual((yield* (yield* SessionStore).find(session.id))?.executor.lease?.state, "lost")
       }).pipe(Effect.provide(asleep))
     )
   })

@@ -8,6 +8,7 @@ import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { existingOf } from "@reins/core/store/Existing"
 import { Journal } from "@reins/core/store/Journal"
+import { AgentStateStore } from "@reins/core/worktrees/AgentStateStore"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { agentPlaces } from "@reins/core/worktrees/SessionPaths"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
@@ -39,8 +40,8 @@ describe("an agent in the sandbox", () => {
           assert.strictEqual(ended.state, "succeeded", JSON.stringify(ended))
           assert.isAbove(gateway.requests.length, asked)
           const row = yield* store.find(id)
-          assert.strictEqual(row?.backend, "bubblewrap")
-          return processesOf(row?.lease_id ?? "")
+          assert.strictEqual(row?.executor.backend, "bubblewrap")
+          return processesOf(row?.executor.lease?.id ?? "")
         })
         const first = yield* turn("true")
         assert.isNotEmpty(first)
@@ -64,19 +65,20 @@ describe("an agent in the sandbox", () => {
         const turn = yield* runTurn(id, bash(look), [upload.upload_id])
         assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
         assert.strictEqual(yield* said, `${workspaceDir}\n${homeDir}\nbelow\ngiven\n`)
-        assert.deepInclude(yield* store.find(id), { native_paths: "fixed" })
+        assert.strictEqual((yield* store.find(id))?.agent.native_paths, "fixed")
 
         // A session whose native session began at the paths of the machine goes on there.
         const journal = yield* Journal
+        const states = yield* AgentStateStore
         const trees = yield* WorkingTrees
-        yield* (yield* AgentPool).stop((yield* store.find(id))?.lease_id ?? "")
-        yield* journal.commit(store.change(id, { native_paths: null }))
+        yield* (yield* AgentPool).stop((yield* store.find(id))?.executor.lease?.id ?? "")
+        yield* journal.commit(states.change(id, { native_paths: null }))
         const setup = yield* TurnSetup
         const prepared = Effect.flatMap(existingOf("session", store.find)(id), (row) =>
           setup.prepare(row, () => Effect.void)
         )
         assert.isUndefined((yield* prepared).seenAt)
-        yield* journal.commit(store.change(id, { native_paths: fixedPaths }))
+        yield* journal.commit(states.change(id, { native_paths: fixedPaths }))
         assert.deepStrictEqual((yield* prepared).seenAt, { workspaceDir, homeDir })
         assert.strictEqual((yield* prepared).workspaceDir, trees.paths(id).workTree)
       })

@@ -79,7 +79,7 @@ describe("sealing", () => {
               yield* sessions.close(principal, session.id)
               const row = Effect.flatMap(SessionStore, (store) => store.find(session.id))
               yield* Effect.repeat(row, {
-                until: (found) => found?.workspace_state === "removed",
+                until: (found) => found?.tree.state === "removed",
                 schedule: Schedule.spaced("50 millis")
               })
               yield* allSealed

@@ -52,8 +52,8 @@ const agentOf = (sessionId: string) =>
     Effect.flatMap(SessionStore, (store) => existingOf("session", store.find)(sessionId)),
     (session) => ({
       session,
-      leaseId: session.lease_id ?? "",
-      agents: session.lease_id === null ? [] : processesOf(session.lease_id)
+      leaseId: session.executor.lease?.id ?? "",
+      agents: session.executor.lease === null ? [] : processesOf(session.executor.lease.id)
     })
   )
 
@@ -97,7 +97,7 @@ it.scopedLive(
       const next = (text: string) => second.run(turnIn(before.session.id, text))
       const after = yield* next("Two.")
       assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "One.")
-      assert.strictEqual(after.session.native_session_id, before.session.native_session_id)
+      assert.strictEqual(after.session.agent.native_session_id, before.session.agent.native_session_id)
       assert.notStrictEqual(after.leaseId, before.leaseId)
       assert.deepStrictEqual([processesOf(before.leaseId).length, after.agents.length], [0, 1])
 

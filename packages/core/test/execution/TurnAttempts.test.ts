@@ -22,6 +22,7 @@ import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { modelCallStore } from "@reins/core/sessions/usage/ModelCallStore"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { AgentStateStore } from "@reins/core/worktrees/AgentStateStore"
 import { Leases } from "@reins/core/worktrees/Leases"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { aMoment } from "@reins/testing/process/Waiting"
@@ -166,7 +167,7 @@ for (const { layer, name } of databases) {
           assert.strictEqual(next, "retry")
           const { reason, state } = yield* turns.get(principal, turnId)
           assert.deepStrictEqual([state, reason], ["queued", "service_restart"])
-          assert.deepStrictEqual((yield* stored(session.id))?.lease_state, "lost")
+          assert.deepStrictEqual((yield* stored(session.id))?.executor.lease?.state, "lost")
           assert.notStrictEqual((yield* leaseOf)?.id, lease?.id)
         }).pipe(Effect.provide(asleep))
     )
@@ -192,7 +193,7 @@ for (const { layer, name } of databases) {
           const agent = yield* bearing(lease?.id ?? "")
           yield* journal.commit((yield* loss(claim)).command)
           assert.isTrue(isAlive(agent))
-          assert.strictEqual((yield* stored(session.id))?.lease_state, "allocating")
+          assert.strictEqual((yield* stored(session.id))?.executor.lease?.state, "allocating")
         }).pipe(Effect.provide(asleep))
     )
 
@@ -280,10 +281,10 @@ for (const { layer, name } of databases) {
           Effect.gen(function* () {
             const { claim, journal, loss, session, turnId, turnStore } = yield* preparing
             const trees = yield* WorkingTrees
-            const sessions = yield* SessionStore
+            const states = yield* AgentStateStore
             yield* trees.make(session.id)
             const state_digest = "sha256:of-the-other-disk"
-            yield* journal.commit(sessions.change(session.id, { native_session_id: "n", native_digest: state_digest }))
+            yield* journal.commit(states.change(session.id, { native_session_id: "n", native_digest: state_digest }))
             const here = yield* sessionRow(session.id)
             assert.isTrue(yield* trees.isHere(here))
             rmSync(trees.paths(session.id).root, { recursive: true })
@@ -292,7 +293,7 @@ for (const { layer, name } of databases) {
 
             yield* journal.commit((yield* loss(claim)).command)
             const after = yield* sessionRow(session.id)
-            assert.deepStrictEqual([after.native_session_id, after.native_digest], ["n", liveState])
+            assert.deepStrictEqual([after.agent.native_session_id, after.agent.native_digest], ["n", liveState])
             const refused = yield* Effect.either((yield* TurnSetup).prepare(after, () => Effect.void))
             if (Either.isRight(refused)) return assert.fail("it began in an empty directory")
             assert.deepInclude(refused.left, { reason: "executor_unavailable", retryable: false })

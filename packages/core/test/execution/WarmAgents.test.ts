@@ -8,6 +8,7 @@ import * as Embedded from "@reins/core/Embedded"
 import { releaseIdleExecutors } from "@reins/core/execution/IdleExecutors"
 import { NativeStateExport } from "@reins/core/execution/NativeStateExport"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
+import { leaseStateOf } from "@reins/core/sessions/SessionRow"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { existingOf } from "@reins/core/store/Existing"
@@ -23,9 +24,11 @@ const existing = (id: string) => Effect.flatMap(SessionStore, (store) => existin
 
 const rowOf = (id: string) => Effect.flatMap(SessionStore, (store) => store.find(id))
 
+const statesOf = (id: string) => Effect.map(existing(id), (row) => [leaseStateOf(row), row.tree.state])
+
 /** The processes of the newest lease of a session. */
 const agentsOf = (id: string) =>
-  Effect.map(rowOf(id), (row) => (row === undefined || row.lease_id === null ? [] : processesOf(row.lease_id)))
+  Effect.map(rowOf(id), (row) => (row?.executor.lease == null ? [] : processesOf(row.executor.lease.id)))
 
 /** Waits for the agent of a session. */
 const started = (id: string) =>
@@ -47,21 +50,21 @@ it.scopedLive(
         })
         const first = yield* turn("One.")
         assert.lengthOf(first, 1)
-        assert.strictEqual((yield* rowOf(session.id))?.native_digest, "live")
+        assert.strictEqual((yield* rowOf(session.id))?.agent.native_digest, "live")
         assert.deepStrictEqual(yield* turn("Two."), first)
         assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "One.")
 
         // An export reads what the agent has left, and the next turn goes on from it.
         const before = yield* Effect.flatMap(NativeStateExport, (exports) => exports.read(principal, session.id))
         assert.deepStrictEqual(yield* agentsOf(session.id), [])
-        assert.strictEqual((yield* rowOf(session.id))?.native_digest, before.state_digest)
+        assert.strictEqual((yield* rowOf(session.id))?.agent.native_digest, before.state_digest)
         const third = yield* turn("Three.")
         assert.notDeepEqual(third, first)
         assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "Two.")
 
         // An agent that is killed between turns has left nothing undone.
         process.kill(third[0] ?? 0, "SIGKILL")
-        const state = Effect.map(rowOf(session.id), (row) => row?.native_digest)
+        const state = Effect.map(rowOf(session.id), (row) => row?.agent.native_digest)
         yield* Effect.repeat(state, { until: (digest) => digest !== "live", schedule: Schedule.spaced("20 millis") })
         const fourth = yield* turn("Four.")
         assert.notDeepEqual(fourth, third)
@@ -70,13 +73,13 @@ it.scopedLive(
         const { executor } = yield* (yield* SessionExecutors).release(principal, session.id, {})
         yield* eventsUntil(session.id, ({ type }) => type === "executor.released")
         assert.deepStrictEqual(processesOf(executor.lease.id ?? ""), [])
-        assert.notStrictEqual((yield* rowOf(session.id))?.native_digest, "live")
+        assert.notStrictEqual((yield* rowOf(session.id))?.agent.native_digest, "live")
         assert.lengthOf(yield* turn("Five."), 1)
         assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "Four.")
 
         // So does an executor that nobody has used for long.
         yield* Effect.flatMap(Effect.all([releaseIdleExecutors, fromNow(1000)]), ([release, soon]) => release(soon))
-        const idle = (yield* rowOf(session.id))?.lease_id ?? ""
+        const idle = (yield* rowOf(session.id))?.executor.lease?.id ?? ""
         yield* eventsUntil(
           session.id,
           ({ payload, type }) => type === "executor.released" && "lease_id" in payload && payload["lease_id"] === idle
@@ -95,7 +98,7 @@ it.scopedLive(
         const session = yield* (yield* Sessions).create(principal, workspaceId, {})
         yield* (yield* SessionExecutors).activate(principal, session.id, {})
         const ahead = yield* started(session.id)
-        assert.isNull((yield* rowOf(session.id))?.native_session_id)
+        assert.isNull((yield* rowOf(session.id))?.agent.native_session_id)
         const turn = yield* runTurn(session.id, say("One."))
         assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
         assert.deepStrictEqual(yield* agentsOf(session.id), ahead)
@@ -120,7 +123,7 @@ it.scopedLive(
           yield* eventsUntil(session.id, ({ type }) => type === "executor.ready")
           const ahead = yield* started(session.id)
           const row = yield* rowOf(session.id)
-          assert.deepStrictEqual([row?.workspace_state, row?.native_session_id], ["ready", null])
+          assert.deepStrictEqual([row?.tree.state, row?.agent.native_session_id], ["ready", null])
           assert.isTrue(existsSync(join(sessionPaths(dataDir, session.id).workTree, "sum.js")))
           // Nobody's model was asked, and the client's own version is as it was.
           assert.deepStrictEqual(gateway.requests, [])
@@ -130,8 +133,8 @@ it.scopedLive(
           assert.deepStrictEqual(yield* agentsOf(session.id), ahead)
 
           // The sessions before it were dealt with by then.
-          assert.deepInclude(yield* rowOf(idle.id), { workspace_state: "none", lease_state: "none" })
-          assert.deepInclude(yield* rowOf(broken.id), { lease_state: "lost", workspace_state: "preparing" })
+          assert.deepStrictEqual(yield* statesOf(idle.id), ["none", "none"])
+          assert.deepStrictEqual(yield* statesOf(broken.id), ["lost", "preparing"])
           const failed = yield* runTurn(broken.id, say("One."))
           assert.deepInclude(failed, { state: "failed", reason: "executor_unavailable" })
 
@@ -207,16 +210,16 @@ it.scopedLive(
         yield* (yield* Connections).update(principal, connection.id, { preferred_model: "scripted-1" })
         const session = yield* (yield* Sessions).create(principal, workspaceId, {})
         const row = yield* turn(session.id, "One.")
-        assert.strictEqual(row.native_digest, "live")
-        assert.lengthOf(processesOf(row.lease_id ?? ""), 1)
+        assert.strictEqual(row.agent.native_digest, "live")
+        assert.lengthOf(processesOf(row.executor.lease?.id ?? ""), 1)
         return row
       }).pipe(Effect.provide(running))
-      assert.deepStrictEqual(processesOf(before.lease_id ?? ""), [])
+      assert.deepStrictEqual(processesOf(before.executor.lease?.id ?? ""), [])
       yield* Effect.gen(function* () {
         const stopped = yield* rowOf(before.id)
-        assert.match(stopped?.native_digest ?? "", /^sha256:/)
+        assert.match(stopped?.agent.native_digest ?? "", /^sha256:/)
         const after = yield* turn(before.id, "Two.")
-        assert.strictEqual(after.native_session_id, before.native_session_id)
+        assert.strictEqual(after.agent.native_session_id, before.agent.native_session_id)
         assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "One.")
       }).pipe(Effect.provide(running))
     }),

@@ -92,6 +92,14 @@ const property = <A, R>(arbitrary: fc.Arbitrary<A>, body: (value: A) => Effect.E
 const written = Effect.map(Database, ({ run, sql }) => ({
   session: (id: string, columns: Readonly<Record<string, string | number | null>>) =>
     run(sql`update sessions set ${sql.update(columns)} where id = ${id}`),
+  tree: (id: string, state: string) =>
+    run(sql`insert into working_trees (session_id, state) values (${id}, ${state})
+      on conflict (session_id) do update set state = excluded.state`),
+  lease: (id: string, state: string, at: string) =>
+    run(sql`insert into leases (session_id, id, state, created_at)
+      values (${id}, 'lease_01jz0000000000000000000000', ${state}, ${at})`),
+  agent: (id: string, context_lost: number) =>
+    run(sql`insert into agent_states (session_id, context_lost) values (${id}, ${context_lost})`),
   state: (table: "turns" | "deliveries", id: string, state: string) =>
     run(sql`update ${sql(table)} set state = ${state} where id = ${id}`)
 }))
@@ -121,12 +129,11 @@ const sessionIn = Effect.fnUntraced(function* (principal: Principal, workspaceId
   if (given.isFull && given.turn !== "queued") yield* (yield* Messages).send(principal, id, { content: "Wait" })
   yield* write.session(id, {
     lifecycle: given.lifecycle,
-    workspace_state: given.hasWorkspace ? "ready" : given.lifecycle === "closed" ? "removed" : "none",
-    lease_state: given.lease,
-    lease_id: given.lease === "none" ? null : "lease_01jz0000000000000000000000",
-    context_lost: given.contextLost ? 1 : 0,
     ...(!given.hasModel && { model: null })
   })
+  yield* write.tree(id, given.hasWorkspace ? "ready" : given.lifecycle === "closed" ? "removed" : "none")
+  if (given.lease !== "none") yield* write.lease(id, given.lease, yield* now)
+  yield* write.agent(id, given.contextLost ? 1 : 0)
   return { id, turnId: turn_id ?? "" }
 })
 
@@ -204,7 +211,7 @@ for (const { layer, name } of databases) {
                     const { id } = yield* sessionIn(principal, workspaceId, given)
                     // An upload writes into the workspace, so that has to be more than a word.
                     if (action === "upload_file" && given.hasWorkspace) {
-                      yield* (yield* written).session(id, { workspace_state: "none" })
+                      yield* (yield* written).tree(id, "none")
                       yield* trees.make(id)
                     }
                     const { actions: listed } = yield* (yield* Sessions).get(principal, id)

@@ -87,7 +87,7 @@ const sharing = Effect.gen(function* () {
         rmSync(trees.paths(id).root, { recursive: true })
         live.splice(live.indexOf(trees.paths(id).root), 1)
         yield* db.run(db.sql`delete from session_disk where session_id = ${id}`)
-        yield* db.run(db.sql`update sessions set workspace_state = 'none' where id = ${id}`)
+        yield* db.run(db.sql`update working_trees set state = 'none' where session_id = ${id}`)
       }),
     /** The bytes that count for the workspace, and how many more they are than those on the disk. Shares are whole bytes. */
     excess: Effect.gen(function* () {

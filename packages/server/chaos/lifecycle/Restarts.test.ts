@@ -27,7 +27,9 @@ const nativeSession = (sessionId: string): string => {
   try {
     return JSON.stringify(
       db
-        .prepare("select coalesce(native_session_id, native_candidate) as native from sessions where id = ?")
+        .prepare(
+          "select coalesce(native_session_id, native_candidate) as native from agent_states where session_id = ?"
+        )
         .get(sessionId)
     )
   } finally {

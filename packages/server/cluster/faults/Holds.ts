@@ -188,8 +188,8 @@ const namespaceOf = (pid: number): string => {
 /** The agents on each machine whose lease is none of a session that the node has. */
 const orphans = async ({ nodes, query }: Rig): Promise<ReadonlyArray<string>> => {
   const rows = await query<{ node_id: string; lease_id: string }>(
-    `select node_id, lease_id from placements join sessions on sessions.id = session_id
-      where node_id is not null and lease_state in ('allocating', 'ready', 'quiescing')`
+    `select node_id, leases.id as lease_id from placements join leases on leases.session_id = placements.session_id
+      where node_id is not null and leases.state in ('allocating', 'ready', 'quiescing')`
   )
   return nodes.flatMap((node) => {
     const own = rows.filter(({ node_id }) => node_id === node.name).map(({ lease_id }) => `REINS_LEASE=${lease_id}`)

@@ -18,11 +18,11 @@ import { PasswordCost } from "@reins/core/identity/Passwords"
 import type { Operation } from "@reins/core/jobs/Job"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Boot } from "@reins/core/placement/Boot"
-import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { WorkingTreeStore } from "@reins/core/worktrees/WorkingTreeStore"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
 import { dialects, ForgeServer, type KnownForge } from "../forge/ForgeServer.js"
@@ -192,15 +192,15 @@ export const sealed = Effect.gen(function* () {
   const { principal, workspaceId } = yield* ownerWithConnection
   const changesets = yield* ChangesetStore
   const journal = yield* Journal
-  const sessions = yield* SessionStore
+  const files = yield* WorkingTreeStore
   const session = yield* (yield* Sessions).create(principal, workspaceId, {
     repository: { url: "https://gitea.example.com/acme/shop.git", base_ref: "main" }
   })
   const id = yield* newId(ChangesetId)
   yield* journal.commit(
     Effect.gen(function* () {
-      yield* sessions.moveWorkspace({ id: session.id, workspace_state: "none" }, "preparing")
-      yield* sessions.moveWorkspace({ id: session.id, workspace_state: "preparing" }, "ready")
+      yield* files.move({ id: session.id, tree: { state: "none" } }, "preparing")
+      yield* files.move({ id: session.id, tree: { state: "preparing" } }, "ready")
       yield* changesets.open(id, session.id, system, { origin: "explicit", label: null, turnId: null })
       yield* changesets.seal(id, captured, system)
     })

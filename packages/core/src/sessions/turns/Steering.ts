@@ -62,10 +62,10 @@ export class Steering extends Context.Tag("@reins/core/sessions/turns/Steering")
 
       yield* listeners.register({
         turnMoved,
-        closing: ({ active_turn_id }) =>
-          active_turn_id === null
+        closing: ({ turns: { active } }) =>
+          active === null
             ? Effect.void
-            : Effect.flatMap(messages.steeredInto(active_turn_id), (steered) =>
+            : Effect.flatMap(messages.steeredInto(active.id), (steered) =>
                 Effect.forEach(
                   steered,
                   ({ message }) => Effect.zipRight(messages.steer(message.id, null), messages.cancel(message.id)),
@@ -75,10 +75,7 @@ export class Steering extends Context.Tag("@reins/core/sessions/turns/Steering")
       })
 
       return Steering.of({
-        turnOf: ({ active_turn_id, active_turn_state }) =>
-          active_turn_id !== null && active_turn_state !== null && isSteerable(active_turn_state)
-            ? active_turn_id
-            : undefined,
+        turnOf: ({ turns: { active } }) => (active !== null && isSteerable(active.state) ? active.id : undefined),
         ring: (turnId) => journal.ringAfterCommit(steeringTopic(turnId)),
         next: (turnId) =>
           Effect.map(

@@ -87,4 +87,4 @@ export const turnQueue = Effect.gen(function* () {
 })
 
 const mayStart = (session: SessionRow): boolean =>
-  session.active_turn_id === null && session.held_turns === 0 && session.lifecycle !== "closed"
+  session.turns.active === null && session.turns.held === 0 && session.lifecycle !== "closed"

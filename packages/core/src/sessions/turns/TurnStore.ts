@@ -165,9 +165,9 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
 
   /** True where the project version of the session says that nobody needs to look at an interrupted turn. */
   const goesOnByItself = Effect.fnUntraced(function* (session: SessionRow) {
-    if (session.project_version_id === null) return false
+    if (session.project === null) return false
     const version = yield* Effect.orDie(
-      projects.resolve(session.workspace_id, { versionId: session.project_version_id })
+      projects.resolve(session.workspace_id, { versionId: session.project.version_id })
     )
     return version.spec.auto_acknowledge === true
   })

@@ -17,12 +17,9 @@ export type Unenforceable = ReinsError<"budget_unenforceable">
 export type MeteredConnection = Pick<OpenConnection, "prices" | "secrets">
 
 /** The API key whose budget the turns of an author count for. Work that is delegated counts for the key of the session that it is for. */
-export const payingKey = (
-  session: Pick<SessionRow, "api_key_id" | "parent_session_id">,
-  actor: Actor
-): ApiKeyId | null => {
+export const payingKey = ({ lineage }: Pick<SessionRow, "lineage">, actor: Actor): ApiKeyId | null => {
   if (actor.kind === "api_key") return ApiKeyId.make(actor.id)
-  return actor.kind === "account" && session.parent_session_id === null ? null : session.api_key_id
+  return actor.kind === "account" && lineage.parent_session_id === null ? null : lineage.api_key_id
 }
 
 /** The budgets that the turns of sessions count for. */
@@ -33,7 +30,7 @@ export const sessionBudgets = Effect.gen(function* () {
 
   /** The session, and the sessions that it works for or goes on from. */
   const treeOf = (session: SessionRow): Effect.Effect<ReadonlyArray<string>> =>
-    session.parent_session_id === null && session.linked_from_session_id === null
+    session.lineage.parent_session_id === null && session.lineage.linked_from_session_id === null
       ? Effect.succeed([session.id])
       : Effect.map(
           all(sql<{ id: SessionId }>`with recursive above (id, above_id) as (
@@ -62,7 +59,7 @@ export const sessionBudgets = Effect.gen(function* () {
       turnId: TurnId,
       connection: MeteredConnection | null
     ): Effect.fn.Return<void, Unenforceable> {
-      if (session.any_budget === 0) return
+      if (session.budgets.any === 0) return
       const found = yield* budgets.findAll(yield* ofTurn(session, turnId))
       const refusal = found.size === 0 ? undefined : refusalOf(session, connection, [...found.values()])
       if (refusal !== undefined) return yield* refusal
@@ -73,7 +70,7 @@ export const sessionBudgets = Effect.gen(function* () {
       actor: Actor,
       given?: BudgetInput
     ): Effect.fn.Return<void, Unenforceable> {
-      if (session.any_budget === 0 && given === undefined) return
+      if (session.budgets.any === 0 && given === undefined) return
       const found = yield* budgets.findAll(yield* subjectsOf(session, payingKey(session, actor)))
       const limits = [...found.values(), ...(given === undefined ? [] : [given])]
       if (limits.length === 0) return

@@ -1,9 +1,40 @@
 /**
+ * What a session has beside its conversation, each with a row from the first time that there is something to note: its newest lease, its files
+ * with what they start from, and the memory of its agent. They are tables of their own, because a turn writes them and nothing else of the
+ * session then.
+ *
  * Snapshots of sessions and the blobs that they consist of. A blob has a row before it has bytes, and loses its bytes before its row, so that none is
  * left behind without a trace. `unsealed_sessions` says which sessions have changed since their newest snapshot, and `unsealed_uploads` and
  * `unsealed_changesets` what was written and captured since.
  */
 export const worktrees: ReadonlyArray<string> = [
+  `create table leases (
+    session_id text primary key references sessions(id) on delete cascade,
+    id text not null,
+    state text not null,
+    created_at text not null,
+    used_at text
+  )`,
+  `create index leases_idle on leases (used_at) where state = 'ready'`,
+  `create table working_trees (
+    session_id text primary key references sessions(id) on delete cascade,
+    state text not null,
+    repository text,
+    base_ref text,
+    base_commit text,
+    sparse text,
+    seed text
+  )`,
+  `create table agent_states (
+    session_id text primary key references sessions(id) on delete cascade,
+    native_session_id text,
+    native_candidate text,
+    native_digest text,
+    native_paths text,
+    native_cost double precision,
+    context_lost integer not null default 0,
+    told text
+  )`,
   `create table snapshots (
     id text primary key,
     session_id text not null references sessions(id),

@@ -41,8 +41,7 @@ export const setupAgain = Effect.gen(function* () {
       home: join(beside, "home"),
       gitDir: join(beside, "trusted.git")
     }
-    const { base_commit, base_ref } = session
-    yield* setUp(session, spec, { trees, base: { base_commit, base_ref }, makeBase: clone(session, trees) })
+    yield* setUp(session, spec, { trees, base: session.tree, makeBase: clone(session, trees) })
     yield* Effect.mapError(bringOver(trees, paths), notBrought)
   }, Effect.scoped)
 })

@@ -21,11 +21,11 @@ import { objectStores } from "../ObjectStores.js"
 import { ownedCommits } from "../OwnedCommits.js"
 import * as SessionLock from "../SessionLock.js"
 import { agentPlaces, sessionPaths } from "../SessionPaths.js"
+import type { Base } from "../WorkingTreeStore.js"
 import { setupRun, temporaryName } from "./SetupRun.js"
 import { setupSnapshots, type Trees } from "./SetupSnapshots.js"
 
 /** The commit and the branch that a workspace starts from. */
-export type Base = Pick<SessionRow, "base_commit" | "base_ref">
 
 /** The places that a setup fills, and the files from which it starts. */
 export interface SetupSite {
@@ -114,13 +114,13 @@ interface SetupFacts {
 
 /** Everything that what a setup leaves depends on. No two workspaces share it, because it may hold their secrets. */
 const sameness = (
-  { backend, project_id, repository, sparse, workspace_id }: SessionRow,
+  { executor: { backend }, project, tree: { repository, sparse }, workspace_id }: SessionRow,
   { environment = [], setup = [], setup_network }: ProjectSpec,
   secretVersions: Readonly<Record<string, number>>,
   { base_commit, base_ref }: Base
 ) => ({
   format: 1,
-  ...{ workspace_id, project_id, repository, base_commit, base_ref },
+  ...{ workspace_id, project_id: project?.id ?? null, repository, base_commit, base_ref },
   ...(sparse !== null && { sparse }),
   ...{ setup, setup_network, environment: environment.filter(isFor("setup")), secretVersions },
   ...{ backend, platform: `${process.platform} ${process.arch}` }
@@ -134,15 +134,15 @@ const resolving = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (row: SessionRow) {
     const none: Base = { base_commit: null, base_ref: null }
-    if (row.repository === null) return none
+    if (row.tree.repository === null) return none
     const credential = yield* gitCredential(row)
     const { commit, ref } = yield* git.resolve({
-      url: row.repository,
-      ref: row.base_commit ?? row.base_ref,
+      url: row.tree.repository,
+      ref: row.tree.base_commit ?? row.tree.base_ref,
       directory: sessionPaths(dataDir, row.id).root,
       ...(credential && { credential })
     })
-    const base: Base = { base_commit: commit, base_ref: row.base_ref ?? ref }
+    const base: Base = { base_commit: commit, base_ref: row.tree.base_ref ?? ref }
     return base
   })
 })
@@ -154,7 +154,7 @@ const preparing = Effect.gen(function* () {
   const environmentOf = yield* projectEnvironment
 
   return Effect.fnUntraced(function* (row: SessionRow, spec: ProjectSpec, { home, workTree }: Trees) {
-    const executor = yield* executors.choose(row.backend, boundsOf(row, spec)).pipe(
+    const executor = yield* executors.choose(row.executor.backend, boundsOf(row, spec)).pipe(
       Effect.flatMap(executors.get),
       Effect.mapError(({ message }) => failed(message))
     )
@@ -172,7 +172,7 @@ const preparing = Effect.gen(function* () {
       executor,
       mark,
       // The files are made anew, also for a session that has some.
-      objectsDir: yield* (yield* stores).readable({ ...row, workspace_state: "preparing" }),
+      objectsDir: yield* (yield* stores).readable({ ...row, tree: { ...row.tree, state: "preparing" } }),
       workspaceDir: workTree,
       homeDir: home,
       // The files that a setup leaves may name its paths, and the agent comes after it.

@@ -10,8 +10,10 @@ import type { SessionRow } from "../../sessions/SessionRow.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import { existingOf } from "../../store/Existing.js"
 import { Journal } from "../../store/Journal.js"
+import { AgentStateStore } from "../AgentStateStore.js"
 import { Leases } from "../Leases.js"
 import { sessionPaths } from "../SessionPaths.js"
+import { WorkingTreeStore } from "../WorkingTreeStore.js"
 import { type Restored, Snapshots } from "./Snapshots.js"
 
 const actor = systemActor("workspaces")
@@ -50,13 +52,14 @@ export const awaitedFiles = Effect.gen(function* () {
   const leases = yield* Leases
   const placements = yield* Placements
   const sessions = yield* SessionStore
+  const files = yield* WorkingTreeStore
+  const states = yield* AgentStateStore
   const snapshots = yield* Snapshots
 
   /** Nothing of the session was ever sealed. No agent goes on from a record that is not there. */
   const beginAnew = Effect.fnUntraced(function* (row: SessionRow) {
-    if (row.workspace_state === "ready" || row.workspace_state === "preparing")
-      yield* sessions.moveWorkspace(row, "none")
-    if (row.native_session_id !== null) yield* sessions.change(row.id, { native_digest: null })
+    if (row.tree.state === "ready" || row.tree.state === "preparing") yield* files.move(row, "none")
+    if (row.agent.native_session_id !== null) yield* states.change(row.id, { native_digest: null })
   })
 
   const settle = (id: SessionId, restored: Restored | undefined) =>
@@ -68,7 +71,7 @@ export const awaitedFiles = Effect.gen(function* () {
         yield* leases.lose(id, actor, "machine_lost")
         if (restored === undefined) return yield* beginAnew(row)
         const { lost_turn, snapshot_id } = restored
-        const payload = { base_commit: row.base_commit, path: null, snapshot_id, lost_turn, filters: null }
+        const payload = { base_commit: row.tree.base_commit, path: null, snapshot_id, lost_turn, filters: null }
         yield* journal.append(id, actor, [{ type: "workspace.restored", payload }])
       })
     )

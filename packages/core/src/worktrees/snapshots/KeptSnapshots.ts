@@ -126,7 +126,7 @@ const manifestOf = (session: SessionRow, parts: Parts, last: SnapshotRow | undef
   return {
     version: 1,
     has_files: parts.commit !== null,
-    base_commit: session.base_commit,
+    base_commit: session.tree.base_commit,
     commit: parts.commit,
     blobs: {
       base: base === null ? (last?.manifest.blobs.base ?? null) : nameOf(base),
@@ -137,9 +137,9 @@ const manifestOf = (session: SessionRow, parts: Parts, last: SnapshotRow | undef
       state: state && nameOf(state)
     },
     native: {
-      session_id: session.native_session_id,
+      session_id: session.agent.native_session_id,
       digest: parts.nativeDigest,
-      cost: session.native_cost
+      cost: session.agent.native_cost
     },
     left_out: parts.leftOut,
     more_left_out: parts.moreLeftOut,
@@ -200,7 +200,7 @@ const sealing = Effect.gen(function* () {
     if (changes === undefined) return
     const session = yield* sessions.find(id)
     const { gitDir } = sessionPaths(dataDir, id)
-    const hasFiles = session?.workspace_state === "ready" || session?.workspace_state === "removed"
+    const hasFiles = session?.tree.state === "ready" || session?.tree.state === "removed"
     // A workspace that was never made has nothing to keep.
     if (session === undefined || !hasFiles || !existsSync(gitDir)) {
       return yield* journal.commit(store.settle(id, changes, { uploads: [], changesets: [] }))
@@ -250,7 +250,7 @@ const keepingChangesets = Effect.gen(function* () {
     const paths = sessionPaths(dataDir, session.id)
     const file = join(yield* stagingIn(paths, "captured"), "bundle")
     const what = { ref: `changesets/${changeset_id}` }
-    yield* git.bundle({ gitDir: paths.gitDir, what, base: session.base_commit, file })
+    yield* git.bundle({ gitDir: paths.gitDir, what, base: session.tree.base_commit, file })
     const blob = yield* attempt(file, () => describeFile(file))
     yield* storeBlobs([{ ...nameOf(blob), content: () => fileStream(blob) }])
     return Effect.flatMap(store.confirm([blob]), (isKept) =>

@@ -1,12 +1,12 @@
 import type { Effect } from "effect"
 import type { SessionId, SnapshotId, TurnId } from "../../domain/Ids.js"
 import type { Timestamp } from "../../domain/Timestamp.js"
-import type { SessionRow } from "../../sessions/SessionRow.js"
 import { isLive } from "../../sessions/turns/TurnConditions.js"
 import type { Database } from "../../store/Database.js"
+import type { SessionFacts } from "../SessionFacts.js"
 
 /** The part of a session's files that the store of blobs has. */
-export interface SealFacts extends Pick<SessionRow, "lifecycle" | "workspace_state"> {
+export interface SealFacts extends Pick<SessionFacts, "lifecycle" | "workspace_state"> {
   readonly session_id: SessionId
   /** The newest snapshot; null without one. */
   readonly snapshot_id: SnapshotId | null
@@ -20,10 +20,12 @@ export interface SealFacts extends Pick<SessionRow, "lifecycle" | "workspace_sta
 
 /** The facts of all sessions, or of one, oldest first. */
 export const sealFacts = ({ all, sql }: Database["Type"], id?: SessionId): Effect.Effect<ReadonlyArray<SealFacts>> =>
-  all(sql<SealFacts>`select sessions.id as session_id, lifecycle, workspace_state, live.id as active_turn_id,
+  all(sql<SealFacts>`select sessions.id as session_id, lifecycle,
+      coalesce(working_trees.state, 'none') as workspace_state, live.id as active_turn_id,
       (select max(snapshots.id) from snapshots where snapshots.session_id = sessions.id) as snapshot_id,
       unsealed_sessions.since as unsealed_since, unsealed_sessions.error as error
-    from sessions left join unsealed_sessions on unsealed_sessions.session_id = sessions.id
+    from sessions left join working_trees on working_trees.session_id = sessions.id
+    left join unsealed_sessions on unsealed_sessions.session_id = sessions.id
     left join turns as live on live.session_id = sessions.id and ${sql.literal(isLive("live"))}
     ${id === undefined ? sql`` : sql`where sessions.id = ${id}`} order by sessions.id`)
 

@@ -16,7 +16,7 @@ import { isOfMachine } from "../../git/RemoteUrl.js"
 import type { Snapshot } from "../../git/Snapshot.js"
 import { Harness } from "../../harness/Harness.js"
 import { Manifests } from "../../harness/Manifests.js"
-import type { SessionRow } from "../../sessions/SessionRow.js"
+import type { SessionRow, WorkingTree } from "../../sessions/SessionRow.js"
 import { sessionPaths } from "../SessionPaths.js"
 import { owedPaths } from "../setup/OwedSetup.js"
 import type { LeftOut, SnapshotManifest } from "./SnapshotManifest.js"
@@ -96,7 +96,7 @@ const withoutClone = (prefix: string, gitDir: string, namesStore: boolean): NonN
 }
 
 /** The paths of a captured tree that a checkout brings back. A sparse one leaves out what is outside of its folders and unchanged. */
-const heldBy = ({ sparse }: SessionRow, { changes }: Snapshot, inTree: ReadonlyMap<string, unknown>) => {
+const heldBy = ({ sparse }: WorkingTree, { changes }: Snapshot, inTree: ReadonlyMap<string, unknown>) => {
   const isOutside = sparse === null ? () => false : outsideOf(JSON.parse(sparse))
   const changed = new Set(changes.map(({ path }) => path))
   const isRestored = (path: string) => !isOutside(path) || changed.has(path)
@@ -111,7 +111,7 @@ export const snapshotParts = Effect.gen(function* () {
 
   const captureOf = Effect.fnUntraced(function* (session: SessionRow) {
     const { gitDir, workTree } = sessionPaths(dataDir, session.id)
-    const base = session.base_commit
+    const base = session.tree.base_commit
     const captured = yield* git.snapshot({ gitDir, workTree, base, whole: true, passing: true })
     yield* git.keep({ gitDir, ref: "sealed", commit: captured.commit })
     return captured
@@ -119,13 +119,13 @@ export const snapshotParts = Effect.gen(function* () {
 
   const bundleOf = Effect.fnUntraced(function* (session: SessionRow, what: "base" | "work", file: string) {
     const { gitDir } = sessionPaths(dataDir, session.id)
-    const isThere = yield* git.bundle({ gitDir, what, base: session.base_commit, file })
+    const isThere = yield* git.bundle({ gitDir, what, base: session.tree.base_commit, file })
     return isThere ? yield* attempt(file, () => describeFile(file)) : null
   })
 
   const filesOf = Effect.fnUntraced(function* (session: SessionRow, captured: Snapshot, at: (name: string) => string) {
     const { gitDir, workTree } = sessionPaths(dataDir, session.id)
-    const held = heldBy(session, captured, yield* git.treeModes({ gitDir, tree: captured.tree }))
+    const held = heldBy(session.tree, captured, yield* git.treeModes({ gitDir, tree: captured.tree }))
     const namesStore = yield* namesOnlyStore(workTree)
     return yield* attempt(workTree, async () => {
       const { items, modes } = await leftoversOf(workTree, held, new Set([".git"]), bounds)
@@ -164,12 +164,12 @@ export const snapshotParts = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (session: SessionRow, ordinal: number, keptBase: boolean, staging: string) {
     const at = (name: string) => join(staging, name)
-    const hasFiles = session.workspace_state === "ready"
+    const hasFiles = session.tree.state === "ready"
     const captured = hasFiles ? yield* captureOf(session) : null
     const needsBase =
-      session.base_commit !== null &&
+      session.tree.base_commit !== null &&
       !keptBase &&
-      (ordinal >= baseFrom || session.repository === null || isOfMachine(session.repository))
+      (ordinal >= baseFrom || session.tree.repository === null || isOfMachine(session.tree.repository))
     const base = needsBase ? yield* bundleOf(session, "base", at("base")) : null
     const work = yield* bundleOf(session, "work", at("work"))
     const found = captured && (yield* filesOf(session, captured, at))

@@ -23,6 +23,7 @@ import { SessionStore } from "../../sessions/SessionStore.js"
 import type { BlobError } from "../../store/BlobStore.js"
 import { type BlobName, Blobs } from "../../store/Blobs.js"
 import { Journal } from "../../store/Journal.js"
+import { AgentStateStore } from "../AgentStateStore.js"
 import { gitCredentials } from "../GitCredentials.js"
 import { objectStores } from "../ObjectStores.js"
 import { objectsIn, type SessionPaths, sessionPaths } from "../SessionPaths.js"
@@ -109,7 +110,7 @@ export const snapshotRestoring = Effect.gen(function* () {
     yield* git.files(session, snapshot, staging)
     yield* failpoint("restore.files_made")
     yield* restoreChangesets(paths.gitDir, changesets, staging)
-    const isNeeded = snapshot.manifest.has_files && session.workspace_state === "ready"
+    const isNeeded = snapshot.manifest.has_files && session.tree.state === "ready"
     const skipped = isNeeded ? yield* restoreFiles(session, snapshot, staging) : []
     if (isNeeded) yield* nameForAgent(paths.workTree, yield* namedStore(paths.gitDir))
     const written = isNeeded ? yield* restoreUploads(session.id, uploads) : 0
@@ -209,10 +210,11 @@ const gitParts = Effect.gen(function* () {
       const file = yield* fetch(manifest.blobs.base, join(staging, "base"))
       return { kind: "bundle", file, commit } as const
     }
-    if (session.repository === null) return yield* refused("The snapshot has no base, and the session no repository.")
+    if (session.tree.repository === null)
+      return yield* refused("The snapshot has no base, and the session no repository.")
     const credential = yield* gitCredential(session)
     const store = (yield* stores).storeFor(session)
-    return { kind: "remote", url: session.repository, credential, commit, ...(store && { store }) } as const
+    return { kind: "remote", url: session.tree.repository, credential, commit, ...(store && { store }) } as const
   })
 
   /** Makes a trusted git directory of what a snapshot has. */
@@ -224,14 +226,14 @@ const gitParts = Effect.gen(function* () {
     const { copyBaseTo, gitDir, staging } = into
     const base: BaseSource = yield* baseOf(session, snapshot, staging)
     const file = yield* fetch(snapshot.manifest.blobs.work, join(staging, "work"))
-    const sparse = session.sparse === null ? null : JSON.parse(session.sparse)
+    const sparse = session.tree.sparse === null ? null : JSON.parse(session.tree.sparse)
     yield* git.unbundle({ gitDir, base, file, sparse, copyBaseTo })
   })
 
   const files = Effect.fnUntraced(function* (session: SessionRow, snapshot: SnapshotRow, staging: string) {
     const { manifest } = snapshot
     const { gitDir, workTree } = sessionPaths(dataDir, session.id)
-    const hasFiles = manifest.commit !== null && session.workspace_state === "ready"
+    const hasFiles = manifest.commit !== null && session.tree.state === "ready"
     if (hasFiles) yield* attempt(workTree, () => fs.mkdir(workTree, { recursive: true }))
     const hasRepository = hasFiles && manifest.blobs.repository !== null
     const copyBaseTo = hasRepository ? join(workTree, ".git", "objects") : null
@@ -327,8 +329,8 @@ const uploadsPart = Effect.gen(function* () {
 /** Sets the session to the native session of the snapshot, because the agent goes on from there. */
 const settling = Effect.gen(function* () {
   const journal = yield* Journal
-  const sessions = yield* SessionStore
+  const states = yield* AgentStateStore
 
   return ({ id }: SessionRow, { manifest }: SnapshotRow) =>
-    journal.commit(sessions.change(id, nativeFields(manifest.native)))
+    journal.commit(states.change(id, nativeFields(manifest.native)))
 })

@@ -41,7 +41,7 @@ export class Audit {
 const unkept = async ({ dataDir, records }: Installation): Promise<ReadonlyArray<number>> => {
   const kept = await records.all(
     Schema.Struct({ lease_id: Schema.String }),
-    "select lease_id from sessions where lease_state = 'ready' and (native_digest = 'live' or native_session_id is null)"
+    "select id as lease_id from leases left join agent_states on agent_states.session_id = leases.session_id where state = 'ready' and (native_digest = 'live' or native_session_id is null)"
   )
   const marks = kept.map(({ lease_id }) => `REINS_LEASE=${lease_id}`)
   return agentsIn(dataDir).filter((pid) => !marks.some((mark) => shown(pid, "environ").includes(mark)))

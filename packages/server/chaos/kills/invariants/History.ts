@@ -28,7 +28,7 @@ export class History {
   async holds(): Promise<void> {
     const sessions = await this.installation.records.all(
       SessionRow,
-      "select id, event_watermark, lifecycle, lease_id, lease_state from sessions"
+      "select sessions.id, event_watermark, lifecycle, leases.id as lease_id, coalesce(leases.state, 'none') as lease_state from sessions left join leases on session_id = sessions.id"
     )
     for (const session of sessions) {
       await this.readOn(session.id, session.event_watermark)

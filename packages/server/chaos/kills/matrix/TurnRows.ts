@@ -68,7 +68,7 @@ export const turnIsInterrupted = (passage = 1, leaves: "an agent" | "nothing" = 
 /** The session's own name at its agent. Null before the first turn that had an answer. */
 const nativeSessionOf = async ({ records }: Installation, id: string) => {
   const row = Schema.Struct({ native_session_id: Schema.NullOr(Schema.String) })
-  const [found] = await records.all(row, `select native_session_id from sessions where id = '${id}'`)
+  const [found] = await records.all(row, `select native_session_id from agent_states where session_id = '${id}'`)
   return found?.native_session_id
 }
 

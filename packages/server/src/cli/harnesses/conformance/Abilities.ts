@@ -198,7 +198,7 @@ export const exporting = Effect.fnUntraced(function* (ground: Ground, place: Pla
     workspaceDir: workTree,
     homeDir: elsewhere,
     ...(executor.ownPaths === true && { seenAt: { workspaceDir, homeDir: elsewhere } }),
-    nativeSessionId: session?.native_session_id ?? null,
+    nativeSessionId: session?.agent.native_session_id ?? null,
     prompt: [{ type: "text", text: script("Go on elsewhere.", { say: "Here I am." }) }]
   })
   const isRemembered = remembers(ground.gateway.requests.slice(before))

@@ -102,7 +102,7 @@ export const newSession = Effect.fnUntraced(function* (
 /** The directories of a session as its agent finds them. */
 export const placesOf = Effect.fnUntraced(function* ({ dataDir }: Ground, { sessionId }: Pick<Place, "sessionId">) {
   const row = yield* (yield* SessionStore).find(sessionId)
-  const executor = yield* Effect.orDie((yield* Executors).get(row?.backend ?? "local"))
+  const executor = yield* Effect.orDie((yield* Executors).get(row?.executor.backend ?? "local"))
   const { home: homeDir, workTree: workspaceDir } = sessionPaths(dataDir, sessionId)
   return { executor, ...(executor.ownPaths === true ? agentPlaces(sessionId) : { homeDir, workspaceDir }) }
 })
@@ -187,6 +187,6 @@ export const isSpoken = ({ type }: Event): boolean => /^message\.part_/.test(typ
 export const processesOf = (sessionId: SessionId) =>
   Effect.gen(function* () {
     const session = yield* (yield* SessionStore).find(sessionId)
-    const id = session?.lease_id
+    const id = session?.executor.lease?.id
     return id === null || id === undefined ? [] : yield* Effect.promise(() => bearing({ kind: "lease", id }))
   })

@@ -37,7 +37,7 @@ const cancelAt = Effect.fnUntraced(function* (
   const seconds = began === 0 ? null : Math.ceil((Date.now() - began) / 1000)
   const left = yield* processesOf(place.sessionId)
   // An agent that ends its turn by itself when it is told to is kept for the next one.
-  const isKept = (yield* (yield* SessionStore).find(place.sessionId))?.native_digest === liveState
+  const isKept = (yield* (yield* SessionStore).find(place.sessionId))?.agent.native_digest === liveState
   const rest =
     left.length === 0 ? "nothing is left" : isKept ? "the agent is kept" : `${left.length} processes are left`
   return finding(

@@ -24,7 +24,7 @@ export const keeping = Effect.fnUntraced(function* (ground: Ground) {
   for (const { pid } of later) signal(pid, "SIGKILL")
   // The turn that meets a dying agent fails, as it does when its own agent is killed.
   yield* Effect.repeat((yield* SessionStore).find(place.sessionId), {
-    until: (session) => session?.native_digest !== liveState,
+    until: (session) => session?.agent.native_digest !== liveState,
     schedule: Schedule.spaced("50 millis")
   })
   const killed = yield* run(ground, place, { words: "Go on.", steps: [{ say: "I go on." }] })

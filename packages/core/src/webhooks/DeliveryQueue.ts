@@ -1,7 +1,7 @@
 import { Context, Data, Effect, Layer } from "effect"
+import { Boot } from "../base/Boot.js"
 import type { WebhookEndpointId } from "../domain/Ids.js"
 import { fromNow, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
-import { Boot } from "../placement/Boot.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto"
 import { Effect, FiberSet, Schedule, type Scope } from "effect"
+import { Boot } from "../../base/Boot.js"
 import { alone } from "../../store/CommitLock.js"
 import { Database } from "../../store/Database.js"
 import { logDefect } from "../../store/FailedStatement.js"
 import { Journal } from "../../store/Journal.js"
-import { Boot } from "../Boot.js"
 import { nowMs } from "../NodeClock.js"
 
 /** Takes one of so many seats until the scope closes. False when all are taken. */

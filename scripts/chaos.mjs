@@ -13,9 +13,8 @@ requireNeeds("The chaos suite", [
 // The manifests of deploy/ are held to the schemas of Kubernetes.
 installTools()
 buildWithFailpoints()
-const { status } = spawnSync(
-  process.execPath,
-  ["scripts/test.mjs", "--config", "vitest.chaos.config.ts", ...process.argv.slice(2)],
-  { cwd: root, stdio: "inherit" }
-)
+const { status } = spawnSync(process.execPath, ["scripts/test.mjs", "--mode", "chaos", ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: "inherit"
+})
 process.exit(status ?? 1)

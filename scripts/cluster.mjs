@@ -15,8 +15,8 @@ const isWanted = (isPart) => files.length === 0 || files.some(isPart)
 
 requireNeeds("The suite of several machines", ofCluster)
 
-const words = (config, isPart) => [
-  ...[process.execPath, "scripts/test.mjs", "--config", config],
+const words = (mode, isPart) => [
+  ...[process.execPath, "scripts/test.mjs", "--mode", mode],
   ...options,
   ...files.filter(isPart)
 ]
@@ -36,13 +36,13 @@ if (isWanted((file) => !isOfFaults(file))) {
   suites.push(
     await suite(
       "several machines",
-      words("vitest.cluster.config.ts", (file) => !isOfFaults(file))
+      words("cluster", (file) => !isOfFaults(file))
     )
   )
 }
 if (isWanted(isOfFaults)) {
   buildWithFailpoints()
-  const command = apart(words("vitest.faults.config.ts", isOfFaults))
+  const command = apart(words("faults", isOfFaults))
   suites.push(await suite("what goes wrong with one of three", command, isFull ? { REINS_SOAK: "1" } : {}))
 }
 endWith(suites)

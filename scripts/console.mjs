@@ -9,9 +9,8 @@ if (!existsSync("/usr/bin/chromium")) {
   process.stderr.write("The suite of the console needs chromium: apt-get install chromium\n")
   process.exit(1)
 }
-const { status } = spawnSync(
-  process.execPath,
-  ["scripts/test.mjs", "--config", "vitest.console.config.ts", ...process.argv.slice(2)],
-  { cwd: resolve(dirname(fileURLToPath(import.meta.url)), ".."), stdio: "inherit" }
-)
+const { status } = spawnSync(process.execPath, ["scripts/test.mjs", "--mode", "console", ...process.argv.slice(2)], {
+  cwd: resolve(dirname(fileURLToPath(import.meta.url)), ".."),
+  stdio: "inherit"
+})
 process.exit(status ?? 1)

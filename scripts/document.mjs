@@ -3,4 +3,4 @@
 import { installTools, run } from "./tools.mjs"
 
 installTools()
-run(process.execPath, ["scripts/test.mjs", "--config", "vitest.document.config.ts", ...process.argv.slice(2)])
+run(process.execPath, ["scripts/test.mjs", "--mode", "document", ...process.argv.slice(2)])

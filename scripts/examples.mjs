@@ -9,7 +9,7 @@ const cwd = resolve(dirname(fileURLToPath(import.meta.url)), "..")
 const env = { ...process.env, REINS_RECORD_EXAMPLES: "1", REINS_WRITE_OPENAPI: "1" }
 const tests = [
   ["packages/server/test/contract/Recorded.test.ts"],
-  ["packages/server/agents/EndToEnd.test.ts", "--config", "vitest.agents.config.ts"],
+  ["packages/server/agents/EndToEnd.test.ts", "--mode", "agents"],
   ["packages/server/test/contract/OpenApi.test.ts"]
 ]
 

@@ -3,4 +3,4 @@
 import { installTools, run } from "./tools.mjs"
 
 installTools()
-run(process.execPath, ["scripts/test.mjs", "--config", "vitest.packages.config.ts", ...process.argv.slice(2)])
+run(process.execPath, ["scripts/test.mjs", "--mode", "packages", ...process.argv.slice(2)])

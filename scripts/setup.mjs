@@ -111,6 +111,7 @@ const build = async () => {
       "packages/server/src",
       "manifests",
       "tsup.config.ts",
+      "scripts/build",
       "package-lock.json",
       "scripts/precompile.mjs",
       "scripts/client.mjs"

@@ -15,7 +15,7 @@ const directory = mkdtempSync(join(tmpdir(), "reins-report-"))
 const report = join(directory, "report.json")
 
 // Some real agents run nothing in a directory in memory, and the other suites are about what is on disk.
-const env = process.argv.includes("--config") ? process.env : { ...process.env, TMPDIR: scratch() }
+const env = process.argv.includes("--mode") ? process.env : { ...process.env, TMPDIR: scratch() }
 
 const started = Date.now()
 const run = spawn(

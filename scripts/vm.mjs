@@ -17,7 +17,8 @@ for (const [name, how] of missing) process.stderr.write(`Virtual machines need $
 if (unknown.length + missing.length > 0) process.exit(2)
 if (!existsSync(join(repository, "packages/server/dist/main.js"))) throw new Error("Run node scripts/setup.mjs first.")
 
-const vitest = "node_modules/.bin/vitest run --configLoader native --config vitest.vm.config.mjs --reporter=verbose"
+const vitest =
+  "node_modules/.bin/vitest run --configLoader native --config scripts/vm/vitest.config.mjs --reporter=verbose"
 
 /** The script of a set: what it does before, and its tests. */
 const scriptOf = (set, before, run) => `

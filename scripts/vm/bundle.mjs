@@ -21,7 +21,7 @@ const places = {
     )
 }
 
-/** Bundles files of tests, by their paths in the repository, for a set. `vitest.vm.config.mjs` finds them by the name of the set. */
+/** Bundles files of tests, by their paths in the repository, for a set. `vitest.config.mjs` finds them by the name of the set. */
 export const bundle = async (set, files) => {
   const directory = join(cache, "tests", set)
   rmSync(directory, { recursive: true, force: true })

@@ -47,7 +47,7 @@ const without = <Event extends HarnessEvent>({ _tag, ...rest }: Event) => rest
 const pixel = { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" }
 
 /** The protocol as its own package describes it. */
-const protocol: object = createRequire(import.meta.url)("@agentclientprotocol/sdk/schema/schema.json")
+const protocol: object = createRequire(import.meta.url)("@agentclientprotocol/sdk/schema/v1/schema.unstable.json")
 const oracle = new Ajv.Ajv2020({ strict: false, validateFormats: false, logger: false })
 oracle.addSchema(protocol, "acp")
 const allowed = (type: string, value: unknown) => {

@@ -1,4 +1,4 @@
-import type * as acp from "@agentclientprotocol/sdk"
+import type * as acp from "@agentclientprotocol/sdk/unstable"
 import { assert, it } from "@effect/vitest"
 import * as AcpSchema from "@reins/core/harness/acp/AcpSchema"
 import { Schema } from "effect"

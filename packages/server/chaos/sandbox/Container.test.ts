@@ -72,7 +72,7 @@ it("no attempt gets out of a container, and nothing that it leaves behind does a
 })
 
 it("the suite of the port holds in containers", async () => {
-  const words = ["run", "--configLoader", "runner", "--config", "vitest.container.config.ts"]
+  const words = ["run", "--configLoader", "runner", "--mode", "container"]
   const [program = "", ...args] = [...engine.launcher, process.execPath, "node_modules/vitest/vitest.mjs", ...words]
   const options = {
     cwd: join(import.meta.dirname, "../../../.."),

@@ -1,7 +1,8 @@
+import type { CapabilityName } from "@reins/core/harness/Capability"
 import type { Check, Evidence } from "@reins/core/harness/Evidence"
 import { systemsInWords, systemsOf } from "@reins/core/harness/HostPlatform"
 import { Manifests, optionalProviders } from "@reins/core/harness/Manifests"
-import { type ProvenProvider, proofTable } from "@reins/server/cli/harnesses/ProofTable"
+import { type ProvenProvider, proofTable, shownAs } from "@reins/server/cli/harnesses/ProofTable"
 import { Effect } from "effect"
 import { made, table } from "./Markdown.js"
 
@@ -28,9 +29,24 @@ const agents: Effect.Effect<ReadonlyArray<Agent>> = Effect.gen(function* () {
   )
 }).pipe(Effect.provide(Manifests.layerIn({ enabled: optionalProviders })), Effect.orDie)
 
-/** The table of the README: what agents differ in. */
+/** The capabilities in which agents differ, in the words of the README. */
+const differing: ReadonlyArray<readonly [CapabilityName, string]> = [
+  ["native_resume", "Keeps its context"],
+  ["interactive_approval", "Asks before it acts"],
+  ["steer", "Takes messages while it works"],
+  ["interrupt", "Can be interrupted"]
+]
+
+/** The table of the README: the agents by name, and the capabilities in which they differ. */
 export const differences: Effect.Effect<string> = Effect.map(agents, (all) =>
-  proofTable(all, ["native_resume", "steer", "interrupt", "interactive_approval"])
+  table(
+    ["Agent", "Provider", ...differing.map(([, words]) => words)],
+    all.map(({ display_name, proofs, provider_id }) => [
+      display_name,
+      `\`${provider_id}\``,
+      ...differing.map(([name]) => shownAs(proofs, name))
+    ])
+  )
 )
 
 const measuredOf = ({ evidence }: Agent) => evidence?.checks.find(({ measured }) => measured !== undefined)?.measured

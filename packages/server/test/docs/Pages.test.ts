@@ -73,6 +73,7 @@ describe("the blocks of the pages", () => {
       use.kind === "left" ? [`${place.replace(/:\d+/, "")}: ${use.reason}`] : []
     )
     assert.deepStrictEqual(left, [
+      "README.md: .ci/run runs it by itself, on four releases of Node",
       "CONTRIBUTING.md: these are the checks themselves; .ci/run runs them all but the virtual machines and the last, which take minutes",
       "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
       "docs/providers.md: it installs hundreds of megabytes",
@@ -108,8 +109,8 @@ describe("the blocks of the pages", () => {
   })
 })
 
-it("the README has 80 lines at most", () => {
-  assert.isAtMost(readFileSync(join(root, "README.md"), "utf8").trimEnd().split("\n").length, 80)
+it("the README has 105 lines at most", () => {
+  assert.isAtMost(readFileSync(join(root, "README.md"), "utf8").trimEnd().split("\n").length, 105)
 })
 
 it("the README shows of the agents what their evidence says", async () => {

@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url"
-import type * as acp from "@agentclientprotocol/sdk"
+import type * as acp from "@agentclientprotocol/sdk/unstable"
 import { Effect, Encoding, Option, Ref } from "effect"
 import type { PromptBlock } from "../TurnInput.js"
 import type { Turn } from "./AcpState.js"

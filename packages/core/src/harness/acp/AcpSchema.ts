@@ -1,4 +1,4 @@
-import type * as acp from "@agentclientprotocol/sdk"
+import type * as acp from "@agentclientprotocol/sdk/unstable"
 import { Schema } from "effect"
 
 // The schemas hold only the fields that are read. Every other field may be absent, unknown or new, so that no agent is refused for saying more.

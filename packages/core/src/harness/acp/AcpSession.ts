@@ -1,4 +1,4 @@
-import type * as acp from "@agentclientprotocol/sdk"
+import type * as acp from "@agentclientprotocol/sdk/unstable"
 import { Effect, Redacted, Ref, Schema } from "effect"
 import type { OptionChoices } from "../AgentReport.js"
 import { ask, failed, notStarted, tell } from "./AcpAgent.js"

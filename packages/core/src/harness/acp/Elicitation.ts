@@ -1,4 +1,4 @@
-import type * as acp from "@agentclientprotocol/sdk"
+import type * as acp from "@agentclientprotocol/sdk/unstable"
 import { Option, Schema } from "effect"
 import { cutText } from "../../base/CutText.js"
 import type { FormField } from "../../domain/Form.js"

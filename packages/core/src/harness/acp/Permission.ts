@@ -1,4 +1,4 @@
-import type * as acp from "@agentclientprotocol/sdk"
+import type * as acp from "@agentclientprotocol/sdk/unstable"
 import { cutText } from "../../base/CutText.js"
 import type { InteractionOption } from "../../domain/Form.js"
 import type { Asked, HarnessEvent } from "../HarnessEvent.js"

@@ -13,15 +13,16 @@ const words: Readonly<Record<CapabilityProof["shown"], string>> = {
   unproven: "unproven"
 }
 
-/** A table in Markdown: a column for each provider, and a row for each of the capabilities. */
-export const proofTable = (
-  providers: ReadonlyArray<ProvenProvider>,
-  capabilities: ReadonlyArray<CapabilityName> = capabilityNames
-): string => {
+/** The word of a table for what is proven of a capability. */
+export const shownAs = (proofs: ProvenProvider["proofs"], name: CapabilityName): string =>
+  words[proofs.find(({ capability }) => capability === name)?.shown ?? "unknown"]
+
+/** A table in Markdown: a column for each provider, and a row for each capability. */
+export const proofTable = (providers: ReadonlyArray<ProvenProvider>): string => {
   const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |\n`
-  const rows = capabilities.map((name) => [
+  const rows = capabilityNames.map((name) => [
     `\`${name}\``,
-    ...providers.map(({ proofs }) => words[proofs.find(({ capability }) => capability === name)?.shown ?? "unknown"])
+    ...providers.map(({ proofs }) => shownAs(proofs, name))
   ])
   return [
     line(["", ...providers.map(({ provider_id }) => `\`${provider_id}\``)]),

@@ -10,7 +10,7 @@ const floors = [
   ["access", "placement", "git", "budgets"],
   ["events", "jobs", "executor", "forge"],
   ["harness", "identity"],
-  ["connections"],
+  ["connections", "relay"],
   ["agents", "catalog", "projects"],
   ["sessions", "webhooks"],
   ["worktrees"],
@@ -39,6 +39,13 @@ module.exports = {
       severity: "error",
       from: { path: `${core}[^/]+/`, pathNot: `${core}(?:${floors.flat().join("|")})/` },
       to: {}
+    },
+    {
+      name: "machines-know-no-rows",
+      comment: "what touches a machine runs without the database: it is given the values that it needs of rows",
+      severity: "error",
+      from: { path: `${core}(git|files|executor|harness|outbound|relay|agents)/` },
+      to: { path: `${core}(store|jobs|placement|connections)/` }
     },
     {
       name: "no-cycles",

@@ -1,12 +1,12 @@
 // Durable jobs, through the core inside this process: the time from submitting a job to its start, attempts with their evidence, and a capture.
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { Boot } from "@reins/core/base/Boot"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { JobStore } from "@reins/core/internal/jobs/JobStore"
 import * as Worker from "@reins/core/internal/jobs/Worker"
 import { Journal } from "@reins/core/internal/store/Journal"
-import { Boot } from "@reins/core/placement/Boot"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { Bell, Database } from "@reins/core/store/Storage"
 import { Effect, Layer, Logger, LogLevel } from "effect"

@@ -1,5 +1,5 @@
+import type { Boot } from "@reins/core/base/Boot"
 import type { Executor, Executors } from "@reins/core/executor/Executors"
-import type { Boot } from "@reins/core/placement/Boot"
 import type { Layer } from "effect"
 
 /** The executor `inner` behind a command that gets the agent's own as its arguments. */

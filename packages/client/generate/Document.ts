@@ -1,4 +1,5 @@
 import { Api } from "@reins/core/Api"
+import { Boot } from "@reins/core/base/Boot"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Installed } from "@reins/core/catalog/Installed"
 import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
@@ -7,7 +8,6 @@ import { Executors } from "@reins/core/executor/Executors"
 import { Forges } from "@reins/core/forge/Forges"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { Outbound } from "@reins/core/outbound/Outbound"
-import { Boot } from "@reins/core/placement/Boot"
 import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import { Effect, Layer } from "effect"
 

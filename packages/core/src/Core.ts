@@ -2,6 +2,7 @@ import { join } from "node:path"
 import { Effect, Layer } from "effect"
 import { Access } from "./access/Access.js"
 import { AgentPool } from "./agents/AgentPool.js"
+import { Boot } from "./base/Boot.js"
 import { CoreConfig } from "./base/CoreConfig.js"
 import { oneByOne, onTopOf } from "./base/Layered.js"
 import { BudgetStore } from "./budgets/BudgetStore.js"
@@ -23,7 +24,6 @@ import { builtInGateways, ConnectionKinds } from "./connections/ConnectionKinds.
 import { ConnectionStore } from "./connections/ConnectionStore.js"
 import { Connections } from "./connections/Connections.js"
 import { ConnectionUses } from "./connections/ConnectionUses.js"
-import { CredentialProxy } from "./connections/CredentialProxy.js"
 import { ValidationStore } from "./connections/ValidationStore.js"
 import { Validations } from "./connections/Validations.js"
 import { DelegationResults } from "./delegations/DelegationResults.js"
@@ -71,13 +71,14 @@ import { JobStore } from "./jobs/JobStore.js"
 import { Jobs } from "./jobs/Jobs.js"
 import { Outbound } from "./outbound/Outbound.js"
 import { WayOut } from "./outbound/WayOut.js"
-import { Boot } from "./placement/Boot.js"
 import type { Nodes } from "./placement/Nodes.js"
 import { oneMachine, type Placements } from "./placement/Placements.js"
 import { ProjectSecrets } from "./projects/ProjectSecrets.js"
 import { ProjectStore } from "./projects/ProjectStore.js"
 import { Projects } from "./projects/Projects.js"
 import { tables } from "./Rooms.js"
+import { CredentialProxy } from "./relay/gateway/CredentialProxy.js"
+import { Loans } from "./relay/Loans.js"
 import { KeyRing } from "./secrets/KeyRing.js"
 import { Vault } from "./secrets/Vault.js"
 import { Inbox } from "./sessions/Inbox.js"
@@ -278,6 +279,7 @@ const work = oneByOne(changes, delegations, conversations, connected).pipe(
   onTopOf(SessionStore.layer),
   onTopOf(AgentPool.layer),
   onTopOf(oneByOne(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),
+  onTopOf(Loans.layer),
   onTopOf(ProjectStore.layer),
   onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer)),
   onTopOf(ValidationStore.layer)

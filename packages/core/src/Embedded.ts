@@ -5,7 +5,7 @@ import type { WorkspaceId } from "./domain/Ids.js"
 import type { Principal } from "./domain/Principal.js"
 import { Accounts } from "./identity/Accounts.js"
 import { Workspaces } from "./identity/Workspaces.js"
-import { Boot } from "./placement/Boot.js"
+import * as BootRecord from "./placement/BootRecord.js"
 import { Bell } from "./store/Bell.js"
 import * as Sqlite from "./store/Sqlite.js"
 
@@ -19,7 +19,7 @@ const ownerEmail = "owner@embedded.localhost"
  *
  * `layers` are parts of one's own, as `Core.layerWith` takes them. The database is SQLite below `dataDir` unless one is given. Either way this
  * process has to be the only one that works on it: it takes over what the others were doing. Several processes on one PostgreSQL put
- * `Core.layerWith`, `Core.worker` and `Boot.layerOn` together themselves.
+ * `Core.layerWith`, `Core.worker` and `BootRecord.layer` together themselves.
  */
 export const layer = <const L extends Core.Layers = Record<never, never>>(
   config: Parameters<typeof CoreConfig.from>[0],
@@ -31,7 +31,7 @@ export const layer = <const L extends Core.Layers = Record<never, never>>(
   const database = Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer)
   return Core.worker.pipe(
     Layer.provideMerge(Core.layerWith({ database, ...given })),
-    Layer.provideMerge(Layer.merge(CoreConfig.layer(config), Boot.layerOn(dataDir, { alone: true }))),
+    Layer.provideMerge(Layer.merge(CoreConfig.layer(config), BootRecord.layer(dataDir, { alone: true }))),
     Layer.provide(Sqlite.lockLayer(dataDir))
   )
 }

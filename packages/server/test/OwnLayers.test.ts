@@ -181,7 +181,7 @@ const programOnPostgres = `
   import { CoreConfig } from "@reins/core/base/CoreConfig"
   import * as Core from "@reins/core/Core"
   import * as Embedded from "@reins/core/Embedded"
-  import { Boot } from "@reins/core/placement/Boot"
+  import * as BootRecord from "@reins/core/placement/BootRecord"
   import { Projects } from "@reins/core/projects/Projects"
   import * as Postgres from "@reins/core/store/Postgres"
   import { Database } from "@reins/core/store/Storage"
@@ -189,7 +189,7 @@ const programOnPostgres = `
   const [, dataDir, url] = process.argv
   const reins = Core.worker.pipe(
     Layer.provideMerge(Core.layerWith({ forges: Core.builtInForges, database: Postgres.layer(Redacted.make(url)) })),
-    Layer.provideMerge(Layer.merge(CoreConfig.layer({ dataDir }), Boot.layerOn(dataDir, { alone: false })))
+    Layer.provideMerge(Layer.merge(CoreConfig.layer({ dataDir }), BootRecord.layer(dataDir, { alone: false })))
   )
   const work = Effect.gen(function* () {
     const { principal, workspaceId } = yield* Embedded.owner

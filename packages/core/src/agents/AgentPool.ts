@@ -1,11 +1,10 @@
 import { Context, Deferred, Effect, Exit, Layer, Schedule, type Scope, Stream } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
-import type { CallObserver } from "../connections/ModelCall.js"
 import type { Emit } from "../harness/HarnessDriver.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import { turnEvents } from "../harness/TurnEvents.js"
 import type { TurnRequest } from "../harness/TurnInput.js"
-import { Nodes } from "../placement/Nodes.js"
+import type { CallObserver } from "../relay/gateway/ModelCall.js"
 import type { AgentStart, KeptAgent } from "./KeptAgent.js"
 import { keptAgents } from "./KeptAgents.js"
 
@@ -50,6 +49,8 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
     readonly stop: (leaseId: string) => Effect.Effect<void>
     /** Begins to stop the agent that is kept for a lease. */
     readonly dismiss: (leaseId: string) => Effect.Effect<void>
+    /** Stops every agent that works on no turn, and waits until nothing of them is left. */
+    readonly stopAll: Effect.Effect<void>
   }
 >() {
   /** The pool of a process that runs no turns. */
@@ -60,7 +61,8 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
     reserve: () => Effect.void,
     isKept: () => Effect.succeed(false),
     stop: () => Effect.void,
-    dismiss: () => Effect.void
+    dismiss: () => Effect.void,
+    stopAll: Effect.void
   })
 
   static readonly layer = Layer.scoped(
@@ -69,8 +71,6 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
       const { agentIdleMs } = yield* CoreConfig
       const agents = yield* keptAgents
       yield* Effect.addFinalizer(() => agents.stopAll)
-      // Another node may have the sessions next. Agents that work on turns end with those.
-      yield* (yield* Nodes).onLost(agents.stopAll)
       const spacing = Math.max(1, Math.min(sweepMs, agentIdleMs / 4))
       // It is no loop of `store/Loop.ts`, because this room needs no database.
       if (agentIdleMs > 0) yield* Effect.forkScoped(Effect.schedule(agents.trim, Schedule.spaced(spacing)))
@@ -110,7 +110,8 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
         reserve: agents.reserve,
         isKept: (leaseId) => Effect.sync(() => agents.find(leaseId)?.state === "idle"),
         stop: (leaseId) => Effect.suspend(() => agents.stop(agents.find(leaseId))),
-        dismiss: (leaseId) => Effect.suspend(() => agents.dismiss(agents.find(leaseId)))
+        dismiss: (leaseId) => Effect.suspend(() => agents.dismiss(agents.find(leaseId))),
+        stopAll: agents.stopAll
       })
     })
   )

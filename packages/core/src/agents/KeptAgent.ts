@@ -1,7 +1,5 @@
 import { createHash } from "node:crypto"
 import { Clock, Deferred, Effect, Exit, Fiber, Redacted, Scope } from "effect"
-import type { CredentialProxy, Lent } from "../connections/CredentialProxy.js"
-import type { CallObserver } from "../connections/ModelCall.js"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import type { Harness } from "../harness/Harness.js"
 import type { Agent } from "../harness/HarnessDriver.js"
@@ -9,6 +7,8 @@ import type { HarnessFailure } from "../harness/HarnessEvent.js"
 import type { AgentInput } from "../harness/TurnInput.js"
 import { destinationsOf, withGateway } from "../outbound/NetworkRules.js"
 import type { WayOut } from "../outbound/WayOut.js"
+import type { CredentialProxy, Lent } from "../relay/gateway/CredentialProxy.js"
+import type { CallObserver } from "../relay/gateway/ModelCall.js"
 
 /** The start of an agent that may be kept between its turns. */
 export interface AgentStart extends Omit<AgentInput, "passage"> {

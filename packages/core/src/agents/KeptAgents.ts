@@ -1,9 +1,9 @@
 import { Clock, Deferred, Effect, Runtime } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { Observer } from "../base/Observer.js"
-import { CredentialProxy } from "../connections/CredentialProxy.js"
 import { Harness } from "../harness/Harness.js"
 import { WayOut } from "../outbound/WayOut.js"
+import { CredentialProxy } from "../relay/gateway/CredentialProxy.js"
 import { type AgentStart, fits, type KeptAgent, starting } from "./KeptAgent.js"
 
 /** The agents of this process by lease, with the moves between their states. */

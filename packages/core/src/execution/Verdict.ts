@@ -1,6 +1,6 @@
-import { isFailing, type ModelCall } from "../connections/ModelCall.js"
 import { byStatus } from "../harness/acp/Failures.js"
 import type { HarnessFailure } from "../harness/HarnessEvent.js"
+import { isFailing, type ModelCall } from "../relay/gateway/ModelCall.js"
 import type { TurnProblem } from "./TurnWork.js"
 import { mostFailingCalls, type Testimony } from "./Witness.js"
 

@@ -5,7 +5,7 @@ import {
   type CallRefusal,
   isFailing,
   type ModelCall
-} from "../connections/ModelCall.js"
+} from "../relay/gateway/ModelCall.js"
 import type { BudgetGate } from "./BudgetGate.js"
 
 /** A turn ends when so many of its model calls have failed in a row. Agents that retry without an end would ask on until the deadline. */

@@ -1,9 +1,9 @@
-import { timingSafeEqual } from "node:crypto"
 import http, { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { type Duplex, pipeline } from "node:stream"
 import { urlToHttpOptions } from "node:url"
-import { Redacted } from "effect"
+import type { Redacted } from "effect"
+import * as Token from "../secrets/Token.js"
 import { hostOf, portOf } from "./Address.js"
 import { AddressRefused } from "./AddressRefused.js"
 import { connectionHeaders } from "./ConnectionHeaders.js"
@@ -31,16 +31,11 @@ export type Leaves = ReadonlyMap<string, Leave>
 /** More than any package manager or git opens at once. */
 const maxOpen = 256
 
-const same = (given: string, token: string): boolean => {
-  const [left, right] = [Buffer.from(given), Buffer.from(token)]
-  return left.length === right.length && timingSafeEqual(left, right)
-}
-
 const find = (leaves: Leaves, { headers }: IncomingMessage): Leave | undefined => {
   const given = /^Basic +([\w+/=]+)$/i.exec(headers["proxy-authorization"] ?? "")?.[1] ?? ""
   const [id = "", token = ""] = Buffer.from(given, "base64").toString("utf8").split(":")
   const leave = leaves.get(id)
-  return leave !== undefined && same(token, Redacted.value(leave.token)) ? leave : undefined
+  return leave !== undefined && Token.matches(token, leave.token) ? leave : undefined
 }
 
 interface Refusal {

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto"
-import type http from "node:http"
 import type { Duplex } from "node:stream"
-import { Context, Effect, Layer, Option, Redacted, Scope, SynchronizedRef } from "effect"
+import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { portOnDemand } from "../base/Loopback.js"
 import { fn } from "../base/Traced.js"
 import * as Token from "../secrets/Token.js"
 import { allowedBy } from "./Address.js"
@@ -35,7 +35,8 @@ export const proxyVariables = ({ url }: Passage): Record<string, Redacted.Redact
 
 /**
  * The one way out for programs that connect by themselves: git, and agents. It goes by the same rules as `Outbound`: public addresses only, a
- * name is looked up once, and private hosts are those that the operator allows.
+ * name is looked up once, and private hosts are those that the operator allows. It has a port of its own beside that of `relay/Loans.ts`, because
+ * a sandbox lets ports through and not tokens: an agent that may connect nowhere cannot even ask the proxy.
  */
 export class WayOut extends Context.Tag("@reins/core/outbound/WayOut")<
   WayOut,
@@ -57,17 +58,10 @@ export class WayOut extends Context.Tag("@reins/core/outbound/WayOut")<
     Layer.scoped(
       WayOut,
       Effect.gen(function* () {
-        const scope = yield* Effect.scope
         const leaves = new Map<string, Leave>()
-        const started = yield* SynchronizedRef.make(Option.none<number>())
-        const port = SynchronizedRef.modifyEffect(started, (running) =>
-          Effect.map(
-            Option.match(running, {
-              onNone: () => Scope.extend(listen(leaves), scope),
-              onSome: Effect.succeed
-            }),
-            (open) => [open, Option.some(open)] as const
-          )
+        const port = yield* portOnDemand(
+          () => connectProxy(leaves),
+          () => endAll(leaves)
         )
         const ways = { own: wayOf(guard), public: wayOf({ ...guard, allowPrivateHosts: [] }) }
         return WayOut.of({
@@ -110,24 +104,6 @@ const end = (leaves: Map<string, Leave>, id: string): void => {
   for (const stream of open) stream.destroy()
 }
 
-/** Starts the proxy on a free port of loopback. It does not keep the process alive. */
-const listen = (leaves: Map<string, Leave>) =>
-  Effect.acquireRelease(
-    Effect.async<http.Server>((resume) => {
-      const server = connectProxy(leaves)
-      server.on("connection", (socket) => socket.unref())
-      server.once("error", (error) => resume(Effect.die(error)))
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server))).unref()
-    }),
-    (server) =>
-      Effect.async<void>((resume) => {
-        server.close(() => resume(Effect.void))
-        for (const id of [...leaves.keys()]) end(leaves, id)
-        server.closeAllConnections()
-      })
-  ).pipe(
-    Effect.map((server) => {
-      const address = server.address()
-      return typeof address === "object" && address !== null ? address.port : 0
-    })
-  )
+const endAll = (leaves: Map<string, Leave>): void => {
+  for (const id of [...leaves.keys()]) end(leaves, id)
+}

@@ -1,6 +1,8 @@
 import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Option } from "effect"
+import { AgentPool } from "../agents/AgentPool.js"
+import { Boot } from "../base/Boot.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId } from "../domain/Ids.js"
 import { Executors } from "../executor/Executors.js"
@@ -8,7 +10,6 @@ import * as Guard from "../executor/Guard.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { Manifests } from "../harness/Manifests.js"
-import { Boot } from "../placement/Boot.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
@@ -96,5 +97,8 @@ const guardAgents = Effect.gen(function* () {
   )
 })
 
+/** Stops agents when the node is lost, because another one may have their sessions next. Agents that work on turns end with those. */
+const endAgents = Effect.flatMap(Effect.all([AgentPool, Nodes]), ([{ stopAll }, { onLost }]) => onLost(stopAll))
+
 /** The begin of a node of several, before it works on anything. From then on it gives its sessions away whenever it drains. */
-export const begin = Effect.all([adopt, guardAgents, tellAgents, tellNeeds, givingAway], { discard: true })
+export const begin = Effect.all([endAgents, adopt, guardAgents, tellAgents, tellNeeds, givingAway], { discard: true })

@@ -2,10 +2,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
 import { AgentPool } from "@reins/core/agents/AgentPool"
-import { Nodes } from "@reins/core/placement/Nodes"
 import { connection, of, said, scriptedManifest } from "@reins/testing/harness/Turns"
-import { Deferred, Effect, Fiber, Layer, Redacted, Stream } from "effect"
-import { ask, bearer, gatewayOf } from "../connections/Loans.js"
+import { Deferred, Effect, Fiber, Redacted, Stream } from "effect"
+import { ask, bearer, gatewayOf } from "../relay/Loans.js"
 import { newSession, poolWith, steps, type Told } from "./Pool.js"
 
 const told: Told = { taken: [], kept: [] }
@@ -355,22 +354,15 @@ layer(poolWith({ agentIdleMs: 200 }), { excludeTestServices: true })("a pool tha
   )
 })
 
-/** The ends that a node has been given for the case that it loses its lease. */
-const ends: Array<Effect.Effect<void>> = []
-const losing = Layer.effect(
-  Nodes,
-  Effect.map(Nodes, (nodes) => Nodes.of({ ...nodes, onLost: (end) => Effect.sync(() => void ends.push(end)) }))
-).pipe(Layer.provide(Nodes.layerSingle))
-
-layer(poolWith({}, undefined, losing), { excludeTestServices: true })("a pool of a node", (it) => {
-  it.scoped("keeps no agent when the node loses its lease, because its session may go elsewhere", () =>
+layer(poolWith(), { excludeTestServices: true })("a pool that ends its work", (it) => {
+  it.scoped("stops every agent that is kept, and nothing of them is left", () =>
     Effect.gen(function* () {
       const { base, pids, stops, turn } = yield* newSession
       yield* turn([{ say: "one" }])
       const ahead = yield* newSession
       yield* Effect.flatten(Effect.flatMap(AgentPool, (pool) => pool.prepare(ahead.base)))
       assert.deepStrictEqual([pids().length, ahead.pids().length], [1, 1])
-      yield* Effect.all(ends)
+      yield* Effect.flatMap(AgentPool, (pool) => pool.stopAll)
       assert.deepStrictEqual([pids(), ahead.pids(), stops], [[], [], ["gone"]])
       assert.isFalse(yield* Effect.flatMap(AgentPool, (pool) => pool.isKept(base.leaseId)))
     })

@@ -2,12 +2,11 @@ import { AgentPool, type PooledTurn } from "@reins/core/agents/AgentPool"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { type Observations, Observer } from "@reins/core/base/Observer"
 import { WayOut } from "@reins/core/outbound/WayOut"
-import { Nodes } from "@reins/core/placement/Nodes"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { services as harness, place, turnInput } from "@reins/testing/harness/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { Effect, Layer, Stream } from "effect"
-import { services as credentials } from "../connections/Loans.js"
+import { services as credentials } from "../relay/Loans.js"
 
 /** The reports of the pools of this file, oldest first. */
 export interface Told {
@@ -16,11 +15,7 @@ export interface Told {
 }
 
 /** A pool that keeps agents for long, unless it is told otherwise. */
-export const poolWith = (
-  config: Partial<CoreConfig["Type"]> = {},
-  told: Told = { taken: [], kept: [] },
-  nodes: Layer.Layer<Nodes> = Nodes.layerSingle
-) => {
+export const poolWith = (config: Partial<CoreConfig["Type"]> = {}, told: Told = { taken: [], kept: [] }) => {
   const nothing = () => Effect.void
   const observations: Observations = {
     turnBegun: nothing,
@@ -35,7 +30,7 @@ export const poolWith = (
   return AgentPool.layer.pipe(
     Layer.provideMerge(Layer.merge(harness, credentials)),
     Layer.provide(WayOut.layerWith({ allowPrivateHosts: ["127.0.0.1"] })),
-    Layer.provide(Layer.merge(Layer.succeed(Observer, observations), nodes)),
+    Layer.provide(Layer.succeed(Observer, observations)),
     Layer.provide(
       CoreConfig.layer({ dataDir: "/nowhere", agentIdleMs: 600_000, agentFreeMemory: 0, maxIdleAgents: 100, ...config })
     )

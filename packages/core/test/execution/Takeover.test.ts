@@ -7,7 +7,7 @@ import { Connections } from "@reins/core/connections/Connections"
 import * as Embedded from "@reins/core/Embedded"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { PasswordCost } from "@reins/core/identity/Passwords"
-import { Boot } from "@reins/core/placement/Boot"
+import * as BootRecord from "@reins/core/placement/BootRecord"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { existingOf } from "@reins/core/store/Existing"
@@ -34,7 +34,7 @@ const makeProcesses = Effect.gen(function* () {
   return Effect.gen(function* () {
     const services = yield* Layer.build(
       Core.layerWith({ manifests: smallAgents }).pipe(
-        Layer.provideMerge(Layer.mergeAll(config, Boot.layerOn(dataDir, { alone: false }), Postgres.layer(url))),
+        Layer.provideMerge(Layer.mergeAll(config, BootRecord.layer(dataDir, { alone: false }), Postgres.layer(url))),
         Layer.provideMerge(Layer.merge(PasswordCost.layerTest, Logger.minimumLogLevel(LogLevel.Error)))
       )
     )

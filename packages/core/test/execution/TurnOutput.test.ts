@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { ModelCall } from "@reins/core/connections/ModelCall"
 import { MessageId } from "@reins/core/domain/Ids"
 import { TurnOutput } from "@reins/core/execution/TurnOutput"
 import type { HarnessEvent, Usage } from "@reins/core/harness/HarnessEvent"
+import type { ModelCall } from "@reins/core/relay/gateway/ModelCall"
 import { noUsage } from "@reins/core/sessions/Session"
 
 const tokens = { input_tokens: null, output_tokens: null, cached_tokens: null, reasoning_tokens: null }

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { ModelCall } from "@reins/core/connections/ModelCall"
 import { verdictOn } from "@reins/core/execution/Verdict"
 import { mostFailingCalls, Witness } from "@reins/core/execution/Witness"
 import { HarnessFailure } from "@reins/core/harness/HarnessEvent"
+import type { ModelCall } from "@reins/core/relay/gateway/ModelCall"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 

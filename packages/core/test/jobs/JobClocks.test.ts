@@ -10,7 +10,7 @@ import { PasswordCost } from "@reins/core/identity/Passwords"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import type { JobKind } from "@reins/core/jobs/JobKind"
 import * as Worker from "@reins/core/jobs/Worker"
-import { Boot } from "@reins/core/placement/Boot"
+import * as BootRecord from "@reins/core/placement/BootRecord"
 import { Database } from "@reins/core/store/Database"
 import { clockOf, Estimate } from "@reins/core/store/PgClock"
 import * as Postgres from "@reins/core/store/Postgres"
@@ -43,7 +43,7 @@ const newMachine = Effect.fnUntraced(function* (url: Redacted.Redacted, keyFile:
   })
   const runtime = yield* Layer.toRuntime(
     Core.layerWith({ manifests: smallAgents }).pipe(
-      Layer.provideMerge(Layer.mergeAll(config, Boot.layerOn(dataDir, { alone: false }), Postgres.layer(url))),
+      Layer.provideMerge(Layer.mergeAll(config, BootRecord.layer(dataDir, { alone: false }), Postgres.layer(url))),
       Layer.provideMerge(Layer.merge(PasswordCost.layerTest, Logger.minimumLogLevel(LogLevel.Error))),
       Layer.provide(clockAhead(aheadMs))
     )

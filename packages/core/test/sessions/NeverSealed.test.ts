@@ -1,11 +1,10 @@
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
+import { Boot } from "@reins/core/base/Boot"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
-
 import { PasswordCost } from "@reins/core/identity/Passwords"
-import { Boot } from "@reins/core/placement/Boot"
 import * as Cluster from "@reins/core/placement/cluster/Cluster"
 import { Placements } from "@reins/core/placement/Placements"
 import { Sessions } from "@reins/core/sessions/Sessions"

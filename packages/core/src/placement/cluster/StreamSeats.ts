@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto"
 import { Effect, FiberSet, type Scope } from "effect"
+import { Boot } from "../../base/Boot.js"
 import type { Bell } from "../../store/Bell.js"
 import { alone } from "../../store/CommitLock.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
 import * as Loop from "../../store/Loop.js"
-import { Boot } from "../Boot.js"
 import { nowMs } from "../NodeClock.js"
 
 /** Takes one of so many seats until the scope closes. False when all are taken. */

@@ -1,10 +1,11 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Boot } from "@reins/core/base/Boot"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Manifests } from "@reins/core/harness/Manifests"
-import { Boot } from "@reins/core/placement/Boot"
+import * as BootRecord from "@reins/core/placement/BootRecord"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { databaseFile } from "@reins/core/store/DataDirectory"
@@ -67,7 +68,7 @@ export const manifests = ({ dataDir, manifestsDir: directory }: Pick<Config, "da
 export const workingLayer = (config: Config) => {
   const { databaseUrl, node } = config
   const alone = databaseUrl === undefined
-  const below = around(config, Boot.layerOn(config.dataDir, { alone }))
+  const below = around(config, BootRecord.layer(config.dataDir, { alone }))
   const installation = alone
     ? Layer.provideMerge(core(config), below)
     : Layer.unwrapEffect(

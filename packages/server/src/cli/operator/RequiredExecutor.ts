@@ -1,6 +1,6 @@
+import { Boot } from "@reins/core/base/Boot"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Executors } from "@reins/core/executor/Executors"
-import { Boot } from "@reins/core/placement/Boot"
 import { Effect, Layer } from "effect"
 import type { Config } from "../../Config.js"
 import { CommandFailed } from "../CommandFailed.js"

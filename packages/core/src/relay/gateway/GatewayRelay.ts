@@ -9,12 +9,14 @@ import { pipeline, Transform } from "node:stream"
 import { urlToHttpOptions } from "node:url"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Redacted } from "effect"
-import { formsOf, type Scrubber, scrubber } from "../harness/Secrets.js"
-import { connectionHeaders } from "../outbound/ConnectionHeaders.js"
-import { EgressFailed } from "../outbound/EgressTunnel.js"
-import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
+import { formsOf, type Scrubber, scrubber } from "../../harness/Secrets.js"
+import { connectionHeaders } from "../../outbound/ConnectionHeaders.js"
+import { EgressFailed } from "../../outbound/EgressTunnel.js"
+import { AddressRefused, type GuardedAgents, limitConnecting } from "../../outbound/GuardedAgents.js"
+import { credentialFields } from "../Presented.js"
+import { refuse } from "../Refusal.js"
 import { type CallTap, tapOf } from "./CallTap.js"
-import { credentialFields, type OpenLoan, presentedFields } from "./Loan.js"
+import { type OpenLoan, presentedFields } from "./GatewayLoan.js"
 import type { CallLeave } from "./ModelCall.js"
 import { comesInLines, splitBlanking } from "./SplitSecrets.js"
 
@@ -26,13 +28,6 @@ export interface Exchange {
   readonly response: ServerResponse
   /** The leave of a model call that an observer has let out. */
   readonly leave?: CallLeave | undefined
-}
-
-/** Answers instead of the gateway, in a form that the clients of every protocol can read. */
-export const refuse = (response: ServerResponse, status: number, type: string, message: string): void => {
-  const body = JSON.stringify({ type: "error", error: { type, message } })
-  response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
-  response.end(body)
 }
 
 /** The headers that are not passed on. They belong to one connection, or are cookies, which would carry state from one agent to another. */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AnswerReader } from "@reins/core/connections/AnswerReader"
-import { JsonScan } from "@reins/core/connections/JsonScan"
-import type { CallProtocol, CallUsage } from "@reins/core/connections/ModelCall"
+import { AnswerReader } from "@reins/core/relay/gateway/AnswerReader"
+import { JsonScan } from "@reins/core/relay/gateway/JsonScan"
+import type { CallProtocol, CallUsage } from "@reins/core/relay/gateway/ModelCall"
 import * as fc from "fast-check"
 
 /** The same bytes in pieces that end anywhere. */

@@ -1,7 +1,7 @@
 import type { RequestListener, ServerResponse } from "node:http"
 import { gzipSync } from "node:zlib"
 import { assert, it } from "@effect/vitest"
-import type { CallObserver, CallOutcome, CallRefusal, ModelCall } from "@reins/core/connections/ModelCall"
+import type { CallObserver, CallOutcome, CallRefusal, ModelCall } from "@reins/core/relay/gateway/ModelCall"
 import { Deferred, Effect, Exit, Fiber, FiberId, Scope } from "effect"
 import { ask, bearer, errorOf, gatewayOf, key, lentTo, services, servicesWith } from "./Loans.js"
 

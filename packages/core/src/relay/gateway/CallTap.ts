@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
-import { cutText, textOfBeginning } from "../base/CutText.js"
-import { scrubber } from "../harness/Secrets.js"
+import { cutText, textOfBeginning } from "../../base/CutText.js"
+import { scrubber } from "../../harness/Secrets.js"
 import { AnswerReader } from "./AnswerReader.js"
 import { wordsOfError } from "./CallDialects.js"
+import type { OpenLoan } from "./GatewayLoan.js"
 import { JsonScan } from "./JsonScan.js"
-import type { OpenLoan } from "./Loan.js"
 import {
   type CallLeave,
   type CallOutcome,

@@ -1,7 +1,7 @@
 import type { Transform } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
-import { comesInLines, splitBlanking } from "@reins/core/connections/SplitSecrets"
 import { formsOf } from "@reins/core/harness/Secrets"
+import { comesInLines, splitBlanking } from "@reins/core/relay/gateway/SplitSecrets"
 import { Effect, Redacted } from "effect"
 import * as fc from "fast-check"
 import { ask, bearer, gatewayOf, key, lentTo, services } from "./Loans.js"

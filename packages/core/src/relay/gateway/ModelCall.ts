@@ -1,4 +1,4 @@
-import type { ModelCallId } from "../domain/Ids.js"
+import type { ModelCallId } from "../../domain/Ids.js"
 
 /** The protocols of model calls that the relay can read. */
 export type CallProtocol = "openai_chat" | "openai_responses" | "anthropic_messages" | "gemini"

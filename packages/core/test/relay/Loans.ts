@@ -1,11 +1,10 @@
 import http, { type IncomingHttpHeaders, type RequestListener } from "node:http"
-import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
-import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
-import type { CallObserver } from "@reins/core/connections/ModelCall"
-import { Forges } from "@reins/core/forge/Forges"
 import { Manifests } from "@reins/core/harness/Manifests"
 import type { HarnessConnection } from "@reins/core/harness/TurnInput"
 import { Outbound } from "@reins/core/outbound/Outbound"
+import { CredentialProxy } from "@reins/core/relay/gateway/CredentialProxy"
+import type { CallObserver } from "@reins/core/relay/gateway/ModelCall"
+import { Loans } from "@reins/core/relay/Loans"
 import { onLoopback } from "@reins/testing/connections/Loopback"
 import { Effect, Layer, Redacted } from "effect"
 
@@ -13,11 +12,7 @@ export const key = 'sk-real"key/Zq8rT2vX5nB7'
 
 /** The proxy of a service whose operator allows the given private hosts. */
 export const servicesWith = (allowPrivateHosts: ReadonlyArray<string>) =>
-  CredentialProxy.layer.pipe(
-    Layer.provide(ConnectionKinds.layer),
-    Layer.provide(Layer.merge(Manifests.layer, Forges.layer)),
-    Layer.provide(Outbound.layerWith({ allowPrivateHosts }))
-  )
+  CredentialProxy.layer.pipe(Layer.provide([Loans.layer, Manifests.layer, Outbound.layerWith({ allowPrivateHosts })]))
 
 export const services = servicesWith(["127.0.0.1", "gateway.invalid"])
 

@@ -1,4 +1,4 @@
-import { cutText } from "../base/CutText.js"
+import { cutText } from "../../base/CutText.js"
 import type { CallProtocol, CallUsage } from "./ModelCall.js"
 
 /** The wanted values of one document of an answer, by their paths. */

@@ -23,7 +23,7 @@ export interface FollowerFilter extends Omit<WorkspaceFilter, "types"> {
 /** Commits a command while this process holds the key. */
 export type HeldCommit = <A, E>(command: Effect.Effect<A, E, Commit>) => Effect.Effect<A, E | HoldLost>
 
-/** The work of one round for a key. It is made anew for each round, so that a change of the key counts at once. */
+/** The work of one round for a key. It is begun anew after each read of the log. */
 export interface Round {
   readonly filter: FollowerFilter
   /**
@@ -108,12 +108,11 @@ const roundOf = Effect.fnUntraced(
   function* (on: Following, followed: Followed) {
     const { hold } = on.positions
     const position = yield* hold(followed.key)
-    const round = position === undefined ? undefined : yield* on.follower.begin(followed.key)
-    if (position === undefined || round === undefined) return
+    if (position === undefined) return
     const commit: HeldCommit = (command) => on.positions.commit(followed.key, command)
-    const work = Effect.zipRight(
-      read(on, followed, { position, round }),
-      round.work?.(commit) ?? Effect.succeed(undefined)
+    const work = Effect.flatMap(
+      read(on, followed, position),
+      (round) => round?.work?.(commit) ?? Effect.succeed(undefined)
     )
     const renew = Effect.filterOrFail(
       Effect.delay(hold(followed.key), renewMs),
@@ -125,31 +124,29 @@ const roundOf = Effect.fnUntraced(
   Effect.catchTag("HoldLost", () => Effect.succeed(undefined))
 )
 
-interface Begun {
-  readonly position: number
-  readonly round: Round
-}
-
-/** Reads the log from a position on, and has the round take each event that it wants. */
+/**
+ * Reads the log from a position on, has the round take each event that it wants, and gives the last round. The round is begun after the events were
+ * read, so a change of the key counts for all events that came after it.
+ */
 const read = Effect.fnUntraced(function* (
-  { events, positions }: Following,
+  { events, follower, positions }: Following,
   { key, workspaceId }: Followed,
-  begun: Begun
+  position: number
 ) {
-  const { position, round } = begun
   const { first_position } = yield* events.ends(workspaceId)
   if (position < first_position - 1)
     yield* Effect.logWarning("events that were to be followed are no longer kept", { after: position, first_position })
   let from = position
   while (true) {
     const slice = yield* events.read(workspaceId, Math.max(from, first_position - 1), batch)
+    const round = yield* follower.begin(key)
     const to = slice.events.at(-1)?.seq
-    if (to === undefined) return
+    if (round === undefined || to === undefined) return round
     yield* failpoint("follower.read")
     yield* positions.commit(key, round.take(slice.events.filter((entry) => picks(round.filter, entry))), { from, to })
     yield* failpoint("follower.took")
     from = to
-    if (slice.isWhole) return
+    if (slice.isWhole) return round
   }
 })
 

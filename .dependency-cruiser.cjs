@@ -12,6 +12,7 @@ const floors = [
   ["harness", "identity"],
   ["connections"],
   ["agents", "catalog", "projects"],
+  ["bench"],
   ["sessions", "webhooks"],
   ["worktrees"],
   ["changes"],

@@ -4,6 +4,7 @@ import { Access } from "./access/Access.js"
 import { AgentPool } from "./agents/AgentPool.js"
 import { CoreConfig } from "./base/CoreConfig.js"
 import { oneByOne, onTopOf } from "./base/Layered.js"
+import * as BenchHere from "./bench/BenchHere.js"
 import { BudgetStore } from "./budgets/BudgetStore.js"
 import { HarnessInstallations } from "./catalog/HarnessInstallations.js"
 import { Installed } from "./catalog/Installed.js"
@@ -107,6 +108,7 @@ import { WebhookStore } from "./webhooks/WebhookStore.js"
 import { Webhooks } from "./webhooks/Webhooks.js"
 import { Leases } from "./worktrees/Leases.js"
 import { SessionFiles } from "./worktrees/SessionFiles.js"
+import { fileLocks } from "./worktrees/SessionLock.js"
 import { Snapshots } from "./worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "./worktrees/WorkingTrees.js"
 
@@ -263,6 +265,9 @@ const snapshots = Layer.unwrapEffect(
   )
 )
 
+/** The machine of the sessions is the one that this process runs on. */
+const bench = onTopOf(fileLocks)(BenchHere.layer)
+
 const work = oneByOne(changes, delegations, conversations, connected).pipe(
   onTopOf(Changesets.layer),
   onTopOf(ChangesetStore.layer),
@@ -272,6 +277,7 @@ const work = oneByOne(changes, delegations, conversations, connected).pipe(
   onTopOf(Leases.layer),
   onTopOf(sessions),
   onTopOf(SessionStore.layer),
+  onTopOf(bench),
   onTopOf(AgentPool.layer),
   onTopOf(oneByOne(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),
   onTopOf(ProjectStore.layer),

@@ -1,7 +1,9 @@
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { gitDirOf } from "../bench/TreesHere.js"
 import { ApplicationId } from "../domain/Ids.js"
 import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
@@ -96,6 +98,7 @@ const applying = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
   const git = yield* Git
+  const { dataDir } = yield* CoreConfig
   return Effect.fnUntraced(function* ({ application, attempt, base, tree }: Work) {
     // Read here, where neither a turn nor a release can change it any more.
     const target = yield* sessions.find(application.target_session_id)
@@ -104,7 +107,7 @@ const applying = Effect.gen(function* () {
     const source = yield* Effect.mapError(trees.objectsOf(application.session_id), sourceMissing)
     return yield* git
       .applyTree({
-        source: { gitDir: source, base, tree },
+        source: { gitDir: gitDirOf(dataDir, source), base, tree },
         target: { gitDir, workTree, base: target.base_commit },
         strategy: application.strategy,
         dryRun: application.dry_run,

@@ -3,6 +3,8 @@ import { AgentPool } from "../agents/AgentPool.js"
 import type { AgentStart } from "../agents/KeptAgent.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
+import { objectStores } from "../bench/ObjectStores.js"
+import { agentPlaces } from "../bench/SessionPaths.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { Prices } from "../connections/Prices.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
@@ -28,9 +30,8 @@ import type { TurnReason } from "../sessions/Turn.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { Leases } from "../worktrees/Leases.js"
-import { objectStores } from "../worktrees/ObjectStores.js"
 import { ownedCommits } from "../worktrees/OwnedCommits.js"
-import { agentPlaces } from "../worktrees/SessionPaths.js"
+import { originOf } from "../worktrees/TreeOrders.js"
 import { type Beside, WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { system } from "./TurnWork.js"
 
@@ -183,7 +184,7 @@ const readables = Effect.gen(function* () {
   const stores = yield* objectStores
   return (session: SessionRow) =>
     Effect.map(
-      Effect.flatMap(stores, ({ readable }) => readable(session)),
+      Effect.flatMap(stores, ({ readable }) => readable(originOf(session), session.workspace_state === "ready")),
       (objectsDir) => ({
         additionalDirectories: sharedDirectories,
         ...(objectsDir !== null && { objectsDir })

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
+import * as TurnPrompt from "../bench/TurnPrompt.js"
 import type { Word } from "../harness/TurnInput.js"
 import type { Message } from "../sessions/Message.js"
 import { Steering } from "../sessions/turns/Steering.js"
 import { Bell, steeringTopic } from "../store/Bell.js"
-import * as TurnPrompt from "./TurnPrompt.js"
 import type { TurnWork } from "./TurnWork.js"
 
 /** The longest time that a lost ring can delay a word, in milliseconds. */

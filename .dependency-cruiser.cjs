@@ -22,6 +22,9 @@ const floors = [
 
 const core = "^packages/core/src/"
 
+/** The rooms that touch the machine of sessions. `agents` and `executor` still know of connections and of the placement. */
+const machine = ["bench", "harness", "outbound", "files", "git"]
+
 /** `$1` is the room itself. */
 const downwards = floors.map((rooms, index) => ({
   name: `floor-${index}-${rooms.join("-")}`,
@@ -40,6 +43,13 @@ module.exports = {
       severity: "error",
       from: { path: `${core}[^/]+/`, pathNot: `${core}(?:${floors.flat().join("|")})/` },
       to: {}
+    },
+    {
+      name: "the-machine-knows-no-rows",
+      comment: "a bench and the rooms below it work on data that they are given, so that they can run in another process",
+      severity: "error",
+      from: { path: `${core}(${machine.join("|")})/` },
+      to: { path: `${core}(store|jobs|placement|connections)/` }
     },
     {
       name: "no-cycles",

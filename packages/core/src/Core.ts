@@ -4,6 +4,7 @@ import { Access } from "./access/Access.js"
 import { AgentPool } from "./agents/AgentPool.js"
 import { CoreConfig } from "./base/CoreConfig.js"
 import { oneByOne, onTopOf } from "./base/Layered.js"
+import type { Bench } from "./bench/Bench.js"
 import * as BenchHere from "./bench/BenchHere.js"
 import { BudgetStore } from "./budgets/BudgetStore.js"
 import { HarnessInstallations } from "./catalog/HarnessInstallations.js"
@@ -145,6 +146,8 @@ export interface Layers<E = unknown> {
   readonly keyRing?: Layer.Layer<KeyRing, E, Given>
   /** The machines of the installation, and which of them has the files of each session. The default is this machine alone. */
   readonly nodes?: Layer.Layer<Nodes | Placements, E, Given>
+  /** The machine that has the files of sessions and runs their agents. The default is the one that this process runs on. */
+  readonly bench?: Layer.Layer<Bench, E, Given>
   /** The database with its bell. Without it the core requires both, as `store/Sqlite` or `store/Postgres` give them. */
   readonly database?: Layer.Layer<Database | Bell, E, CoreConfig | Boot>
 }
@@ -265,25 +268,25 @@ const snapshots = Layer.unwrapEffect(
   )
 )
 
-/** The machine of the sessions is the one that this process runs on. */
-const bench = onTopOf(fileLocks)(BenchHere.layer)
-
-const work = oneByOne(changes, delegations, conversations, connected).pipe(
-  onTopOf(Changesets.layer),
-  onTopOf(ChangesetStore.layer),
-  onTopOf(TurnSetup.layer),
-  onTopOf(WorkingTrees.layer),
-  onTopOf(snapshots),
-  onTopOf(Leases.layer),
-  onTopOf(sessions),
-  onTopOf(SessionStore.layer),
-  onTopOf(bench),
-  onTopOf(AgentPool.layer),
-  onTopOf(oneByOne(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),
-  onTopOf(ProjectStore.layer),
-  onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer)),
-  onTopOf(ValidationStore.layer)
-)
+const work = <E>(given: Layer.Layer<Bench, E, Given> | undefined) => {
+  const bench: Layer.Layer<Bench, E, Given | Layer.Layer.Context<typeof BenchHere.layer>> = given ?? BenchHere.layer
+  return oneByOne(changes, delegations, conversations, connected).pipe(
+    onTopOf(Changesets.layer),
+    onTopOf(ChangesetStore.layer),
+    onTopOf(TurnSetup.layer),
+    onTopOf(WorkingTrees.layer),
+    onTopOf(snapshots),
+    onTopOf(Leases.layer),
+    onTopOf(sessions),
+    onTopOf(SessionStore.layer),
+    onTopOf(bench),
+    onTopOf(oneByOne(AgentPool.layer, fileLocks)),
+    onTopOf(oneByOne(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),
+    onTopOf(ProjectStore.layer),
+    onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer)),
+    onTopOf(ValidationStore.layer)
+  )
+}
 
 const webhooks = oneByOne(Webhooks.layer, DeliveryQueue.layer).pipe(onTopOf(WebhookStore.layer))
 
@@ -295,7 +298,13 @@ const onTheClockOfIt = Layer.unwrapEffect(
 const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
-  return oneByOne(work, webhooks, EventFeed.layer, WorkspaceFeed.layer, onTopOf(identity)(KeyRotation.layer)).pipe(
+  return oneByOne(
+    work(layers.bench),
+    webhooks,
+    EventFeed.layer,
+    WorkspaceFeed.layer,
+    onTopOf(identity)(KeyRotation.layer)
+  ).pipe(
     onTopOf(oneByOne(EventLog.layer, EventRetention.layer, WorkspaceEvents.layer)),
     onTopOf(oneByOne(BudgetStore.layer, Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
     onTopOf(store),

@@ -3,13 +3,12 @@ import * as fs from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { Access, systemActor } from "../access/Access.js"
-import { AgentPool } from "../agents/AgentPool.js"
 import { makeDirectory } from "../base/MakeDirectory.js"
 import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import { sessionPaths } from "../bench/SessionPaths.js"
 import { SessionId } from "../domain/Ids.js"
-import { Executors } from "../executor/Executors.js"
 import { ArchiveDamaged, partDigest, readArchive } from "../files/Archive.js"
 import type { BeneathError } from "../files/Beneath.js"
 import { namedStore, nameStore } from "../git/Alternates.js"
@@ -237,7 +236,7 @@ const actor = systemActor("restore")
 const commands = <E>(database: Layer.Layer<Database, E>) =>
   Leases.layer.pipe(
     Layer.provideMerge(SessionStore.layer),
-    Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Executors.layerOf([]), AgentPool.layerNone)),
+    Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Bench.layerNone)),
     Layer.provideMerge(Layer.merge(database, Bell.layer))
   )
 

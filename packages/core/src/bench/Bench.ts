@@ -1,8 +1,11 @@
-import { Context, type Effect, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import type { SessionId } from "../domain/Ids.js"
+import type { FileDigestMismatch, FileError, FileItem, FileRead, FileWritten, WriteOptions } from "../files/Files.js"
 import type { TreeFilter } from "../git/Filters.js"
 import type { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
+import type { Agents } from "./Agents.js"
+import type { Changes } from "./Changes.js"
 import type { SetupNote } from "./setup/SetupReport.js"
 import type { ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } from "./TreeOrder.js"
 
@@ -57,5 +60,39 @@ export interface Trees {
   readonly remove: (session: SessionId) => Effect.Effect<void>
 }
 
+/** The files in the working trees of sessions, in which agents may work at the same time. Paths are relative to the working tree. */
+export interface TreeFiles {
+  /** As `Files.list`. */
+  readonly list: (
+    session: SessionId,
+    path: string
+  ) => Effect.Effect<{ readonly items: ReadonlyArray<FileItem>; readonly truncated: boolean }, FileError>
+  /** As `Files.read`. */
+  readonly read: (session: SessionId, path: string, maxBytes: number) => Effect.Effect<FileRead, FileError>
+  /** As `Files.write`. */
+  readonly write: (
+    session: SessionId,
+    path: string,
+    bytes: Uint8Array,
+    options: WriteOptions
+  ) => Effect.Effect<FileWritten, FileError | FileDigestMismatch>
+}
+
+/** Verbs that nobody calls. */
+const nothing = <Verbs extends object>(): Verbs =>
+  // Boundary: the compiler cannot see that every property is there.
+  new Proxy({} as Verbs, { get: () => () => Effect.dieMessage("this process has no bench") })
+
 /** All that touches the machine of sessions. One bench is in this process (`BenchHere.ts`). */
-export class Bench extends Context.Tag("@reins/core/bench/Bench")<Bench, { readonly trees: Trees }>() {}
+export class Bench extends Context.Tag("@reins/core/bench/Bench")<
+  Bench,
+  { readonly trees: Trees; readonly files: TreeFiles; readonly agents: Agents; readonly changes: Changes }
+>() {
+  /** The bench of a process that has no machine, where each verb is a defect. */
+  static readonly layerNone = Layer.succeed(Bench, {
+    trees: nothing(),
+    files: nothing(),
+    agents: nothing(),
+    changes: nothing()
+  })
+}

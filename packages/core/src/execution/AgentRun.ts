@@ -1,8 +1,7 @@
 import { Cause, Chunk, Clock, Duration, Effect, Mailbox, Stream } from "effect"
-import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
-import * as TurnPrompt from "../bench/TurnPrompt.js"
+import { Bench } from "../bench/Bench.js"
 import type { Prices } from "../connections/Prices.js"
 import { type CredentialId, MessageId, newId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
@@ -55,9 +54,8 @@ export interface AgentRun {
  */
 export const runAgent = Effect.gen(function* () {
   const { turnDeadlineMs } = yield* CoreConfig
-  const agents = yield* AgentPool
+  const { agents } = yield* Bench
   const interactions = yield* InteractionStore
-  const promptOf = yield* TurnPrompt.make
   const wordsOf = yield* turnWords
   const messages = yield* MessageStore
   const askAgent = yield* asking
@@ -70,18 +68,25 @@ export const runAgent = Effect.gen(function* () {
   const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
     const { attempt, message, session } = work
     // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.
-    const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
-    const prompt = yield* promptOf(prepared, [...(handoff?.content ?? []), ...message.content])
-    const said = agents.run({
-      ...prepared,
-      beforePrompt: (nativeSessionId) => askAgent(work, prepared, nativeSessionId, handoff),
-      prompt,
-      observer: speech.witness,
-      cancel: Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp]),
-      deadline: Math.min(turnDeadlineMs, 1000 * (prepared.limits?.turn_seconds ?? Infinity)),
-      ...(prepared.isAnswered === true && { ask: speech.questions.answer }),
-      ...(isTalking(prepared.manifest) && { nextWord: wordsOf(work, prepared) })
-    })
+    const { ear, options, order, permissions } = prepared
+    const handoff = order.native_session === null ? yield* messages.findHandoff(session.id) : undefined
+    const said = agents.run(
+      {
+        agent: order,
+        prompt: [...(handoff?.content ?? []), ...message.content],
+        ...(options && { options }),
+        permissions,
+        deadline_ms: Math.min(turnDeadlineMs, 1000 * (order.limits?.turn_seconds ?? Infinity))
+      },
+      {
+        ...ear,
+        began: (nativeSessionId) => askAgent(work, prepared, nativeSessionId, handoff),
+        cancelled: Effect.asVoid(Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp])),
+        calls: speech.witness,
+        ...(order.isAnswered && { answer: speech.questions.answer }),
+        ...(isTalking(prepared.manifest) && wordsOf(work))
+      }
+    )
     return yield* writeOutput(work, speech, said)
   })
 
@@ -91,10 +96,10 @@ export const runAgent = Effect.gen(function* () {
     const told = work.session.told === null ? {} : JSON.parse(work.session.told)
     const output = new TurnOutput(messageId, subjects, prepared.nativeCost, told)
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
-    const { credentialId, leaseId, prices } = prepared
+    const { credentialId, order, prices } = prepared
     const talk = Effect.gen(function* () {
       const gate = yield* gateOf(work, prepared)
-      const speech = { output, questions, witness: yield* Witness.make(prepared.model, gate), gate, prices }
+      const speech = { output, questions, witness: yield* Witness.make(order.model, gate), gate, prices }
       const failure = yield* converse(work, prepared, speech).pipe(
         Effect.tapDefect(() => keepNativeState(work)),
         // The end of the turn keeps the last calls. Without an end they are kept here, because they have used what they have used.
@@ -102,7 +107,7 @@ export const runAgent = Effect.gen(function* () {
       )
       return { ...speech, failure }
     })
-    const run: AgentRun = { messageId, credentialId, leaseId, ...(yield* Effect.scoped(talk)) }
+    const run: AgentRun = { messageId, credentialId, leaseId: order.lease, ...(yield* Effect.scoped(talk)) }
     yield* failpoint("turn.agent_ended")
     return run
   })
@@ -125,7 +130,7 @@ const asking = Effect.gen(function* () {
 
   return (
     { attempt, message, session, turn }: TurnWork,
-    { seenAt }: PreparedAgent,
+    { order }: PreparedAgent,
     nativeSessionId: string,
     handoff: Message | undefined
   ) => {
@@ -135,7 +140,7 @@ const asking = Effect.gen(function* () {
       yield* turns.move(turn.id, "running", system)
       if (handoff !== undefined) yield* messages.deliver(handoff, system)
       yield* messages.deliver({ ...message, turn_id: turn.id }, system)
-      const native_paths = seenAt === undefined ? null : fixedPaths
+      const native_paths = order.isFixed ? fixedPaths : null
       const opened = session.native_session_id === null ? { native_candidate: nativeSessionId, native_paths } : {}
       yield* sessions.change(session.id, { ...opened, lease_used_at: yield* now })
       return true

@@ -1,10 +1,9 @@
-import { Context, Effect, Layer, Option } from "effect"
-import { AgentPool } from "../agents/AgentPool.js"
+import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import type { Actor } from "../domain/Event.js"
 import { LeaseId, newId, type SessionId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
-import { Executors } from "../executor/Executors.js"
 import { isLeaseHeld, type LeaseState } from "../sessions/Session.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -42,8 +41,7 @@ export class Leases extends Context.Tag("@reins/core/worktrees/Leases")<
     Effect.gen(function* () {
       const journal = yield* Journal
       const store = yield* SessionStore
-      const executors = yield* Executors
-      const agents = yield* AgentPool
+      const { agents } = yield* Bench
 
       const locked = existingOf("session", store.lock)
 
@@ -79,15 +77,9 @@ export class Leases extends Context.Tag("@reins/core/worktrees/Leases")<
           const row = yield* store.find(session.id)
           if (row === undefined || row.lease_id === null || !isLeaseHeld(row.lease_state)) return
           if (row.lease_id !== session.lease_id) return
-          yield* agents.stop(row.lease_id)
-          const executor = yield* Effect.option(executors.get(row.backend))
-          if (Option.isNone(executor)) return
-          const ended = yield* executor.value.reap(row.lease_id)
-          if (ended.length > 0)
-            yield* Effect.logWarning("ended what a lease had left running", {
-              session_id: row.id,
-              processes: ended.length
-            })
+          const ended = yield* agents.reap(row.lease_id, row.backend)
+          if (ended > 0)
+            yield* Effect.logWarning("ended what a lease had left running", { session_id: row.id, processes: ended })
         })
       })
     })

@@ -1,6 +1,5 @@
 import { Cause, Context, Deferred, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { systemActor } from "../access/Access.js"
-import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
@@ -40,8 +39,8 @@ export class WorkingTrees extends Context.Tag("@reins/core/worktrees/WorkingTree
   {
     /** The places of the files of a session on disk, also before they are made, and where another node has them. */
     readonly paths: (sessionId: SessionId) => SessionPaths
-    /** The same for a session whose files this node has. Dies with `NotOwner` where another one has them. */
-    readonly owned: (sessionId: SessionId) => Effect.Effect<SessionPaths>
+    /** Dies with `NotOwner` where another node has the files of a session. Files that are awaited here are brought first. */
+    readonly requireOwned: (sessionId: SessionId) => Effect.Effect<void>
     /**
      * The place of the changesets of a session: its own files, or some from its snapshot where another node has its files, which go with the
      * scope.
@@ -98,11 +97,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/worktrees/WorkingTree
 
       return WorkingTrees.of({
         paths: (id) => sessionPaths(dataDir, id),
-        owned: (id) =>
-          owned(
-            id,
-            Effect.sync(() => sessionPaths(dataDir, id))
-          ),
+        requireOwned: (id) => owned(id, Effect.void),
         objectsOf: yield* objectsOf,
         isHere: ({ id, workspace_state }) =>
           workspace_state !== "ready"
@@ -151,8 +146,7 @@ const owning = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
 
 /** Gives a session whose object store is gone or in doubt its objects back, and stops an agent that does not see them. */
 const reattachingUnless = Effect.gen(function* () {
-  const agents = yield* AgentPool
-  const { trees } = yield* Bench
+  const { agents, trees } = yield* Bench
   const earOf = yield* makingEars
 
   return Effect.fnUntraced(function* (row: SessionRow) {
@@ -182,7 +176,7 @@ const preparing = Effect.fnUntraced(function* (
   make: Effect.Effect.Success<typeof workspaceMaking>,
   complete: (row: SessionRow) => Effect.Effect<void, GitError>
 ) {
-  const agents = yield* AgentPool
+  const { agents } = yield* Bench
   const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const leases = yield* Leases

@@ -90,9 +90,9 @@ export class Bench extends Context.Tag("@reins/core/bench/Bench")<
 >() {
   /** The bench of a process that has no machine, where each verb is a defect. */
   static readonly layerNone = Layer.succeed(Bench, {
-    trees: nothing(),
-    files: nothing(),
-    agents: nothing(),
-    changes: nothing()
+    trees: nothing<Trees>(),
+    files: nothing<TreeFiles>(),
+    agents: nothing<Agents>(),
+    changes: nothing<Changes>()
   })
 }

@@ -5,6 +5,8 @@ import { AgentPool } from "./agents/AgentPool.js"
 import { Boot } from "./base/Boot.js"
 import { CoreConfig } from "./base/CoreConfig.js"
 import { oneByOne, onTopOf } from "./base/Layered.js"
+import type { Bench } from "./bench/Bench.js"
+import * as BenchHere from "./bench/BenchHere.js"
 import { BudgetStore } from "./budgets/BudgetStore.js"
 import { HarnessInstallations } from "./catalog/HarnessInstallations.js"
 import { Installed } from "./catalog/Installed.js"
@@ -110,6 +112,7 @@ import { Webhooks } from "./webhooks/Webhooks.js"
 import { AgentStateStore } from "./worktrees/AgentStateStore.js"
 import { Leases } from "./worktrees/Leases.js"
 import { SessionFiles } from "./worktrees/SessionFiles.js"
+import { fileLocks } from "./worktrees/SessionLock.js"
 import { Snapshots } from "./worktrees/snapshots/Snapshots.js"
 import { WorkingTreeStore } from "./worktrees/WorkingTreeStore.js"
 import { WorkingTrees } from "./worktrees/WorkingTrees.js"
@@ -147,6 +150,8 @@ export interface Layers<E = unknown> {
   readonly keyRing?: Layer.Layer<KeyRing, E, Given>
   /** The machines of the installation, and which of them has the files of each session. The default is this machine alone. */
   readonly nodes?: Layer.Layer<Nodes | Placements, E, Given>
+  /** The machine that has the files of sessions and runs their agents. The default is the one that this process runs on. */
+  readonly bench?: Layer.Layer<Bench, E, Given>
   /** The database with its bell. Without it the core requires both, as `store/Sqlite` or `store/Postgres` give them. */
   readonly database?: Layer.Layer<Database | Bell, E, CoreConfig | Boot>
 }
@@ -267,23 +272,27 @@ const snapshots = Layer.unwrapEffect(
   )
 )
 
-const work = oneByOne(changes, delegations, conversations, connected).pipe(
-  onTopOf(Changesets.layer),
-  onTopOf(ChangesetStore.layer),
-  onTopOf(TurnSetup.layer),
-  onTopOf(WorkingTrees.layer),
-  onTopOf(snapshots),
-  onTopOf(Leases.layer),
-  onTopOf(sessions),
-  onTopOf(oneByOne(WorkingTreeStore.layer, AgentStateStore.layer)),
-  onTopOf(SessionStore.layer),
-  onTopOf(AgentPool.layer),
-  onTopOf(oneByOne(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),
-  onTopOf(Loans.layer),
-  onTopOf(ProjectStore.layer),
-  onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer)),
-  onTopOf(ValidationStore.layer)
-)
+const work = <E>(given: Layer.Layer<Bench, E, Given> | undefined) => {
+  const bench: Layer.Layer<Bench, E, Given | Layer.Layer.Context<typeof BenchHere.layer>> = given ?? BenchHere.layer
+  return oneByOne(changes, delegations, conversations, connected).pipe(
+    onTopOf(Changesets.layer),
+    onTopOf(ChangesetStore.layer),
+    onTopOf(TurnSetup.layer),
+    onTopOf(WorkingTrees.layer),
+    onTopOf(snapshots),
+    onTopOf(Leases.layer),
+    onTopOf(sessions),
+    onTopOf(oneByOne(WorkingTreeStore.layer, AgentStateStore.layer)),
+    onTopOf(SessionStore.layer),
+    onTopOf(bench),
+    onTopOf(oneByOne(AgentPool.layer, fileLocks)),
+    onTopOf(oneByOne(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),
+    onTopOf(Loans.layer),
+    onTopOf(ProjectStore.layer),
+    onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer)),
+    onTopOf(ValidationStore.layer)
+  )
+}
 
 const webhooks = oneByOne(Webhooks.layer, DeliveryQueue.layer).pipe(onTopOf(WebhookStore.layer))
 
@@ -295,7 +304,13 @@ const onTheClockOfIt = Layer.unwrapEffect(
 const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
-  return oneByOne(work, webhooks, EventFeed.layer, WorkspaceFeed.layer, onTopOf(identity)(KeyRotation.layer)).pipe(
+  return oneByOne(
+    work(layers.bench),
+    webhooks,
+    EventFeed.layer,
+    WorkspaceFeed.layer,
+    onTopOf(identity)(KeyRotation.layer)
+  ).pipe(
     onTopOf(oneByOne(EventLog.layer, EventRetention.layer, FollowerStore.layer, WorkspaceEvents.layer)),
     onTopOf(oneByOne(BudgetStore.layer, Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
     onTopOf(store),

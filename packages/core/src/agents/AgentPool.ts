@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, Exit, Layer, Schedule, type Scope, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Schedule, type Scope, type Stream } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import type { Emit } from "../harness/HarnessDriver.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
@@ -53,18 +53,6 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
     readonly stopAll: Effect.Effect<void>
   }
 >() {
-  /** The pool of a process that runs no turns. */
-  static readonly layerNone = Layer.succeed(AgentPool, {
-    run: () => Stream.dieMessage("this process runs no turns"),
-    hasRoom: Effect.succeed(false),
-    prepare: () => Effect.succeed(Effect.void),
-    reserve: () => Effect.void,
-    isKept: () => Effect.succeed(false),
-    stop: () => Effect.void,
-    dismiss: () => Effect.void,
-    stopAll: Effect.void
-  })
-
   static readonly layer = Layer.scoped(
     AgentPool,
     Effect.gen(function* () {

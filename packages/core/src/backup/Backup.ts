@@ -5,6 +5,8 @@ import { basename, dirname, join } from "node:path"
 import { Array as Arr, Effect, Layer, Schema } from "effect"
 import type { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
+import type { SessionPaths } from "../bench/SessionPaths.js"
+import { storesAt } from "../bench/StoresHere.js"
 import { now } from "../domain/Timestamp.js"
 import { archiveWriter, type PartSummary } from "../files/Archive.js"
 import { readOne, readTree, type TreeEntry, type TreeOptions, treeState } from "../files/TreeReader.js"
@@ -15,8 +17,7 @@ import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, settingsFiles } from "../store/DataDirectory.js"
 import { closedSessions, type SessionFacts } from "../worktrees/SessionFacts.js"
-import type { SessionPaths } from "../worktrees/SessionPaths.js"
-import { storesAt } from "../worktrees/StoresHere.js"
+import { makeShared } from "../worktrees/SessionLock.js"
 import {
   BackupError,
   BackupManifest,
@@ -161,7 +162,7 @@ const writeParts = Effect.fnUntraced(function* (
     .filter(({ id, lifecycle }) => lifecycle !== "closed" && closed.has(id) && !(id in fromSnapshots))
     .map(({ id }) => id)
   // They come after the sessions, because objects are added to them and never taken away.
-  const storeOf = storesAt(storesIn(request.dataDir))
+  const storeOf = storesAt(storesIn(request.dataDir), makeShared)
   for (const name of [...stores].sort()) {
     yield* request.progress(`the objects of repositories: ${name.slice(0, 12)}`)
     yield* writeStore(storeOf(name), (entries) => add(storePart(name), entries))

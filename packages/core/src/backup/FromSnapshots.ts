@@ -3,6 +3,8 @@ import { Context, Effect, Layer } from "effect"
 import { Access } from "../access/Access.js"
 import type { BlobAddress } from "../base/BlobAddress.js"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { SharesObjects } from "../bench/ObjectStores.js"
+import { sessionPaths } from "../bench/SessionPaths.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { ValidationStore } from "../connections/ValidationStore.js"
@@ -25,14 +27,13 @@ import { Blobs } from "../store/Blobs.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
-import { SharesObjects } from "../worktrees/ObjectStores.js"
-import { sessionPaths } from "../worktrees/SessionPaths.js"
+import { fileLocks } from "../worktrees/SessionLock.js"
 import { snapshotRestoring } from "../worktrees/snapshots/SnapshotRestoring.js"
 import { BackupError } from "./BackupManifest.js"
 
 /** The services that make files of snapshots. None of them writes to the database. */
 const services = (config: CoreConfig["Type"]) => {
-  const given = Layer.mergeAll(Layer.succeed(CoreConfig, config), Bell.layer)
+  const given = Layer.mergeAll(Layer.succeed(CoreConfig, config), Bell.layer, fileLocks)
   // Without the keys a repository that asks for a credential cannot be fetched, and all others can.
   const keys = existsSync(config.keyFile) ? KeyRing.layerFile(config.keyFile) : KeyRing.layerOf(newRing())
   const git = Git.layerWith({ allowFile: config.allowLocalRepositories, allowSsh: config.allowSshRepositories })

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { sessionPaths } from "../bench/SessionPaths.js"
 import { sessionsWithChanges } from "../changes/ChangesetFacts.js"
 import { knownDiskId } from "../placement/cluster/DiskId.js"
 import * as NodeRows from "../placement/NodeRows.js"
@@ -10,7 +11,6 @@ import { Database } from "../store/Database.js"
 import { requireUsable, stateOf } from "../store/Migrations.js"
 import { everySealed } from "../webhooks/SealedSecrets.js"
 import { type SessionFacts, sessionFacts } from "../worktrees/SessionFacts.js"
-import { sessionPaths } from "../worktrees/SessionPaths.js"
 import { BackupError } from "./BackupManifest.js"
 
 /**

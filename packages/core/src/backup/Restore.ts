@@ -3,12 +3,12 @@ import * as fs from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { Access, systemActor } from "../access/Access.js"
-import { AgentPool } from "../agents/AgentPool.js"
 import { makeDirectory } from "../base/MakeDirectory.js"
 import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
+import { sessionPaths } from "../bench/SessionPaths.js"
 import { SessionId } from "../domain/Ids.js"
-import { Executors } from "../executor/Executors.js"
 import { ArchiveDamaged, partDigest, readArchive } from "../files/Archive.js"
 import type { BeneathError } from "../files/Beneath.js"
 import { namedStore, nameStore } from "../git/Alternates.js"
@@ -25,7 +25,6 @@ import { Journal } from "../store/Journal.js"
 import { requireUsable } from "../store/Migrations.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
-import { sessionPaths } from "../worktrees/SessionPaths.js"
 import { nativeFields } from "../worktrees/snapshots/SnapshotManifest.js"
 import { WorkingTreeStore } from "../worktrees/WorkingTreeStore.js"
 import { BackupError, BackupManifest, manifestName, parts, storeIn, storePart } from "./BackupManifest.js"
@@ -239,7 +238,7 @@ const actor = systemActor("restore")
 const commands = <E>(database: Layer.Layer<Database, E>) =>
   Layer.mergeAll(Leases.layer, WorkingTreeStore.layer, AgentStateStore.layer).pipe(
     Layer.provideMerge(SessionStore.layer),
-    Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Executors.layerOf([]), AgentPool.layerNone)),
+    Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Bench.layerNone)),
     Layer.provideMerge(Layer.merge(database, Bell.layer))
   )
 

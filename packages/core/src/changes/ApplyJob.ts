@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import { ApplicationId } from "../domain/Ids.js"
-import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
 import type { Claim } from "../jobs/Claim.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
@@ -95,21 +95,22 @@ const applying = Effect.gen(function* () {
   const applications = yield* ApplicationStore
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
-  const git = yield* Git
+  const { changes } = yield* Bench
   return Effect.fnUntraced(function* ({ application, attempt, base, tree }: Work) {
     // Read here, where neither a turn nor a release can change it any more.
     const target = yield* sessions.find(application.target_session_id)
     if (target?.tree.state !== "ready") return yield* workspaceGone
-    const { gitDir, workTree } = trees.paths(target.id)
-    const source = yield* Effect.mapError(trees.objectsOf(application.session_id), sourceMissing)
-    return yield* git
-      .applyTree({
-        source: { gitDir: source, base, tree },
-        target: { gitDir, workTree, base: target.tree.base_commit },
-        strategy: application.strategy,
-        dryRun: application.dry_run,
-        planned: (paths) => attempt.commit(applications.plan(application.id, paths))
-      })
+    const objects = yield* Effect.mapError(trees.objectsOf(application.session_id), sourceMissing)
+    return yield* changes
+      .apply(
+        {
+          source: { objects, base, tree },
+          target: { session: target.id, base: target.tree.base_commit },
+          strategy: application.strategy,
+          dryRun: application.dry_run
+        },
+        { planned: (paths) => attempt.commit(applications.plan(application.id, paths)) }
+      )
       .pipe(Effect.catchTag("GitError", (error) => Effect.fail(jobErrorOf(error))))
   }, Effect.scoped)
 })

@@ -1,6 +1,6 @@
 import { DateTime, Effect } from "effect"
 import { failpoint } from "../base/Failpoint.js"
-import { Git } from "../git/Git.js"
+import { Bench } from "../bench/Bench.js"
 import type { GitError } from "../git/GitError.js"
 import { type AttemptLost, type Completion, JobError } from "../jobs/JobKind.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
@@ -17,7 +17,7 @@ import { DeliveryStore } from "./DeliveryStore.js"
  * to the branch since.
  */
 export const branchDelivery = Effect.gen(function* () {
-  const git = yield* Git
+  const { changes } = yield* Bench
   const steps = yield* deliverySteps
   const remoteOf = yield* deliveryRemote
   const cancelled = yield* deliveryCancelled
@@ -29,7 +29,7 @@ export const branchDelivery = Effect.gen(function* () {
 
   const look = (work: DeliveryAttempt): Effect.Effect<Looked, JobError | AttemptLost> =>
     Effect.flatMap(remoteOf(work.delivery, work.session), (remote) =>
-      git.remoteHead(remote).pipe(
+      changes.head(remote).pipe(
         Effect.map((head) => ({ work, remote, head })),
         Effect.catchTag("GitError", (error) =>
           Effect.flatMap(moveAside(work, error), (moved) =>
@@ -66,14 +66,14 @@ interface Looked {
 
 /** Fails for a changeset with an obstacle that the delivery does not allow. It is the same at each try, because it looks at sealed objects alone. */
 const checking = Effect.gen(function* () {
-  const git = yield* Git
+  const { changes } = yield* Bench
   const trees = yield* WorkingTrees
   const steps = yield* deliverySteps
   return Effect.fnUntraced(function* (work: DeliveryAttempt) {
     const { changeset, delivery, session, tree } = work
-    const { gitDir } = yield* trees.owned(session.id)
-    const found = yield* git
-      .obstacles({ gitDir, base: changeset.base_commit, tree })
+    yield* trees.requireOwned(session.id)
+    const found = yield* changes
+      .obstacles({ session: session.id, base: changeset.base_commit, tree })
       .pipe(Effect.catchTag("GitError", steps.failWith(work, "materialize")))
     const left = found.filter(({ kind }) => !delivery.allow.includes(kind))
     const gravest = left[0]?.kind
@@ -132,15 +132,15 @@ const nextDefault = ({ changeset_id, session_id, target_ref }: Delivery, inTheWa
 
 /** Makes the commit of the changeset. A repeated attempt makes the same commit, because its time is that of the capture. */
 const materializing = Effect.gen(function* () {
-  const git = yield* Git
+  const { changes } = yield* Bench
   const trees = yield* WorkingTrees
   const steps = yield* deliverySteps
   return Effect.fnUntraced(function* (work: DeliveryAttempt) {
     // The session may have come to this node for this delivery, and its files have not.
-    const { gitDir } = yield* trees.owned(work.session.id)
-    return yield* git
-      .commitTree({
-        gitDir,
+    yield* trees.requireOwned(work.session.id)
+    return yield* changes
+      .commit({
+        session: work.session.id,
         tree: work.tree,
         parents: work.changeset.base_commit === null ? [] : [work.changeset.base_commit],
         message: `${work.delivery.title ?? "Changes by a coding session"}\n\nReins-Session: ${work.session.id}\nReins-Changeset: ${work.changeset.id}`,
@@ -155,7 +155,7 @@ const materializing = Effect.gen(function* () {
 
 /** Pushes the commit, and ends the delivery by what became of the push. */
 const pushing = Effect.gen(function* () {
-  const git = yield* Git
+  const { changes } = yield* Bench
   const deliveries = yield* DeliveryStore
   const steps = yield* deliverySteps
   const observe = yield* observing
@@ -171,8 +171,8 @@ const pushing = Effect.gen(function* () {
     const expected = yield* expectation(delivery, head)
     // A worker that was stopped for longer than its claim must not push: the delivery may have been cancelled since.
     yield* work.attempt.commit(Effect.void)
-    const pushed = yield* git
-      .push({ ...remote, commit, ...expected })
+    const pushed = yield* changes
+      .push(remote, { commit, ...expected })
       .pipe(
         Effect.catchTag("GitError", steps.failWith(work, "push", { branch: delivery.target_ref, head })),
         Effect.either
@@ -212,7 +212,7 @@ const expecting = Effect.gen(function* () {
  * seen at the commit that was pushed.
  */
 const observing = Effect.gen(function* () {
-  const git = yield* Git
+  const { changes } = yield* Bench
   const deliveries = yield* DeliveryStore
   const steps = yield* deliverySteps
   return Effect.fnUntraced(function* (
@@ -220,7 +220,7 @@ const observing = Effect.gen(function* () {
     remote: Effect.Effect<DeliveryRemote, JobError>,
     commit: string
   ): Effect.fn.Return<Completion, AttemptLost> {
-    const seen = yield* Effect.flatMap(remote, git.remoteHead).pipe(
+    const seen = yield* Effect.flatMap(remote, changes.head).pipe(
       Effect.tap((head) => steps.done(work, "observe", { branch: work.delivery.target_ref, head })),
       Effect.catchTags({
         GitError: ({ kind, message }) => Effect.as(steps.failed(work, "observe", { kind, message }), commit),

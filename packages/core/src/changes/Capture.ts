@@ -1,12 +1,11 @@
 import { Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
+import type { CapturedTree } from "../bench/Changes.js"
 import type { ChangesetId } from "../domain/Ids.js"
-import { Git } from "../git/Git.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Commit } from "../store/Commit.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
-import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import type { ChangedFile } from "./Changeset.js"
 
 // Loaded with the first obstacle.
@@ -34,41 +33,30 @@ export interface Captured {
  * meanwhile, and seals the changeset afterwards.
  */
 export const workspaceCapture = Effect.gen(function* () {
-  const git = yield* Git
-  const trees = yield* WorkingTrees
+  const { changes } = yield* Bench
   const snapshots = yield* Snapshots
   return fn("workspaceCapture")(function* (session: SessionRow, changesetId: ChangesetId) {
-    const { gitDir, workTree } = trees.paths(session.id)
-    const base = session.tree.base_commit
-    const snapshot = yield* git.snapshot({ gitDir, workTree, base, message: `Capture ${changesetId}` })
-    yield* failpoint("capture.tree_written")
-    const { changes, commit, tree } = snapshot
-    const [subject, , left, obstacles] = yield* Effect.all(
-      [
-        git.subject({ gitDir, base, tree, changes }),
-        git.keep({ gitDir, ref: `changesets/${changesetId}`, commit }),
-        git.leftBehind({ gitDir, workTree, base, tree }),
-        git.obstacles({ gitDir, base, tree, changes }).pipe(
-          Effect.flatMap((found) =>
-            found.length === 0
-              ? Effect.succeed([])
-              : Effect.map(obstacleTexts, (texts) => found.map(texts.obstacleDiagnostic))
-          ),
-          Effect.catchTag("GitError", ({ message }) => Effect.succeed([unknownObstacles(message)]))
-        )
-      ],
-      { concurrency: 4 }
+    const { digest, left, obstacles, ...found } = yield* changes.capture(
+      session.id,
+      session.tree.base_commit,
+      changesetId
     )
-    yield* failpoint("capture.kept")
     const kept = yield* snapshots.keepChangeset(session, changesetId)
     const captured: Captured = {
-      ...snapshot,
-      diagnostics: [...snapshot.diagnostics, ...obstacles, ...left],
-      subjectDigest: subject.digest,
+      ...found,
+      diagnostics: [...found.diagnostics, ...(yield* sentencesOf(obstacles)), ...left],
+      subjectDigest: digest,
       kept
     }
     return captured
   })
+})
+
+const sentencesOf = Effect.fnUntraced(function* (obstacles: CapturedTree["obstacles"]) {
+  if (typeof obstacles === "string") return [unknownObstacles(obstacles)]
+  if (obstacles.length === 0) return []
+  const { obstacleDiagnostic } = yield* obstacleTexts
+  return obstacles.map(obstacleDiagnostic)
 })
 
 const unknownObstacles = (message: string): string =>

@@ -2,13 +2,13 @@ import { Context, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import { requireAll } from "../domain/Condition.js"
 import { ChangesetId, newId, type SessionId, type TurnId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
-import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { sessionRules } from "../sessions/SessionRules.js"
@@ -88,7 +88,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       const { limits } = yield* CoreConfig
       const sessions = yield* SessionStore
       const store = yield* ChangesetStore
-      const git = yield* Git
+      const bench = yield* Bench
       const trees = yield* WorkingTrees
       const capture = yield* captureCommand
       const requireGeneration = yield* generationGuard
@@ -100,12 +100,13 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
         const session = yield* sessions.readable(principal, changeset.session_id)
         return toChangesetFor(principal, session)(changeset)
       })
-      /** A sealed changeset, and the directory that holds its objects. */
+      /** A sealed changeset whose objects this machine has. */
       const sealed = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const changeset = yield* get(principal, id)
         const { subject_digest: digest, tree } = changeset
         if (tree === null || digest === null) return yield* notReady(changeset)
-        return { changeset, tree, digest, gitDir: (yield* trees.owned(changeset.session_id)).gitDir }
+        yield* trees.requireOwned(changeset.session_id)
+        return { changeset, tree, digest, session: changeset.session_id }
       })
 
       return Changesets.of({
@@ -121,17 +122,17 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
             Effect.as(requireGeneration(principal, sessionId, input), capture(principal, sessionId, input))
           ),
         diff: fn("Changesets.diff")(function* (principal, changesetId, view) {
-          const { changeset, digest, gitDir, tree } = yield* sealed(principal, changesetId)
-          const { diff, files, omitted, truncated } = yield* git
-            .diff({ gitDir, base: changeset.base_commit, tree, ...view })
+          const { changeset, digest, session, tree } = yield* sealed(principal, changesetId)
+          const { diff, files, omitted, truncated } = yield* bench.changes
+            .diff({ session, base: changeset.base_commit, tree }, view)
             .pipe(Effect.mapError(unreadable))
           return { diff, files, omitted, truncated, subject_digest: digest }
         }),
         files: fn("Changesets.files")(function* (principal, changesetId, path) {
-          const { changeset, gitDir, tree } = yield* sealed(principal, changesetId)
+          const { changeset, session, tree } = yield* sealed(principal, changesetId)
           if (path === undefined) return { items: changeset.files }
-          const blob = yield* git
-            .readBlob({ gitDir, tree, path, maxBytes: limits.fileReadBytes })
+          const blob = yield* bench.changes
+            .file(session, tree, path, limits.fileReadBytes)
             .pipe(Effect.mapError(unreadable))
           return { path, ...encoded(blob.bytes), size: blob.size, digest: blob.digest, truncated: blob.truncated }
         }),
@@ -182,7 +183,7 @@ const captureCommand = Effect.gen(function* () {
 const generationGuard = Effect.gen(function* () {
   const access = yield* Access
   const sessions = yield* SessionStore
-  const git = yield* Git
+  const bench = yield* Bench
   const trees = yield* WorkingTrees
 
   return Effect.fnUntraced(function* (
@@ -194,9 +195,9 @@ const generationGuard = Effect.gen(function* () {
     const session = yield* sessions.readable(principal, sessionId)
     yield* access.write(principal, session.workspace_id)
     yield* requireAll(sessionRules.capture, session)
-    const { gitDir, workTree } = yield* trees.owned(session.id)
-    const { tree } = yield* git
-      .snapshot({ gitDir, workTree, base: session.tree.base_commit, passing: true })
+    yield* trees.requireOwned(session.id)
+    const { tree } = yield* bench.changes
+      .current(session.id, session.tree.base_commit)
       .pipe(Effect.mapError(unreadable))
     if (tree !== expected) return yield* changedMeanwhile(tree, expected)
   })
@@ -206,16 +207,16 @@ const generationGuard = Effect.gen(function* () {
 const changesRead = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const store = yield* ChangesetStore
-  const git = yield* Git
+  const bench = yield* Bench
   const trees = yield* WorkingTrees
 
   return fn("Changesets.changes")(function* (principal: Principal, sessionId: string) {
     const session = yield* sessions.readable(principal, sessionId)
     const at = yield* now
     if (session.tree.state === "ready") {
-      const { gitDir, workTree } = yield* trees.owned(session.id)
-      const { files, tree } = yield* git
-        .snapshot({ gitDir, workTree, base: session.tree.base_commit, passing: true })
+      yield* trees.requireOwned(session.id)
+      const { files, tree } = yield* bench.changes
+        .current(session.id, session.tree.base_commit)
         .pipe(Effect.mapError(unreadable))
       return { live: true, generation: tree, base_commit: session.tree.base_commit, observed_at: at, files }
     }

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import { DeliveryId } from "../domain/Ids.js"
-import { Git } from "../git/Git.js"
 import type { Claim } from "../jobs/Claim.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -71,14 +71,14 @@ const beginning = Effect.gen(function* () {
 
 /** Gives the function that keeps the change with the delivery, as a text that `git apply` accepts. */
 const patchDelivery = Effect.gen(function* () {
-  const git = yield* Git
+  const { changes } = yield* Bench
   const trees = yield* WorkingTrees
   const deliveries = yield* DeliveryStore
   const steps = yield* deliverySteps
   return Effect.fnUntraced(function* (work: DeliveryAttempt): Effect.fn.Return<Completion, JobError | AttemptLost> {
-    const { gitDir } = yield* trees.owned(work.session.id)
-    const patch = yield* git
-      .patch({ gitDir, base: work.changeset.base_commit, tree: work.tree })
+    yield* trees.requireOwned(work.session.id)
+    const patch = yield* changes
+      .patch({ session: work.session.id, base: work.changeset.base_commit, tree: work.tree })
       .pipe(Effect.catchTag("GitError", steps.failWith(work, "materialize")))
     yield* steps.done(work, "materialize", { bytes: Buffer.byteLength(patch) })
     return {

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
+import type { RemoteBranch } from "../bench/Changes.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { Forges } from "../forge/Forges.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
-import type { RemoteHeadRequest } from "../git/Push.js"
 import { JobError } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { isHomeless, noHome, speaksTo, toGitCredential } from "../worktrees/GitCredentials.js"
@@ -10,7 +10,7 @@ import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import type { Delivery, DeliveryReason } from "./Delivery.js"
 
 /** The branch of a delivery on its remote, and the credential that git uses there. */
-export type DeliveryRemote = RemoteHeadRequest
+export type DeliveryRemote = RemoteBranch
 
 /**
  * Gives the function that finds the remote branch of a delivery. The credential is that of its connection, or else that of the project. Fails
@@ -41,9 +41,9 @@ export const deliveryRemote = Effect.gen(function* () {
   return Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
     const credential = yield* credentialOf(delivery, session)
     // The session may have come to this node a moment ago, and its files have not.
-    const { gitDir } = yield* trees.owned(session.id)
+    yield* trees.requireOwned(session.id)
     const remote: DeliveryRemote = {
-      gitDir,
+      session: session.id,
       url: delivery.remote_url ?? "",
       branch: delivery.target_ref,
       ...(credential && { credential })

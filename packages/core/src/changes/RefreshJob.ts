@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { fn } from "../base/Traced.js"
-import { Git } from "../git/Git.js"
+import { Bench } from "../bench/Bench.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Delivery } from "./Delivery.js"
@@ -15,7 +15,7 @@ import { MergeRequestStore } from "./MergeRequestStore.js"
 export const refreshJob = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   const sessions = yield* SessionStore
-  const git = yield* Git
+  const { changes } = yield* Bench
   const remoteOf = yield* deliveryRemote
   const refreshMergeRequests = yield* refreshingMergeRequests
 
@@ -40,8 +40,8 @@ export const refreshJob = Effect.gen(function* () {
       const session = delivery === undefined ? undefined : yield* sessions.find(delivery.session_id)
       if (delivery === undefined || session === undefined) return { state: "succeeded" as const, command: Effect.void }
       const remote = yield* remoteOf(delivery, session)
-      const head = yield* git
-        .remoteHead(remote)
+      const head = yield* changes
+        .head(remote)
         .pipe(
           Effect.catchTag("GitError", (error) =>
             Effect.zipRight(

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { AgentPool } from "../agents/AgentPool.js"
+import { Bench } from "../bench/Bench.js"
 import type { SessionId } from "../domain/Ids.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -10,7 +10,7 @@ import { liveState, type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 
 /** The start of agents for sessions that have no turn, where one more can be kept. What is in the way of a turn is left to the turn. */
 export const agentsAhead = Effect.gen(function* () {
-  const agents = yield* AgentPool
+  const { agents } = yield* Bench
   const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const states = yield* AgentStateStore
@@ -21,7 +21,7 @@ export const agentsAhead = Effect.gen(function* () {
     if (!(yield* agents.hasRoom)) return Effect.void
     // The agent changes its own state as soon as it starts, and another process has to know that there is one.
     yield* commit(id, states.change(id, { native_digest: liveState }))
-    return yield* agents.prepare(start)
+    return yield* agents.open(start.order, start.ear)
   })
   const beginFor = (id: SessionId) => (start: PreparedAgent) => Effect.asVoid(begin(id, start))
 

@@ -1,7 +1,7 @@
 import { Cause, Chunk, Clock, Duration, Effect, Mailbox, Stream } from "effect"
-import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
+import { Bench } from "../bench/Bench.js"
 import type { Prices } from "../connections/Prices.js"
 import { type CredentialId, MessageId, newId } from "../domain/Ids.js"
 import { EventFeed } from "../events/EventFeed.js"
@@ -20,7 +20,6 @@ import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
 import { type BudgetGate, budgetGate } from "./BudgetGate.js"
 import { TurnOutput } from "./TurnOutput.js"
-import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
 import { fixedPaths, type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 import { turnWords } from "./TurnWords.js"
@@ -56,9 +55,8 @@ export interface AgentRun {
  */
 export const runAgent = Effect.gen(function* () {
   const { turnDeadlineMs } = yield* CoreConfig
-  const agents = yield* AgentPool
+  const { agents } = yield* Bench
   const interactions = yield* InteractionStore
-  const promptOf = yield* TurnPrompt.make
   const wordsOf = yield* turnWords
   const messages = yield* MessageStore
   const askAgent = yield* asking
@@ -71,18 +69,25 @@ export const runAgent = Effect.gen(function* () {
   const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
     const { attempt, message, session } = work
     // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.
-    const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
-    const prompt = yield* promptOf(prepared, [...(handoff?.content ?? []), ...message.content])
-    const said = agents.run({
-      ...prepared,
-      beforePrompt: (nativeSessionId) => askAgent(work, prepared, nativeSessionId, handoff),
-      prompt,
-      observer: speech.witness,
-      cancel: Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp]),
-      deadline: Math.min(turnDeadlineMs, 1000 * (prepared.limits?.turn_seconds ?? Infinity)),
-      ...(prepared.isAnswered === true && { ask: speech.questions.answer }),
-      ...(isTalking(prepared.manifest) && { nextWord: wordsOf(work, prepared) })
-    })
+    const { ear, options, order, permissions } = prepared
+    const handoff = order.native_session === null ? yield* messages.findHandoff(session.id) : undefined
+    const said = agents.run(
+      {
+        agent: order,
+        prompt: [...(handoff?.content ?? []), ...message.content],
+        ...(options && { options }),
+        permissions,
+        deadline_ms: Math.min(turnDeadlineMs, 1000 * (order.limits?.turn_seconds ?? Infinity))
+      },
+      {
+        ...ear,
+        began: (nativeSessionId) => askAgent(work, prepared, nativeSessionId, handoff),
+        cancelled: Effect.asVoid(Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp])),
+        calls: speech.witness,
+        ...(order.isAnswered && { answer: speech.questions.answer }),
+        ...(isTalking(prepared.manifest) && wordsOf(work))
+      }
+    )
     return yield* writeOutput(work, speech, said)
   })
 
@@ -92,10 +97,10 @@ export const runAgent = Effect.gen(function* () {
     const told = work.session.agent.told === null ? {} : JSON.parse(work.session.agent.told)
     const output = new TurnOutput(messageId, subjects, prepared.nativeCost, told)
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
-    const { credentialId, leaseId, prices } = prepared
+    const { credentialId, order, prices } = prepared
     const talk = Effect.gen(function* () {
       const gate = yield* gateOf(work, prepared)
-      const speech = { output, questions, witness: yield* Witness.make(prepared.model, gate), gate, prices }
+      const speech = { output, questions, witness: yield* Witness.make(order.model, gate), gate, prices }
       const failure = yield* converse(work, prepared, speech).pipe(
         Effect.tapDefect(() => keepNativeState(work)),
         // The end of the turn keeps the last calls. Without an end they are kept here, because they have used what they have used.
@@ -103,7 +108,7 @@ export const runAgent = Effect.gen(function* () {
       )
       return { ...speech, failure }
     })
-    const run: AgentRun = { messageId, credentialId, leaseId, ...(yield* Effect.scoped(talk)) }
+    const run: AgentRun = { messageId, credentialId, leaseId: order.lease, ...(yield* Effect.scoped(talk)) }
     yield* failpoint("turn.agent_ended")
     return run
   })
@@ -128,7 +133,7 @@ const asking = Effect.gen(function* () {
 
   return (
     { attempt, message, session, turn }: TurnWork,
-    { seenAt }: PreparedAgent,
+    { order }: PreparedAgent,
     nativeSessionId: string,
     handoff: Message | undefined
   ) => {
@@ -138,7 +143,7 @@ const asking = Effect.gen(function* () {
       yield* turns.move(turn.id, "running", system)
       if (handoff !== undefined) yield* messages.deliver(handoff, system)
       yield* messages.deliver({ ...message, turn_id: turn.id }, system)
-      const native_paths = seenAt === undefined ? null : fixedPaths
+      const native_paths = order.isFixed ? fixedPaths : null
       if (session.agent.native_session_id === null)
         yield* states.change(session.id, { native_candidate: nativeSessionId, native_paths })
       yield* leases.use(session.id)

@@ -1,14 +1,13 @@
 import { Effect } from "effect"
+import { Bench } from "../bench/Bench.js"
 import { ApplicationStore } from "../changes/ApplicationStore.js"
 import type { Captured } from "../changes/Capture.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import { toMillis } from "../domain/Timestamp.js"
-import { Git } from "../git/Git.js"
 import { UploadStore } from "../sessions/messages/UploadStore.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Turn } from "../sessions/Turn.js"
-import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 
 /** More files than these are told of as one. */
 const maxTold = 50
@@ -21,16 +20,15 @@ const maxTold = 50
 export const betweenTurns = Effect.gen(function* () {
   const applications = yield* ApplicationStore
   const changesets = yield* ChangesetStore
-  const git = yield* Git
-  const trees = yield* WorkingTrees
+  const { changes } = yield* Bench
   const uploads = yield* UploadStore
 
   return Effect.fnUntraced(
     function* (session: SessionRow, turn: Turn, captured: Captured) {
       const last = yield* changesets.newestSealed(session.id)
       if (last === undefined || last.tree === null || last.tree === captured.tree || turn.started_at === null) return []
-      const written = yield* git.writtenBefore({
-        ...trees.paths(session.id),
+      const written = yield* changes.writtenBefore({
+        session: session.id,
         from: last.tree,
         to: captured.tree,
         before: toMillis(turn.started_at)

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import { SessionId } from "../domain/Ids.js"
-import { Git } from "../git/Git.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { followRemoteJobKind } from "../sessions/RepositoryMove.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -13,16 +13,16 @@ const Payload = Schema.Struct({ from: Schema.String, to: Schema.String })
 
 /** Brings the URL that a session got into the agent's own repository. A remote that the agent has changed stays as it is. */
 export const followRemoteJob = Effect.gen(function* () {
-  const git = yield* Git
+  const { changes } = yield* Bench
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
   const snapshots = yield* Snapshots
   const commit = yield* ownedCommits
 
-  const follow = Effect.fnUntraced(function* (id: SessionId, payload: typeof Payload.Type) {
-    const { workTree } = yield* trees.owned(id)
-    const changed = yield* git
-      .followRemote({ workTree, ...payload })
+  const follow = Effect.fnUntraced(function* (id: SessionId, { from, to }: typeof Payload.Type) {
+    yield* trees.requireOwned(id)
+    const changed = yield* changes
+      .followRemote(id, from, to)
       .pipe(Effect.mapError(({ kind, message }) => new JobError({ code: kind, message, retryable: false })))
     if (changed && snapshots.isKept) yield* commit(id, snapshots.changed(id))
   })

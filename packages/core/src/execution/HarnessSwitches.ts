@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import { actorOf, type Denied } from "../access/Access.js"
-import { AgentPool } from "../agents/AgentPool.js"
+import { Bench } from "../bench/Bench.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
@@ -42,7 +42,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
       const lifecycles = yield* SessionLifecycles
       const listeners = yield* SessionListeners
       const inbox = yield* Inbox
-      const agents = yield* AgentPool
+      const { agents } = yield* Bench
       const changesets = yield* ChangesetStore
       const { sessionActions } = yield* configuredRules
 

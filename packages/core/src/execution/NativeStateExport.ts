@@ -1,13 +1,10 @@
-import { promisify } from "node:util"
-import { gzip } from "node:zlib"
 import { Context, Effect, Layer } from "effect"
-import { AgentPool } from "../agents/AgentPool.js"
 import { digestOf } from "../base/CanonicalJson.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import { Providers } from "../catalog/Providers.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import { Harness } from "../harness/Harness.js"
 import { turnActive } from "../sessions/Refusals.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -38,66 +35,34 @@ export class NativeStateExport extends Context.Tag("@reins/core/execution/Native
     Effect.gen(function* () {
       const store = yield* SessionStore
       const providers = yield* Providers
-      const harness = yield* Harness
       const trees = yield* WorkingTrees
-      const agents = yield* AgentPool
+      const { agents } = yield* Bench
 
       return NativeStateExport.of({
         read: fn("NativeStateExport.read")(function* (principal, sessionId) {
           const session = yield* store.readable(principal, sessionId)
           yield* providers.requireCapability(session.provider_id, "native_state_export")
           if (session.turns.active !== null) return yield* turnActive(session)
-          const manifest = yield* providers.requireEnabled(session.provider_id)
-          const { home } = yield* trees.owned(session.id)
+          const { provider_id } = yield* providers.requireEnabled(session.provider_id)
+          yield* trees.requireOwned(session.id)
           // An agent that is kept for the next turn may still have something to write.
           if (session.executor.lease !== null) yield* agents.stop(session.executor.lease.id)
-          const { digest, files } = yield* harness.nativeState(manifest, home)
-          if (digest === null) return yield* nothingKept(session)
-          const size = files.reduce((sum, file) => sum + file.size, 0)
-          if (size > maxStateBytes) return yield* tooLarge(size)
-          const contents = new Map<string, Array<Uint8Array>>(files.map((file) => [file.path, []]))
-          let taken = 0
-          const again = yield* harness.nativeState(manifest, home, (path, piece) => {
-            // A turn that has begun meanwhile may write without end, so the content is cut at the limit.
-            taken += piece.length
-            if (taken <= maxStateBytes) contents.get(path)?.push(piece)
-          })
-          // The content of the archive must match the digest, and a turn may have begun meanwhile.
-          if (again.digest !== digest) return yield* turnActive(session)
-          const archive = yield* archiveOf(contents)
+          const record = yield* agents.record(session.id, provider_id, maxStateBytes)
+          if (record._tag === "none") return yield* nothingKept(session)
+          if (record._tag === "large") return yield* tooLarge(record.size)
+          if (record._tag === "moved") return yield* turnActive(session)
           return {
             format: "tar+gzip" as const,
             encoding: "base64" as const,
-            content: archive.toString("base64"),
-            digest: digestOf(archive),
-            state_digest: digest,
-            files
+            content: Buffer.from(record.archive).toString("base64"),
+            digest: digestOf(record.archive),
+            state_digest: record.digest,
+            files: record.files
           }
         })
       })
     })
   )
-}
-
-const blockBytes = 512
-
-/** The files as a compressed tar. Equal contents give the same bytes. */
-const archiveOf = (contents: ReadonlyMap<string, ReadonlyArray<Uint8Array>>) =>
-  Effect.promise(async () => {
-    const tar = await import("tar")
-    const entries = [...contents].flatMap(([path, pieces]) => {
-      const content = Buffer.concat(pieces)
-      return [...headerOf(tar, path, content.length), content, Buffer.alloc(-content.length & (blockBytes - 1))]
-    })
-    return promisify(gzip)(Buffer.concat([...entries, Buffer.alloc(2 * blockBytes)]))
-  })
-
-const headerOf = ({ Header, Pax }: typeof import("tar"), path: string, size: number): ReadonlyArray<Buffer> => {
-  const fields = { path, size, mode: 0o600, mtime: new Date(0), type: "File" as const }
-  const header = new Header(fields)
-  const needsMore = header.encode()
-  if (header.block === undefined) throw new Error(`no header for ${path}`)
-  return needsMore ? [new Pax(fields).encode(), header.block] : [header.block]
 }
 
 const nothingKept = (session: SessionRow): ReinsError<"not_found"> =>

@@ -1,6 +1,6 @@
 import { Effect, Layer, Queue } from "effect"
-import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { Bench } from "../bench/Bench.js"
 import type { SessionId } from "../domain/Ids.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
@@ -74,7 +74,7 @@ const expecting = Effect.fnUntraced(function* (self: string, waiting: Queue.Enqu
 })
 
 const making = Effect.gen(function* () {
-  const agents = yield* AgentPool
+  const { agents } = yield* Bench
   const sessions = yield* SessionStore
   const setup = yield* TurnSetup
   const ahead = yield* agentsAhead

@@ -1,8 +1,8 @@
 import { Effect, Either, Scope } from "effect"
-import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { JobFailure } from "../jobs/Job.js"
 import { type AttemptLost, type Completion, JobError, type JobKind } from "../jobs/JobKind.js"
@@ -54,7 +54,7 @@ export const turnJob = Effect.gen(function* () {
 
 /** The work on a turn that has begun. */
 const working = Effect.gen(function* () {
-  const agents = yield* AgentPool
+  const { agents } = yield* Bench
   const setup = yield* TurnSetup
   const end = yield* endTurn
   const refuse = yield* refusing
@@ -68,8 +68,9 @@ const working = Effect.gen(function* () {
     // What the last turn has left is safe before another one changes it.
     yield* snapshots.sealBefore(session.id)
     const scope = yield* Effect.scope
-    const prepared = yield* setup.prepare(session, (start) => Scope.extend(agents.reserve(start), scope))
-    const { connection, prices } = prepared
+    const prepared = yield* setup.prepare(session, ({ ear, order }) => Scope.extend(agents.reserve(order, ear), scope))
+    const { prices } = prepared
+    const { connection } = prepared.order
     yield* requireHolding(session, turn.id, connection && { prices, secrets: connection.secrets }).pipe(
       Effect.mapError(({ code, message }) => new TurnRefused({ reason: code, message, retryable: false }))
     )

@@ -1,18 +1,13 @@
-import { Context, Data, Effect, Layer, Option } from "effect"
-import { AgentPool } from "../agents/AgentPool.js"
-import type { AgentStart } from "../agents/KeptAgent.js"
+import { Context, Data, Effect, Layer } from "effect"
 import { Boot } from "../base/Boot.js"
-import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
+import type { AgentOrder, StoppedAgent } from "../bench/AgentOrder.js"
+import type { AgentEar, AgentMissing } from "../bench/Agents.js"
+import { Bench } from "../bench/Bench.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { Prices } from "../connections/Prices.js"
 import type { CredentialId, LeaseId } from "../domain/Ids.js"
-import type { Executor } from "../executor/Executor.js"
-import { Executors } from "../executor/Executors.js"
-import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
-import { Harness } from "../harness/Harness.js"
-import { HarnessInstall } from "../harness/Install.js"
 import type { Manifest } from "../harness/Manifest.js"
 import { Manifests } from "../harness/Manifests.js"
 import { allowsAll, type PermissionPolicy } from "../harness/Permissions.js"
@@ -29,9 +24,7 @@ import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
-import { objectStores } from "../worktrees/ObjectStores.js"
 import { ownedCommits } from "../worktrees/OwnedCommits.js"
-import { agentPlaces } from "../worktrees/SessionPaths.js"
 import { type Beside, WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { system } from "./TurnWork.js"
 
@@ -43,7 +36,12 @@ export class TurnRefused extends Data.TaggedError("TurnRefused")<{
 }> {}
 
 /** Everything that the agent of a session is started with, and what its turns run with. */
-export interface PreparedAgent extends AgentStart, Pick<TurnRequest, "options" | "permissions"> {
+export interface PreparedAgent extends Pick<TurnRequest, "options"> {
+  readonly order: AgentOrder
+  readonly ear: AgentEar
+  readonly manifest: Manifest
+  /** The tools that the agent may use without asking people; null for all that its manifest lets it. */
+  readonly permissions: PermissionPolicy | null
   /** The version of the connection's credential that a turn uses; null without a connection. */
   readonly credentialId: CredentialId | null
   /** The prices of the models of the connection as the turn begins. */
@@ -88,70 +86,19 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   static readonly layer = Layer.effect(
     TurnSetup,
     Effect.gen(function* () {
-      const readableBy = yield* readables
-      const agents = yield* AgentPool
+      const { agents } = yield* Bench
       const trees = yield* WorkingTrees
-      const projects = yield* Projects
-      const termsOf = yield* terms
-      const manifestOf = yield* manifests
       const nativeDigest = yield* digesting
-      const store = yield* storing(nativeDigest)
+      const gather = yield* gathering(nativeDigest)
+      yield* agents.onStopped(yield* storing(nativeDigest))
       const withoutForeignAgent = yield* fencing
-      const { connectionOf, executorOf, installed, openingOf } = yield* parts
-
-      /** True when the agent can go on with the state that its last turn left. */
-      const goesOn = Effect.fnUntraced(function* (session: SessionRow) {
-        // The agent that is kept is the witness of its state. One that a crash has ended was doing nothing.
-        if (session.agent.native_session_id === null || session.agent.native_digest === liveState) return true
-        const digest = yield* nativeDigest(session)
-        return digest !== unreadable && digest === session.agent.native_digest
-      })
-
-      /** Everything that the agent of a session with a lease runs with. */
-      const gather = Effect.fnUntraced(function* (session: SessionRow) {
-        const agent = yield* installed(session.provider_id)
-        const spec = yield* projects.specOf(session)
-        const executor = yield* executorOf(session, spec)
-        const seenAt = yield* placesOf(session, executor)
-        const [isUnchanged, opened] = yield* Effect.all([goesOn(session), Effect.either(connectionOf(session))], {
-          concurrency: 2
-        })
-        if (!isUnchanged) return yield* contextChanged
-        const connection = yield* opened
-        const { home, workTree } = trees.paths(session.id)
-        const permissions: PermissionPolicy | null =
-          session.permissions === null ? null : JSON.parse(session.permissions)
-        const manifest = yield* manifestOf(session)
-        const prepared: PreparedAgent = {
-          manifest,
-          installed: agent,
-          executor,
-          leaseId: yield* leaseOf(session),
-          workspaceDir: workTree,
-          homeDir: home,
-          ...(seenAt && { seenAt }),
-          opening: openingOf(manifest, trees.paths(session.id)),
-          ...(yield* readableBy(session)),
-          connection,
-          credentialId: connection?.credentialId ?? null,
-          ...(yield* termsOf(session, spec)),
-          prices: connection?.prices ?? {},
-          nativeCost: session.agent.native_session_id === null ? null : session.agent.native_cost,
-          model: session.model,
-          ...(session.options !== null && { options: JSON.parse(session.options) }),
-          permissions,
-          isAnswered: manifest.capabilities.interactive_approval === "supported",
-          isGuarded: permissions !== null && !allowsAll(permissions),
-          nativeSessionId: session.agent.native_session_id,
-          stopped: store(session)
-        }
-        return prepared
-      })
+      const installed = (provider: string) =>
+        Effect.mapError(agents.find({ provider, executor: null }), (error) => notThere(provider, error))
 
       const beside =
         (begin: BeginAgent): Beside =>
-        (session, workspaceMade) =>
-          Effect.flatMap(gather(session), (start) => begin({ ...start, workspaceMade })).pipe(
+        (session, made) =>
+          Effect.flatMap(gather(session), (start) => begin({ ...start, ear: { made } })).pipe(
             Effect.catchTag("TurnRefused", () => Effect.void)
           )
 
@@ -178,18 +125,71 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   )
 }
 
-/** The directories that the agent of a session may read besides its own. */
-const readables = Effect.gen(function* () {
-  const { sharedDirectories } = yield* CoreConfig
-  const stores = yield* objectStores
-  return (session: SessionRow) =>
-    Effect.map(
-      Effect.flatMap(stores, ({ readable }) => readable(session)),
-      (objectsDir) => ({
-        additionalDirectories: sharedDirectories,
-        ...(objectsDir !== null && { objectsDir })
-      })
-    )
+/** Gives everything that the agent of a session with a lease runs with. */
+const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow) => Effect.Effect<string | null>) {
+  const { agents } = yield* Bench
+  const projects = yield* Projects
+  const termsOf = yield* terms
+  const manifestOf = yield* manifests
+  const connectionOf = yield* connections
+
+  /** True when the agent can go on with the state that its last turn left. */
+  const goesOn = Effect.fnUntraced(function* (session: SessionRow) {
+    // The agent that is kept is the witness of its state. One that a crash has ended was doing nothing.
+    if (session.agent.native_session_id === null || session.agent.native_digest === liveState) return true
+    const digest = yield* nativeDigest(session)
+    return digest !== unreadable && digest === session.agent.native_digest
+  })
+
+  return Effect.fnUntraced(function* (session: SessionRow) {
+    const spec = yield* projects.specOf(session)
+    const {
+      executor: { backend },
+      provider_id: provider
+    } = session
+    const { ownPaths } = yield* agents
+      .find({ provider, executor: { backend, bounds: boundsOf(session, spec) } })
+      .pipe(Effect.mapError((error) => notThere(provider, error)))
+    const isFixed = yield* placesOf(session, ownPaths)
+    const [isUnchanged, opened] = yield* Effect.all([goesOn(session), Effect.either(connectionOf(session))], {
+      concurrency: 2
+    })
+    if (!isUnchanged) return yield* contextChanged
+    const connection = yield* opened
+    const permissions: PermissionPolicy | null = session.permissions === null ? null : JSON.parse(session.permissions)
+    const manifest = yield* manifestOf(session)
+    const order: AgentOrder = {
+      session: session.id,
+      workspace: session.workspace_id,
+      repository: session.tree.repository,
+      isMade: session.tree.state === "ready",
+      lease: yield* leaseOf(session),
+      provider,
+      backend,
+      isFixed,
+      connection: connection && {
+        kind: connection.kind,
+        settings: connection.settings,
+        secrets: connection.secrets
+      },
+      ...(yield* termsOf(session, spec)),
+      model: session.model,
+      isAnswered: manifest.capabilities.interactive_approval === "supported",
+      isGuarded: permissions !== null && !allowsAll(permissions),
+      native_session: session.agent.native_session_id
+    }
+    const prepared: PreparedAgent = {
+      order,
+      ear: {},
+      manifest,
+      credentialId: connection?.credentialId ?? null,
+      prices: connection?.prices ?? {},
+      nativeCost: session.agent.native_session_id === null ? null : session.agent.native_cost,
+      ...(session.options !== null && { options: JSON.parse(session.options) }),
+      permissions
+    }
+    return prepared
+  })
 })
 
 /** The manifest of the provider of a session. A session with a provider that no manifest declares is a defect. */
@@ -200,18 +200,13 @@ const manifests = Effect.map(
 
 /** `TurnSetup.nativeDigest`. */
 const digesting = Effect.gen(function* () {
-  const harness = yield* Harness
-  const trees = yield* WorkingTrees
+  const { agents } = yield* Bench
   const placements = yield* Placements
-  const manifestOf = yield* manifests
 
   return fn("TurnSetup.nativeDigest")(function* (session: SessionRow) {
     // Nobody looks for the files of another node on the own disk: what is known of them stays.
     if ((yield* placements.at(session.id)).kind !== "here") return session.agent.native_digest
-    const state = Effect.flatMap(manifestOf(session), (manifest) =>
-      harness.nativeState(manifest, trees.paths(session.id).home)
-    )
-    return yield* Effect.map(state, ({ digest }): string | null => digest).pipe(
+    return yield* agents.state(session.id, session.provider_id).pipe(
       // An agent can make its own files unreadable. The turn has to end all the same.
       Effect.catchAllDefect((defect) =>
         Effect.as(logDefect("the agent's own state cannot be read", defect), unreadable).pipe(
@@ -229,17 +224,19 @@ const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow)
   const states = yield* AgentStateStore
   const placements = yield* Placements
 
-  return (session: SessionRow) =>
+  return (agent: StoppedAgent) =>
     Effect.gen(function* () {
-      const native_digest = yield* nativeDigest(session)
+      const session = yield* sessions.find(agent.session)
+      if (session === undefined) return
+      const native_digest = yield* nativeDigest({ ...session, provider_id: agent.provider })
       yield* journal.commit(
         Effect.gen(function* () {
-          if (!(yield* placements.holds(session.id))) return
-          const row = yield* sessions.lock(session.id)
+          if (!(yield* placements.holds(agent.session))) return
+          const row = yield* sessions.lock(agent.session)
           // Another agent may work by now, on this server or on another one.
           if (row === undefined || row.turns.active !== null) return
-          const isOurs = row.executor.lease?.id === session.executor.lease?.id
-          if (isOurs && row.agent.native_digest === liveState) yield* states.change(session.id, { native_digest })
+          const isOurs = row.executor.lease?.id === agent.lease
+          if (isOurs && row.agent.native_digest === liveState) yield* states.change(agent.session, { native_digest })
         })
       )
     }).pipe(
@@ -253,7 +250,7 @@ const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow)
  * gone, so the session gets another lease.
  */
 const fencing = Effect.gen(function* () {
-  const agents = yield* AgentPool
+  const { agents } = yield* Bench
   const { alone } = yield* Boot
   const commit = yield* ownedCommits
   const leases = yield* Leases
@@ -268,21 +265,6 @@ const fencing = Effect.gen(function* () {
   })
 })
 
-/** Tells git what an agent's program writes for itself while it opens its session. A look that fails leaves it in the changeset. */
-const watching = Effect.map(
-  Git,
-  (git) =>
-    ({ own_files: own }: Manifest, { gitDir, workTree }: { readonly gitDir: string; readonly workTree: string }) => {
-      if (own === undefined) return Effect.succeed(Effect.void)
-      const failed = (error: GitError) =>
-        Effect.logWarning("the agent's own files could not be told from its work", error.message)
-      return git.watchOwnFiles({ gitDir, workTree, settings: own.settings, packages: own.packages ?? [] }).pipe(
-        Effect.map((ends) => Effect.catchAll(ends, failed)),
-        Effect.catchAll((error) => Effect.as(failed(error), Effect.void))
-      )
-    }
-)
-
 /** The settings that the project of a session has for its agent, and the limits that the session asks for. */
 const terms = Effect.gen(function* () {
   const environmentOf = yield* projectEnvironment
@@ -292,47 +274,34 @@ const terms = Effect.gen(function* () {
       environmentOf(session, spec, "agent"),
       ({ message }) => new TurnRefused({ reason: "credential_invalid", message, retryable: false })
     )
-    return { network: spec.network, environment: variables, limits: limitsOf(session) }
+    const limits = limitsOf(session)
+    return {
+      ...(spec.network !== undefined && { network: spec.network }),
+      environment: variables,
+      ...(limits && { limits })
+    }
   })
 })
 
-/** The agent, the executor and the connection of a session, or the refusal of its turn. */
-const parts = Effect.gen(function* () {
-  const connections = yield* ConnectionStore
-  const executors = yield* Executors
-  const install = yield* HarnessInstall
-
-  return {
-    installed: (providerId: string) =>
-      Effect.flatMap(
-        Effect.mapError(install.find(providerId), () => notThere(providerId)),
-        Option.match({ onNone: () => notInstalled(providerId), onSome: Effect.succeed })
-      ),
-    executorOf: (session: SessionRow, spec: ProjectSpec) =>
-      // A server that was started anew may enforce less than when the session was made.
-      executors.choose(session.executor.backend, boundsOf(session, spec)).pipe(
-        Effect.flatMap(executors.get),
-        Effect.mapError(({ message }) => unavailable(message))
-      ),
-    openingOf: yield* watching,
-    connectionOf: (session: SessionRow) =>
-      session.connection_id === null
-        ? Effect.succeed(null)
-        : Effect.mapError(connections.open(session.workspace_id, session.connection_id), connectionRefused)
-  }
-})
+/** The open connection of a session, or the refusal of its turn. */
+const connections = Effect.map(
+  ConnectionStore,
+  (connections) => (session: SessionRow) =>
+    session.connection_id === null
+      ? Effect.succeed(null)
+      : Effect.mapError(connections.open(session.workspace_id, session.connection_id), connectionRefused)
+)
 
 /** The mark of a native session that began at the paths of `agentPlaces`. */
 export const fixedPaths = "fixed"
 
 /**
- * The paths at which the agent of a session finds its directories, where its executor has others than those of the machine. A native session
- * keeps those that it began with, because the agent's own state names them.
+ * True for an agent that finds its directories at the paths of `agentPlaces`, because its executor has others than those of the machine. A native
+ * session keeps those that it began with, because the agent's own state names them.
  */
-const placesOf = ({ agent, id }: SessionRow, { backend, ownPaths = false }: Executor) => {
+const placesOf = ({ agent, executor }: SessionRow, ownPaths: boolean) => {
   const isFixed = agent.native_session_id === null ? ownPaths : agent.native_paths === fixedPaths
-  if (!isFixed) return Effect.succeed(undefined)
-  return ownPaths ? Effect.succeed(agentPlaces(id)) : Effect.fail(otherPaths(backend))
+  return isFixed && !ownPaths ? Effect.fail(otherPaths(executor.backend)) : Effect.succeed(isFixed)
 }
 
 /** The record is whole, and the session goes on with it where its paths are given. */
@@ -354,14 +323,17 @@ const leaseOf = ({ executor: { lease }, id }: SessionRow): Effect.Effect<LeaseId
 const unavailable = (message: string): TurnRefused =>
   new TurnRefused({ reason: "executor_unavailable", message, retryable: false })
 
-/** A provider that was added and is gone again leaves its sessions behind. */
-const notThere = (providerId: string): TurnRefused =>
-  unavailable(
-    `This server has no provider ${providerId} any more. Enable it again, or put its manifest back in the place it came from.`
-  )
-
-const notInstalled = (providerId: string): TurnRefused =>
-  unavailable(`The agent of ${providerId} is not installed on this server. Run: reins harnesses install ${providerId}`)
+/** The refusal for an agent that cannot run here. A provider that was added and is gone again leaves its sessions behind. */
+const notThere = (providerId: string, { message, reason }: AgentMissing): TurnRefused => {
+  if (reason === "no_executor") return unavailable(message)
+  return reason === "no_provider"
+    ? unavailable(
+        `This server has no provider ${providerId} any more. Enable it again, or put its manifest back in the place it came from.`
+      )
+    : unavailable(
+        `The agent of ${providerId} is not installed on this server. Run: reins harnesses install ${providerId}`
+      )
+}
 
 /** An agent would begin in an empty directory, and everything that was not captured would look deleted. */
 const filesMissing = unavailable(

@@ -1,21 +1,21 @@
 import { Effect } from "effect"
-import type { Word } from "../harness/TurnInput.js"
+import type { SaidWord } from "../bench/AgentOrder.js"
+import type { TurnEar } from "../bench/Agents.js"
+import { MessageId } from "../domain/Ids.js"
 import type { Message } from "../sessions/Message.js"
 import { Steering } from "../sessions/turns/Steering.js"
 import { Bell, steeringTopic } from "../store/Bell.js"
-import * as TurnPrompt from "./TurnPrompt.js"
 import type { TurnWork } from "./TurnWork.js"
 
 /** The longest time that a lost ring can delay a word, in milliseconds. */
 const pollMs = 5000
 
-/** Gives `TurnRequest.nextWord` for a turn: what people say to its agent while it works, in the order in which it came in. */
+/** Gives the part of a turn's ear by which its agent hears what people say to its agent while it works, in the order in which it came in. */
 export const turnWords = Effect.gen(function* () {
   const bell = yield* Bell
   const steering = yield* Steering
-  const promptOf = yield* TurnPrompt.make
 
-  return ({ attempt, turn }: TurnWork, workspace: TurnPrompt.Workspace): Effect.Effect<Word> => {
+  return ({ attempt, turn }: TurnWork): Required<Pick<TurnEar, "nextWord" | "settle">> => {
     const next = Effect.gen(function* () {
       const rung = yield* Effect.makeLatch(false)
       const stopListening = bell.listen(steeringTopic(turn.id), () => rung.unsafeOpen())
@@ -29,16 +29,18 @@ export const turnWords = Effect.gen(function* () {
         }
       }).pipe(Effect.ensuring(Effect.sync(stopListening)))
     })
-    const toWord = (message: Message): Effect.Effect<Word> =>
-      Effect.map(promptOf(workspace, message.content), (prompt) => ({
-        kind: message.routing === "interrupt" ? "interrupt" : "steer",
-        prompt,
-        // A lost attempt is settled by the end of its turn.
-        settle: (outcome) => Effect.ignore(attempt.commit(steering.settle(message.id, outcome)))
-      }))
-    return next.pipe(
-      Effect.catchTag("AttemptLost", () => Effect.never),
-      Effect.flatMap(toWord)
-    )
+    const toWord = ({ content, id, routing }: Message): SaidWord => ({
+      id,
+      kind: routing === "interrupt" ? "interrupt" : "steer",
+      prompt: content
+    })
+    return {
+      nextWord: next.pipe(
+        Effect.catchTag("AttemptLost", () => Effect.never),
+        Effect.map(toWord)
+      ),
+      // A lost attempt is settled by the end of its turn.
+      settle: (word, outcome) => Effect.ignore(attempt.commit(steering.settle(MessageId.make(word), outcome)))
+    }
   }
 })

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { sessionPaths } from "../bench/SessionPaths.js"
 import { bytesBelow } from "../files/DiskUse.js"
 import { Quotas } from "../sessions/Quotas.js"
-import { sessionPaths } from "../worktrees/SessionPaths.js"
 
 /** The most sessions that one sweep measures. */
 const batch = 500

@@ -1,9 +1,9 @@
 import { Schema } from "effect"
+import { SetupPayload, SetupStepPayload } from "../bench/setup/SetupReport.js"
 import { eventKinds, type PayloadsOf } from "../domain/Event.js"
 import { field } from "../domain/Field.js"
 import { LeaseId, SnapshotId, TurnId } from "../domain/Ids.js"
 import { RepositoryFilter } from "../domain/RepositoryFilter.js"
-import { SetupPayload, SetupStepPayload } from "./SetupReport.js"
 
 const ExecutorPayload = Schema.Struct({
   lease_id: field(LeaseId, "The lease that began, moved or ended."),

@@ -1,10 +1,9 @@
-import { Context, Effect, Layer, Option } from "effect"
-import { AgentPool } from "../agents/AgentPool.js"
+import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import type { Actor } from "../domain/Event.js"
 import { LeaseId, newId, type SessionId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
-import { Executors } from "../executor/Executors.js"
 import { isLeaseHeld } from "../sessions/Session.js"
 import { leaseStateOf, type SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -46,8 +45,7 @@ export class Leases extends Context.Tag("@reins/core/worktrees/Leases")<
       const journal = yield* Journal
       const store = yield* SessionStore
       const rows = LeaseRows.make(yield* Database)
-      const executors = yield* Executors
-      const agents = yield* AgentPool
+      const { agents } = yield* Bench
 
       const locked = existingOf("session", store.lock)
 
@@ -89,15 +87,9 @@ export class Leases extends Context.Tag("@reins/core/worktrees/Leases")<
           if (row === undefined || !isLeaseHeld(leaseStateOf(row))) return
           const { backend, lease } = row.executor
           if (lease === null || lease.id !== session.executor.lease?.id) return
-          yield* agents.stop(lease.id)
-          const executor = yield* Effect.option(executors.get(backend))
-          if (Option.isNone(executor)) return
-          const ended = yield* executor.value.reap(lease.id)
-          if (ended.length > 0)
-            yield* Effect.logWarning("ended what a lease had left running", {
-              session_id: row.id,
-              processes: ended.length
-            })
+          const ended = yield* agents.reap(lease.id, backend)
+          if (ended > 0)
+            yield* Effect.logWarning("ended what a lease had left running", { session_id: row.id, processes: ended })
         })
       })
     })

@@ -1,16 +1,15 @@
-import { existsSync } from "node:fs"
 import { Context, DateTime, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { digestOf } from "../base/CanonicalJson.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import { requireAll } from "../domain/Condition.js"
 import type { SessionId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromMillis } from "../domain/Timestamp.js"
-import { Files } from "../files/Files.js"
 import { parseWorkspacePath } from "../files/WorkspacePath.js"
 import type { GitError } from "../git/GitError.js"
 import { Placements } from "../placement/Placements.js"
@@ -26,8 +25,8 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { digestConflict, type FileFailure, failureOf } from "./FileFailures.js"
 import type { FileUpload } from "./FilesApi.js"
-import { hasSetup } from "./setup/WorkspaceSetup.js"
 import { type SnapshotError, Snapshots } from "./snapshots/Snapshots.js"
+import { hasSetup } from "./TreeOrders.js"
 import { bytesOf } from "./UploadBytes.js"
 import { WorkingTrees } from "./WorkingTrees.js"
 import type { FileContent, FileList, UploadedFile } from "./WorkspaceFile.js"
@@ -73,8 +72,8 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
       const trees = yield* WorkingTrees
       const placements = yield* Placements
       const projects = yield* Projects
-      const files = yield* Files
-      const rootOf = yield* rooting
+      const { files } = yield* Bench
+      const treeOf = yield* finding
       const quotas = yield* Quotas
       const snapshots = yield* Snapshots
       const { limits } = yield* CoreConfig
@@ -82,7 +81,7 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
       /** Writes the file. A file with the same content counts as written, because an earlier try may have been broken off. */
       const put = (session: SessionRow, upload: FileUpload, bytes: Uint8Array) =>
         files
-          .write(trees.paths(session.id).workTree, upload.path, bytes, {
+          .write(session.id, upload.path, bytes, {
             ...(upload.expected_digest !== undefined && { expectedDigest: upload.expected_digest }),
             ...(upload.mode !== undefined && { mode: Number.parseInt(upload.mode, 8) })
           })
@@ -97,8 +96,8 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
 
       return SessionFiles.of({
         list: fn("SessionFiles.list")(function* (principal, sessionId, path) {
-          const root = yield* rootOf(principal, sessionId)
-          const { items, truncated } = yield* Effect.mapError(files.list(root, path), (error) =>
+          const id = yield* treeOf(principal, sessionId)
+          const { items, truncated } = yield* Effect.mapError(files.list(id, path), (error) =>
             failureOf("query", error)
           )
           return {
@@ -110,8 +109,8 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
           }
         }),
         read: fn("SessionFiles.read")(function* (principal, sessionId, path) {
-          const root = yield* rootOf(principal, sessionId)
-          return yield* Effect.mapError(files.read(root, path, limits.fileReadBytes), (error) =>
+          const id = yield* treeOf(principal, sessionId)
+          return yield* Effect.mapError(files.read(id, path, limits.fileReadBytes), (error) =>
             failureOf("query", error)
           )
         }),
@@ -157,9 +156,10 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
 }
 
 /** Gives the directory of the files of a session, for a principal that may read it. */
-const rooting = Effect.gen(function* () {
+const finding = Effect.gen(function* () {
   const store = yield* SessionStore
   const trees = yield* WorkingTrees
+  const bench = yield* Bench
   const projects = yield* Projects
 
   const makeAnew = Effect.fnUntraced(function* (id: SessionId) {
@@ -173,10 +173,10 @@ const rooting = Effect.gen(function* () {
   return Effect.fnUntraced(function* (principal: Principal, sessionId: string) {
     const session = yield* store.readable(principal, sessionId)
     if (session.tree.state !== "ready") return yield* noWorkspace(session)
-    const { workTree } = yield* trees.owned(session.id)
+    yield* trees.requireOwned(session.id)
     // Files that a lost machine took along without a snapshot are made anew from the repository, and what was uploaded is among them.
-    if (!existsSync(workTree)) yield* makeAnew(session.id)
-    return workTree
+    if (!(yield* bench.trees.look(session.id)).isThere) yield* makeAnew(session.id)
+    return session.id
   })
 })
 

@@ -1,13 +1,11 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
-import { Clock, Data, Effect, type Scope } from "effect"
+import { Clock, Data, Effect, Layer, type Scope } from "effect"
+import { type FileLock, FileLocks } from "../bench/FileLocks.js"
 import type { SessionId } from "../domain/Ids.js"
 import { FileLocked, lockFile } from "../store/FileLock.js"
 
 /** Runs the effects of one session, or of what else an id names, one after the other. The effects of different ones run at once. */
-export type SessionLock<Id extends string = SessionId> = <A, E, R>(
-  id: Id,
-  effect: Effect.Effect<A, E, R>
-) => Effect.Effect<A, E, R>
+export type SessionLock<Id extends string = SessionId> = FileLock<Id>
 
 /** Makes a lock that holds within this process only. */
 const make = <Id extends string>(): SessionLock<Id> => {
@@ -54,6 +52,9 @@ export const makeShared = <Id extends string = SessionId>(
   const here = make<Id>()
   return (id, effect) => here(id, Effect.scoped(Effect.zipRight(take(fileOf(id), holders), effect)))
 }
+
+/** The locks of a bench in this process. */
+export const fileLocks = Layer.succeed(FileLocks, (fileOf) => makeShared(fileOf))
 
 class NotLocked extends Data.TaggedError("NotLocked")<{ readonly cause: unknown }> {}
 

@@ -3,13 +3,14 @@ import { readdir, rename, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { Clock, Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { objectsIn } from "../bench/SessionPaths.js"
+import { storesAt } from "../bench/StoresHere.js"
+import { snapshotsIn } from "../bench/setup/SetupPlaces.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { readStore } from "../git/Alternates.js"
 import { onDisk } from "../git/GitError.js"
 import { isStoreName, storesIn } from "../git/StorePlace.js"
-import { objectsIn } from "./SessionPaths.js"
-import { storesAt } from "./StoresHere.js"
-import { snapshotsIn } from "./setup/SetupPlaces.js"
+import * as SessionLock from "./SessionLock.js"
 
 /** A store that no session names is kept for so long after its last use. */
 const keptMs = 7 * 86_400_000
@@ -50,7 +51,7 @@ const namedBeside = async (dataDir: string): Promise<ReadonlySet<string>> => {
 /** Drops the object stores that no session of this machine names any more, and what a drop that was broken off has left. */
 export const storeSweep = Effect.map(CoreConfig, ({ dataDir }) => {
   const root = storesIn(dataDir)
-  const at = storesAt(root)
+  const at = storesAt(root, SessionLock.makeShared)
   const onRoot = <A>(run: () => Promise<A>) => onDisk("Object stores could not be dropped", run)
 
   const isNamed = async (path: string): Promise<boolean> => {

@@ -1,32 +1,30 @@
-import { existsSync } from "node:fs"
 import { Cause, Context, Deferred, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { systemActor } from "../access/Access.js"
-import { AgentPool } from "../agents/AgentPool.js"
 import { Boot } from "../base/Boot.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
+import { type SessionPaths, sessionPaths } from "../bench/SessionPaths.js"
+import type { ObjectSource } from "../bench/TreeOrder.js"
 import type { SessionId } from "../domain/Ids.js"
-import { removeTree } from "../files/RemoveTree.js"
 import type { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
 import { JobClaims } from "../jobs/JobClaims.js"
 import { Nodes } from "../placement/Nodes.js"
 import { NotOwner, Placements } from "../placement/Placements.js"
+import { Projects } from "../projects/Projects.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { existingOf } from "../store/Existing.js"
 import { gitCredentials } from "./GitCredentials.js"
 import { Leases } from "./Leases.js"
-import { objectStores } from "./ObjectStores.js"
 import { ownedCommits } from "./OwnedCommits.js"
-import { reattaching } from "./Reattaching.js"
 import * as SessionLock from "./SessionLock.js"
-import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
-import { setupAgain } from "./setup/SetupAgain.js"
 import type { SnapshotError } from "./snapshots/Snapshots.js"
+import { makingEars, objectsOf, originOf, setupOrders } from "./TreeOrders.js"
 import { WorkingTreeStore } from "./WorkingTreeStore.js"
-import { objectsOf, workspaceMaking } from "./WorkspaceMaking.js"
+import { workspaceMaking } from "./WorkspaceMaking.js"
 
 const actor = systemActor("workspaces")
 
@@ -42,13 +40,13 @@ export class WorkingTrees extends Context.Tag("@reins/core/worktrees/WorkingTree
   {
     /** The places of the files of a session on disk, also before they are made, and where another node has them. */
     readonly paths: (sessionId: SessionId) => SessionPaths
-    /** The same for a session whose files this node has. Dies with `NotOwner` where another one has them. */
-    readonly owned: (sessionId: SessionId) => Effect.Effect<SessionPaths>
+    /** Dies with `NotOwner` where another node has the files of a session. Files that are awaited here are brought first. */
+    readonly requireOwned: (sessionId: SessionId) => Effect.Effect<void>
     /**
-     * A git directory with the changesets of a session: its own, or one from its snapshot where another node has its files, which goes with the
+     * The place of the changesets of a session: its own files, or some from its snapshot where another node has its files, which go with the
      * scope.
      */
-    readonly objectsOf: (sessionId: SessionId) => Effect.Effect<string, SnapshotError, Scope.Scope>
+    readonly objectsOf: (sessionId: SessionId) => Effect.Effect<ObjectSource, SnapshotError, Scope.Scope>
     /**
      * False when the files of a session that has some are not on this disk: another node has them, another machine on the same database made
      * them, or somebody has removed them. What this disk says about them then means nothing.
@@ -92,26 +90,21 @@ export class WorkingTrees extends Context.Tag("@reins/core/worktrees/WorkingTree
       const making = SessionLock.makeShared((id) => sessionPaths(dataDir, id).lock)
       const owned = yield* owning(making)
       const make = yield* workspaceMaking
-      const again = yield* setupAgain
+      const { trees } = yield* Bench
+      const again = yield* settingUpAgain
       const reattach = yield* reattachingUnless
       const prepare = yield* preparing(make, (row) => Effect.zipRight(again(row.id), reattach(row)))
-      const stores = yield* objectStores
       const remove = yield* removing
 
       return WorkingTrees.of({
         paths: (id) => sessionPaths(dataDir, id),
-        owned: (id) =>
-          owned(
-            id,
-            Effect.sync(() => sessionPaths(dataDir, id))
-          ),
+        requireOwned: (id) => owned(id, Effect.void),
         objectsOf: yield* objectsOf,
         isHere: ({ id, tree }) =>
           tree.state !== "ready"
             ? Effect.succeed(true)
-            : Effect.map(
-                placements.at(id),
-                ({ kind }) => kind === "here" && existsSync(sessionPaths(dataDir, id).workTree)
+            : Effect.flatMap(placements.at(id), ({ kind }) =>
+                kind === "here" ? Effect.map(trees.look(id), ({ isThere }) => isThere) : Effect.succeed(false)
               ),
         exclusive: (id, effect) => owned(id, exclusive(id, effect)),
         make: fn("WorkingTrees.make")((id) => owned(id, making(id, make(id)))),
@@ -120,7 +113,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/worktrees/WorkingTree
             const row = yield* existingOf("session", sessions.find)(id)
             const isReady = row.executor.lease?.state === "ready" && row.tree.state === "ready"
             // A ready workspace needs no lock, because no workspace is removed while its turn is prepared.
-            if (isReady && (yield* (yield* stores).isReliable(row))) return row
+            if (isReady && (yield* trees.look(id)).isReliable) return row
             return yield* owned(id, making(id, isReady ? Effect.as(reattach(row), row) : prepare(id, beside)))
           })
         ),
@@ -154,14 +147,29 @@ const owning = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
 
 /** Gives a session whose object store is gone or in doubt its objects back, and stops an agent that does not see them. */
 const reattachingUnless = Effect.gen(function* () {
-  const agents = yield* AgentPool
-  const stores = yield* objectStores
-  const reattach = yield* reattaching
+  const { agents, trees } = yield* Bench
+  const earOf = yield* makingEars
 
   return Effect.fnUntraced(function* (row: SessionRow) {
-    if (yield* (yield* stores).isReliable(row)) return
-    const { lease } = row.executor
-    if ((yield* reattach(row)) && lease !== null) yield* agents.stop(lease.id)
+    if ((yield* trees.look(row.id)).isReliable) return
+    if ((yield* trees.reattach(originOf(row), earOf(row))) && row.executor.lease !== null)
+      yield* agents.stop(row.executor.lease.id)
+  })
+})
+
+/** Brings what the setup of a project leaves back into a session that came from a snapshot, unless it was brought already. */
+const settingUpAgain = Effect.gen(function* () {
+  const { trees } = yield* Bench
+  const projects = yield* Projects
+  const earOf = yield* makingEars
+  const setupOf = yield* setupOrders
+  const existing = existingOf("session", (yield* SessionStore).find)
+
+  return Effect.fnUntraced(function* (id: SessionId) {
+    if (!(yield* trees.look(id)).owesSetup) return
+    const session = yield* existing(id)
+    const setup = yield* setupOf(session, yield* projects.specOf(session))
+    if (setup !== null) yield* trees.setUpAgain(originOf(session), setup, earOf(session))
   })
 })
 
@@ -170,7 +178,7 @@ const preparing = Effect.fnUntraced(function* (
   make: Effect.Effect.Success<typeof workspaceMaking>,
   complete: (row: SessionRow) => Effect.Effect<void, GitError>
 ) {
-  const agents = yield* AgentPool
+  const { agents } = yield* Bench
   const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const leases = yield* Leases
@@ -213,17 +221,14 @@ const preparing = Effect.fnUntraced(function* (
 })
 
 const removing = Effect.gen(function* () {
-  const { dataDir } = yield* CoreConfig
+  const { trees } = yield* Bench
   const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const files = yield* WorkingTreeStore
   const leases = yield* Leases
 
   return Effect.fnUntraced(function* (id: SessionId) {
-    const { home, making, workTree } = sessionPaths(dataDir, id)
-    yield* Effect.promise(async () => {
-      for (const tree of [workTree, making, home]) await removeTree(tree)
-    })
+    yield* trees.remove(id)
     yield* failpoint("workspace.removed")
     yield* commit(
       id,

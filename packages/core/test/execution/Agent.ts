@@ -5,6 +5,8 @@ import { join } from "node:path"
 import { assert } from "@effect/vitest"
 import { Boot } from "@reins/core/base/Boot"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
+import type { Bench } from "@reins/core/bench/Bench"
+import { agentPlaces } from "@reins/core/bench/SessionPaths"
 import * as Core from "@reins/core/Core"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
@@ -22,7 +24,6 @@ import { type Turn, turnStates } from "@reins/core/sessions/Turn"
 import { Turns } from "@reins/core/sessions/Turns"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
-import { agentPlaces } from "@reins/core/worktrees/SessionPaths"
 import { testExecutor } from "@reins/testing/executor/TestExecutor"
 import { cacheWithSmallAgent, smallAgents } from "@reins/testing/harness/SmallAgent"
 import { Chunk, Effect, Layer, Logger, LogLevel, Schedule, Stream } from "effect"
@@ -55,8 +56,9 @@ const cheap = Layer.merge(Logger.minimumLogLevel(LogLevel.Warning), PasswordCost
 export const installation = (
   dataDir: string,
   config: Partial<CoreConfig["Type"]> = {},
-  manifests: typeof Manifests.layer = Manifests.layer
-) => Layer.provide(Embedded.layer(configOf(dataDir, config), { manifests }), cheap)
+  manifests: typeof Manifests.layer = Manifests.layer,
+  bench?: Layer.Layer<Bench>
+) => Layer.provide(Embedded.layer(configOf(dataDir, config), { manifests, ...(bench && { bench }) }), cheap)
 
 /** The same on any database. */
 const installationOn = (
@@ -122,7 +124,9 @@ export const withAgent = <A, E, R>(
   /** The small agent, unless it is the real ones that a test is about (`Manifests.layer`). */
   manifests: typeof Manifests.layer = smallAgents,
   /** Where everything is kept instead of in the SQLite database of an embedding program. */
-  database?: Layer.Layer<Database | Bell>
+  database?: Layer.Layer<Database | Bell>,
+  /** The machine of the sessions instead of this one. */
+  bench?: Layer.Layer<Bench>
 ) =>
   Effect.gen(function* () {
     const directory = yield* temporaryDirectory
@@ -174,7 +178,7 @@ export const withAgent = <A, E, R>(
       })
     })
     return yield* database === undefined
-      ? Effect.provide(inside, installation(dataDir, config, manifests))
+      ? Effect.provide(inside, installation(dataDir, config, manifests, bench))
       : Effect.provide(inside, installationOn(database, dataDir, config, manifests))
   })
 

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe } from "@effect/vitest"
 import { AgentPool } from "@reins/core/agents/AgentPool"
+import { agentPlaces } from "@reins/core/bench/SessionPaths"
 import { fixedPaths, TurnSetup } from "@reins/core/execution/TurnSetup"
 import { Projects } from "@reins/core/projects/Projects"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
@@ -10,8 +11,6 @@ import { existingOf } from "@reins/core/store/Existing"
 import { Journal } from "@reins/core/store/Journal"
 import { AgentStateStore } from "@reins/core/worktrees/AgentStateStore"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
-import { agentPlaces } from "@reins/core/worktrees/SessionPaths"
-import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { processesOf, processesWhere, shown } from "@reins/testing/executor/Processes"
 import { sandboxed } from "@reins/testing/executor/Sandbox"
@@ -70,17 +69,15 @@ describe("an agent in the sandbox", () => {
         // A session whose native session began at the paths of the machine goes on there.
         const journal = yield* Journal
         const states = yield* AgentStateStore
-        const trees = yield* WorkingTrees
         yield* (yield* AgentPool).stop((yield* store.find(id))?.executor.lease?.id ?? "")
         yield* journal.commit(states.change(id, { native_paths: null }))
         const setup = yield* TurnSetup
         const prepared = Effect.flatMap(existingOf("session", store.find)(id), (row) =>
           setup.prepare(row, () => Effect.void)
         )
-        assert.isUndefined((yield* prepared).seenAt)
+        assert.isFalse((yield* prepared).order.isFixed)
         yield* journal.commit(states.change(id, { native_paths: fixedPaths }))
-        assert.deepStrictEqual((yield* prepared).seenAt, { workspaceDir, homeDir })
-        assert.strictEqual((yield* prepared).workspaceDir, trees.paths(id).workTree)
+        assert.isTrue((yield* prepared).order.isFixed)
       })
     )
   )

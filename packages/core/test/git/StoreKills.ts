@@ -1,9 +1,10 @@
 import { Effect, Layer } from "effect"
 import { CoreConfig } from "../../src/base/CoreConfig.js"
+import { storesAt } from "../../src/bench/StoresHere.js"
 import { Git } from "../../src/git/Git.js"
 import { WayOut } from "../../src/outbound/WayOut.js"
+import { makeShared } from "../../src/worktrees/SessionLock.js"
 import { storeSweep } from "../../src/worktrees/StoreSweep.js"
-import { storesAt } from "../../src/worktrees/StoresHere.js"
 
 // A process of its own that clones by way of a store, or drops stores, and kills itself at one of its steps. A step is a change of a file that the service
 // makes, or the start of a git process.
@@ -42,7 +43,7 @@ process.getBuiltinModule("node:module").syncBuiltinESMExports()
 
 const clone = Effect.gen(function* () {
   const git = yield* Git
-  const store = storesAt(`${dataDir}/object-stores`)(name)
+  const store = storesAt(`${dataDir}/object-stores`, makeShared)(name)
   const root = `${dataDir}/sessions/${session}`
   return yield* git.clone({ url, ref: null, gitDir: `${root}/trusted.git`, workTree: `${root}/workspace`, store })
 }).pipe(

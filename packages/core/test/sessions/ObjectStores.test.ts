@@ -11,8 +11,9 @@ import { bareRemote, plainGit, put, remoteCommit } from "@reins/testing/git/Fixt
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { Deferred, Effect, Fiber, Layer } from "effect"
+import { storeNameOf, storesAt } from "../../src/bench/StoresHere.js"
+import { makeShared } from "../../src/worktrees/SessionLock.js"
 import { storeSweep } from "../../src/worktrees/StoreSweep.js"
-import { storeNameOf, storesAt } from "../../src/worktrees/StoresHere.js"
 import { temporaryDirectory } from "../execution/Agent.js"
 import { listingOf, repositoryOf, sealedSession, withSnapshots } from "./Snapshooting.js"
 
@@ -147,7 +148,7 @@ describe("the object stores of sessions", () => {
 
 it.scopedLive("work with a store ends when it is done, also where nothing may interrupt it", () =>
   Effect.gen(function* () {
-    const store = storesAt(yield* temporaryDirectory)("a".repeat(64))
+    const store = storesAt(yield* temporaryDirectory, makeShared)("a".repeat(64))
     const used = store.alone(Effect.succeed("done"))
     assert.strictEqual(yield* used, "done")
     assert.strictEqual(yield* Effect.uninterruptible(used), "done")

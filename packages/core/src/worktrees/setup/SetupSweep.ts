@@ -2,7 +2,6 @@ import { readdir, readFile, rename, stat } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { Clock, Effect } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
-import { removeTree } from "../../files/RemoveTree.js"
 import {
   isSnapshot,
   isTemporary,
@@ -12,8 +11,9 @@ import {
   spareFor,
   sparesOf,
   temporaryIn
-} from "./SetupPlaces.js"
-import { orWarn } from "./SetupSnapshots.js"
+} from "../../bench/setup/SetupPlaces.js"
+import { orWarn } from "../../bench/setup/SetupSnapshots.js"
+import { removeTree } from "../../files/RemoveTree.js"
 
 /** The time after which whoever worked on a part is gone, in milliseconds. */
 const abandonedMs = 2 * 60 * 60_000

@@ -7,6 +7,10 @@ import { Chunk, Effect, Stream } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
 import { diskFault } from "../../base/DiskFault.js"
 import { failpoint } from "../../base/Failpoint.js"
+import { objectStores } from "../../bench/ObjectStores.js"
+import { objectsIn, type SessionPaths, sessionPaths } from "../../bench/SessionPaths.js"
+import { stagingIn } from "../../bench/Staging.js"
+import { noteOwedSetup } from "../../bench/setup/OwedSetup.js"
 import type { SessionId } from "../../domain/Ids.js"
 import { attempt, type BeneathError, inDirectory, replaceFile } from "../../files/Beneath.js"
 import { usualMode } from "../../files/Leftovers.js"
@@ -18,6 +22,7 @@ import { namedStore } from "../../git/Alternates.js"
 import type { BaseSource } from "../../git/Bundles.js"
 import { Git } from "../../git/Git.js"
 import type { GitError } from "../../git/GitError.js"
+import { Projects } from "../../projects/Projects.js"
 import type { SessionRow } from "../../sessions/SessionRow.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import type { BlobError } from "../../store/BlobStore.js"
@@ -25,10 +30,7 @@ import { type BlobName, Blobs } from "../../store/Blobs.js"
 import { Journal } from "../../store/Journal.js"
 import { AgentStateStore } from "../AgentStateStore.js"
 import { gitCredentials } from "../GitCredentials.js"
-import { objectStores } from "../ObjectStores.js"
-import { objectsIn, type SessionPaths, sessionPaths } from "../SessionPaths.js"
-import { stagingIn } from "../Staging.js"
-import { oweSetup } from "../setup/OwedSetup.js"
+import { hasSetup, originOf } from "../TreeOrders.js"
 import { type LeftOut, nativeFields } from "./SnapshotManifest.js"
 import { archived } from "./SnapshotParts.js"
 import { type SnapshotRow, snapshotStore, type UnsealedChangeset, type UnsealedUpload } from "./SnapshotStore.js"
@@ -96,7 +98,7 @@ export const snapshotRestoring = Effect.gen(function* () {
   const restoreChangesets = yield* changesetsPart
   const restoreUploads = yield* uploadsPart
   const settle = yield* settling
-  const owe = yield* oweSetup
+  const projects = yield* Projects
 
   const make = Effect.fnUntraced(function* (
     session: SessionRow,
@@ -116,7 +118,7 @@ export const snapshotRestoring = Effect.gen(function* () {
     const written = isNeeded ? yield* restoreUploads(session.id, uploads) : 0
     const { created_at, id, manifest, turn_id } = snapshot
     const { left_out, more_left_out } = manifest
-    if (isNeeded) yield* owe(session, pathsOf(left_out))
+    if (isNeeded && hasSetup(yield* projects.specOf(session))) yield* noteOwedSetup(paths, pathsOf(left_out))
     yield* settle(session, snapshot)
     yield* attempt(paths.root, () => fs.rm(paths.restoring))
     const last = yield* store.lastTurn(session.id)
@@ -213,7 +215,7 @@ const gitParts = Effect.gen(function* () {
     if (session.tree.repository === null)
       return yield* refused("The snapshot has no base, and the session no repository.")
     const credential = yield* gitCredential(session)
-    const store = (yield* stores).storeFor(session)
+    const store = (yield* stores).storeFor(originOf(session))
     return { kind: "remote", url: session.tree.repository, credential, commit, ...(store && { store }) } as const
   })
 

@@ -8,7 +8,7 @@ import { Harness } from "@reins/core/harness/Harness"
 import { HarnessInstall } from "@reins/core/harness/Install"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
-import { sessionPaths } from "@reins/core/worktrees/SessionPaths"
+import { sessionPaths } from "@reins/core/bench/SessionPaths"
 import { Effect, Redacted, Schedule } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import {

@@ -16,7 +16,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { agentPlaces, sessionPaths } from "@reins/core/worktrees/SessionPaths"
+import { agentPlaces, sessionPaths } from "@reins/core/bench/SessionPaths"
 import { Effect, Stream } from "effect"
 import { type Gateway, type GatewayRequest, type Step, script } from "reins-example-scripted-gateway/gateway.mjs"
 

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { liveState } from "@reins/core/execution/TurnSetup"
 import { signal } from "@reins/core/executor/ProcessTable"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
-import { sessionPaths } from "@reins/core/worktrees/SessionPaths"
+import { sessionPaths } from "@reins/core/bench/SessionPaths"
 import { Effect, Schedule } from "effect"
 import { canary, endOf, finding, type Ground, newSession, type Place, processesOf, remembers, run } from "./Ground.js"
 

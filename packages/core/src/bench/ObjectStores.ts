@@ -1,9 +1,10 @@
 import { Context, Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { once } from "../base/Once.js"
+import { FileLocks } from "./FileLocks.js"
 
 /** False where each session gets all of its objects itself, because its files are made to be taken elsewhere. */
-export class SharesObjects extends Context.Reference<SharesObjects>()("@reins/core/worktrees/SharesObjects", {
+export class SharesObjects extends Context.Reference<SharesObjects>()("@reins/core/bench/SharesObjects", {
   defaultValue: (): boolean => true
 }) {}
 
@@ -11,10 +12,11 @@ export class SharesObjects extends Context.Reference<SharesObjects>()("@reins/co
 export const objectStores = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const shares = yield* SharesObjects
+  const makeLock = yield* FileLocks
   return yield* once(
     Effect.map(
       Effect.promise(() => import("./StoresHere.js")),
-      ({ storesHere }) => storesHere(dataDir, shares)
+      ({ storesHere }) => storesHere(dataDir, shares, makeLock)
     )
   )
 })

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { field } from "../domain/Field.js"
+import { field } from "../../domain/Field.js"
 
 export const SetupPayload = Schema.Struct({
   base_commit: field(
@@ -31,3 +31,10 @@ export const SetupStepPayload = Schema.Struct({
     "Its exit code, once it has ended; null until then, and where a signal or the time limit ended it."
   )
 }).annotations({ identifier: "SetupStepPayload", description: "A command of a setup that wrote something, or ended." })
+
+/** A moment of a setup that people are told of, as its event has it. */
+export const SetupNote = Schema.Union(
+  Schema.Struct({ type: Schema.Literal("setup.started", "setup.succeeded", "setup.failed"), payload: SetupPayload }),
+  Schema.Struct({ type: Schema.Literal("setup.progressed"), payload: SetupStepPayload })
+)
+export type SetupNote = typeof SetupNote.Type

@@ -2,12 +2,12 @@ import { createHash } from "node:crypto"
 import { join } from "node:path"
 import { Deferred, Effect } from "effect"
 import { limited } from "../base/Limited.js"
+import type { SessionId } from "../domain/Ids.js"
 import { isReliable, objectsOfStore, readStore, reserveStore } from "../git/Alternates.js"
 import { GitError } from "../git/GitError.js"
 import type { ObjectStore } from "../git/ObjectStore.js"
 import { storesIn } from "../git/StorePlace.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
-import * as SessionLock from "./SessionLock.js"
+import type { MakeFileLock } from "./FileLocks.js"
 import { sessionPaths } from "./SessionPaths.js"
 
 /** The longest wait for another session that fills the same store. A process that hangs holds it without end. */
@@ -22,8 +22,8 @@ const tooLong = new GitError({
 const lockIn = (root: string) => (name: string) => join(root, `${name.slice(0, 3)}.lock`)
 
 /** The object store at a path, with the lock that holds against other processes on the data directory. */
-export const storesAt = (root: string): ((name: string) => ObjectStore) => {
-  const lock = SessionLock.makeShared<string>(lockIn(root))
+export const storesAt = (root: string, makeLock: MakeFileLock): ((name: string) => ObjectStore) => {
+  const lock = makeLock(lockIn(root))
   return (name) => ({
     path: join(root, name),
     alone: (use) =>
@@ -47,33 +47,39 @@ export const storeNameOf = (workspaceId: string, repository: string): string =>
     .update(JSON.stringify([workspaceId, repository]))
     .digest("hex")
 
-type Row = Pick<SessionRow, "id" | "tree" | "workspace_id">
+/** A session whose files may share objects with those of others of its workspace. */
+export interface StoreUser {
+  readonly session: SessionId
+  readonly workspace: string
+  /** The URL of its repository; null for none. */
+  readonly repository: string | null
+}
 
 /** The object stores of the sessions of this machine. */
-export const storesHere = (dataDir: string, shares: boolean) => {
+export const storesHere = (dataDir: string, shares: boolean, makeLock: MakeFileLock) => {
   const root = storesIn(dataDir)
   // Alternates are lines.
   const isShared = shares && !root.includes("\n")
-  const at = storesAt(root)
-  const storeFor = ({ tree: { repository }, workspace_id }: Row): ObjectStore | null =>
-    isShared && repository !== null ? at(storeNameOf(workspace_id, repository)) : null
-  const named = ({ id }: Row) => readStore(sessionPaths(dataDir, id).gitDir)
+  const at = storesAt(root, makeLock)
+  const storeFor = ({ repository, workspace }: Omit<StoreUser, "session">): ObjectStore | null =>
+    isShared && repository !== null ? at(storeNameOf(workspace, repository)) : null
+  const named = (session: SessionId) => readStore(sessionPaths(dataDir, session).gitDir)
 
   return {
     at,
     /** The store that gives a session its objects when its files are made; null for one without a repository. */
     storeFor,
     /** The store that the files of a session name; null where they have all objects themselves. */
-    named: (row: Row): Effect.Effect<string | null> =>
+    named: (session: SessionId): Effect.Effect<string | null> =>
       Effect.orElseSucceed(
-        Effect.tryPromise(() => named(row)),
+        Effect.tryPromise(() => named(session)),
         () => null
       ),
     /** False for a session whose store is gone or in doubt. */
-    isReliable: (row: Row): Effect.Effect<boolean> =>
+    isReliable: (session: SessionId): Effect.Effect<boolean> =>
       Effect.orElseSucceed(
         Effect.tryPromise(async () => {
-          const path = await named(row)
+          const path = await named(session)
           return path === null || (await isReliable(path))
         }),
         () => false
@@ -82,10 +88,10 @@ export const storesHere = (dataDir: string, shares: boolean) => {
      * The directory that the processes of a session have to read besides its own; null for none. It is there, and nobody drops it soon, so that it
      * can be mounted before the workspace is made.
      */
-    readable: (row: Row): Effect.Effect<string | null> =>
+    readable: (user: StoreUser, isMade: boolean): Effect.Effect<string | null> =>
       Effect.orElseSucceed(
         Effect.tryPromise(async () => {
-          const path = row.tree.state === "ready" ? await named(row) : (storeFor(row)?.path ?? null)
+          const path = isMade ? await named(user.session) : (storeFor(user)?.path ?? null)
           if (path === null) return null
           await reserveStore(path)
           return objectsOfStore(path)

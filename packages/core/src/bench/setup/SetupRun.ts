@@ -1,15 +1,14 @@
 import { join } from "node:path"
 import { Chunk, Data, Effect, Fiber, Option, type Scope, Stream } from "effect"
-import type { NewEvent } from "../../domain/Event.js"
 import type { ExecutorLimits } from "../../domain/ExecutorLimits.js"
 import type { NetworkAccess } from "../../domain/NetworkAccess.js"
 import type { AgentCommand, AgentExit, AgentPlaces, Executor, ExecutorError } from "../../executor/Executor.js"
 import { redactedOf, scrubber } from "../../harness/Secrets.js"
 import { destinationsOf } from "../../outbound/NetworkRules.js"
 import { proxyVariables, WayOut } from "../../outbound/WayOut.js"
-import type { Variables } from "../../projects/ProjectEnvironment.js"
-import { type SetupStep, setupStepSeconds } from "../../projects/ProjectSetup.js"
+import type { SetupStep, Variables } from "../TreeOrder.js"
 import { SetupOutput } from "./SetupOutput.js"
+import type { SetupNote } from "./SetupReport.js"
 
 /** The commands of a setup, and where they run. */
 export interface SetupCommands {
@@ -71,7 +70,7 @@ interface Ended {
   readonly words: string
 }
 
-const howOf = ({ exit, words }: Ended, { timeout_seconds = setupStepSeconds }: SetupStep): string => {
+const howOf = ({ exit, words }: Ended, { timeout_seconds }: SetupStep): string => {
   if (Option.isNone(exit)) return `took longer than ${timeout_seconds} s and was ended`
   const { code, reason = words.trim().split("\n").at(-1) ?? "", signal } = exit.value
   if (code !== null) return `failed with exit code ${code}`
@@ -127,7 +126,7 @@ export const setupRun = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (
     setup: SetupCommands,
-    tell: (events: ReadonlyArray<NewEvent>) => Effect.Effect<void>
+    tell: (notes: ReadonlyArray<SetupNote>) => Effect.Effect<void>
   ): Effect.fn.Return<void, SetupStepFailed | ExecutorError, Scope.Scope> {
     const opened = yield* passage(setup)
     const proxy = opened === undefined ? {} : proxyVariables(opened)
@@ -136,13 +135,13 @@ export const setupRun = Effect.gen(function* () {
       output.begin()
       const at = { step: index + 1, name: step.name }
       const event = (said: { readonly output: string; readonly truncated: boolean }, code: number | null) =>
-        ({ type: "setup.progressed", payload: { ...at, ...said, exit_code: code } }) satisfies NewEvent
+        ({ type: "setup.progressed", payload: { ...at, ...said, exit_code: code } }) satisfies SetupNote
       const take = (lines: Chunk.Chunk<string>) => {
         const pieces = output.take(Chunk.toReadonlyArray(lines))
         return pieces.length === 0 ? Effect.void : tell(pieces.map((piece) => event(piece, null)))
       }
-      const seconds = step.timeout_seconds ?? setupStepSeconds
-      const ended = yield* runCommand(setup, commandOf(setup, step, proxy, opened?.port), seconds, take)
+      const command = commandOf(setup, step, proxy, opened?.port)
+      const ended = yield* runCommand(setup, command, step.timeout_seconds, take)
       const code = Option.match(ended.exit, { onNone: () => null, onSome: (exit) => exit.code })
       yield* tell([event({ output: "", truncated: false }, code)])
       if (code !== 0) return yield* failure(step, ended, output.end)

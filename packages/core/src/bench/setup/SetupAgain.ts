@@ -4,44 +4,40 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
 import { diskFault } from "../../base/DiskFault.js"
-import type { SessionId } from "../../domain/Ids.js"
 import { attempt, type BeneathError, inDirectory } from "../../files/Beneath.js"
 import { beneath, pathNames } from "../../files/NameText.js"
 import { GitError } from "../../git/GitError.js"
-import { Projects } from "../../projects/Projects.js"
-import { SessionStore } from "../../sessions/SessionStore.js"
-import { existingOf } from "../../store/Existing.js"
+import type { cloning } from "../Cloning.js"
 import { type SessionPaths, sessionPaths } from "../SessionPaths.js"
 import { stagingIn } from "../Staging.js"
-import { cloning } from "../WorkspaceMaking.js"
+import type { SetupOrder, TreeOrigin } from "../TreeOrder.js"
 import { owedPaths } from "./OwedSetup.js"
 import type { Trees } from "./SetupSnapshots.js"
-import { workspaceSetup } from "./WorkspaceSetup.js"
+import type { SetupEar, workspaceSetup } from "./WorkspaceSetup.js"
 
 /**
  * Brings what the setup of a project leaves back into a session that came from a snapshot, unless it was brought already. The setup is taken or run
  * beside the session, and what it leaves in the home is added to it, as are those of its files in the workspace that the snapshot left out. What
  * the snapshot has stays as it is. The caller keeps everybody else from making or removing the workspace, and no agent runs.
  */
-export const setupAgain = Effect.gen(function* () {
+export const setupAgain = Effect.fnUntraced(function* (
+  clone: Effect.Effect.Success<typeof cloning>,
+  setUp: Effect.Effect.Success<typeof workspaceSetup>
+) {
   const { dataDir } = yield* CoreConfig
-  const clone = yield* cloning
-  const projects = yield* Projects
-  const setUp = yield* workspaceSetup
-  const existing = existingOf("session", (yield* SessionStore).find)
 
-  return Effect.fnUntraced(function* (id: SessionId) {
-    const paths = sessionPaths(dataDir, id)
+  return Effect.fnUntraced(function* (origin: TreeOrigin, setup: SetupOrder, ear: SetupEar) {
+    const paths = sessionPaths(dataDir, origin.session)
     if (!existsSync(paths.setupOwed)) return
-    const session = yield* existing(id)
-    const spec = yield* projects.specOf(session)
     const beside = yield* stagingIn(paths, "setup")
     const trees: Trees = {
       workTree: join(beside, "workspace"),
       home: join(beside, "home"),
       gitDir: join(beside, "trusted.git")
     }
-    yield* setUp(session, spec, { trees, base: session.tree, makeBase: clone(session, trees) })
+    const { base_commit, base_ref } = origin
+    const site = { trees, base: { base_commit, base_ref }, makeBase: clone(origin, trees, ear) }
+    yield* setUp(origin, setup, site, ear)
     yield* Effect.mapError(bringOver(trees, paths), notBrought)
   }, Effect.scoped)
 })

@@ -1,0 +1,82 @@
+import { Effect } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { failpoint } from "../base/Failpoint.js"
+import type { ChangesetId, SessionId } from "../domain/Ids.js"
+import { Git } from "../git/Git.js"
+import type { CapturedTree, Changes } from "./Changes.js"
+import { sessionPaths } from "./SessionPaths.js"
+import { gitDirOf } from "./TreesHere.js"
+
+/** The changes of the sessions of this machine. */
+export const changesHere = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const git = yield* Git
+  const placesOf = (session: SessionId) => {
+    const { gitDir, workTree } = sessionPaths(dataDir, session)
+    return { gitDir, workTree }
+  }
+  const at = <Request extends { readonly session: SessionId }>({ session, ...request }: Request) => ({
+    ...request,
+    gitDir: placesOf(session).gitDir
+  })
+
+  const changes: Changes = {
+    capture: yield* capturing,
+    current: (session, base) =>
+      Effect.map(git.snapshot({ ...placesOf(session), base, passing: true }), ({ files, tree }) => ({ files, tree })),
+    diff: (change, view) => git.diff({ ...at(change), ...view }),
+    file: (session, tree, path, maxBytes) => git.readBlob(at({ session, tree, path, maxBytes })),
+    patch: (change) => git.patch(at(change)),
+    obstacles: (change) => git.obstacles(at(change)),
+    writtenBefore: ({ session, ...request }) => git.writtenBefore({ ...placesOf(session), ...request }),
+    apply: ({ dryRun, source, strategy, target }, { planned }) =>
+      git.applyTree({
+        source: { gitDir: gitDirOf(dataDir, source.objects), base: source.base, tree: source.tree },
+        target: { ...placesOf(target.session), base: target.base },
+        strategy,
+        dryRun,
+        planned
+      }),
+    commit: (request) => git.commitTree(at(request)),
+    head: (branch) => git.remoteHead(at(branch)),
+    push: (branch, push) => git.push({ ...at(branch), ...push }),
+    followRemote: (session, from, to) => git.followRemote({ workTree: placesOf(session).workTree, from, to })
+  }
+  return changes
+})
+
+/** `Changes.capture`. */
+const capturing = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const git = yield* Git
+
+  return Effect.fnUntraced(function* (session: SessionId, base: string | null, changeset: ChangesetId) {
+    const { gitDir, workTree } = sessionPaths(dataDir, session)
+    const snapshot = yield* git.snapshot({ gitDir, workTree, base, message: `Capture ${changeset}` })
+    yield* failpoint("capture.tree_written")
+    const { additions, changes, commit, deletions, diagnostics, files, tree } = snapshot
+    const [subject, , left, obstacles] = yield* Effect.all(
+      [
+        git.subject({ gitDir, base, tree, changes }),
+        git.keep({ gitDir, ref: `changesets/${changeset}`, commit }),
+        git.leftBehind({ gitDir, workTree, base, tree }),
+        Effect.catchTag(git.obstacles({ gitDir, base, tree, changes }), "GitError", ({ message }) =>
+          Effect.succeed(message)
+        )
+      ],
+      { concurrency: 4 }
+    )
+    yield* failpoint("capture.kept")
+    const captured: CapturedTree = {
+      tree,
+      files,
+      additions,
+      deletions,
+      diagnostics,
+      left,
+      obstacles,
+      digest: subject.digest
+    }
+    return captured
+  })
+})

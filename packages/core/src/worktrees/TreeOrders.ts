@@ -1,0 +1,134 @@
+import { relative } from "node:path"
+import { Effect, Schedule, type Scope } from "effect"
+import { systemActor } from "../access/Access.js"
+import { CoreConfig } from "../base/CoreConfig.js"
+import type { MakingEar } from "../bench/Bench.js"
+import { objectsIn } from "../bench/SessionPaths.js"
+import type { ObjectSource, SetupOrder, TreeOrder, TreeOrigin } from "../bench/TreeOrder.js"
+import type { SessionId } from "../domain/Ids.js"
+import { GitError } from "../git/GitError.js"
+import { Placements } from "../placement/Placements.js"
+import type { ProjectSpec } from "../projects/Project.js"
+import { projectEnvironment } from "../projects/ProjectEnvironment.js"
+import { isFor, setupStepSeconds } from "../projects/ProjectSetup.js"
+import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
+import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
+import type { SessionRow } from "../sessions/SessionRow.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { Journal } from "../store/Journal.js"
+import { gitCredentials } from "./GitCredentials.js"
+import { ownedCommits } from "./OwnedCommits.js"
+import { type SnapshotError, Snapshots } from "./snapshots/Snapshots.js"
+
+const actor = systemActor("workspaces")
+
+/** True for a spec whose workspaces are prepared by commands. */
+export const hasSetup = ({ setup = [] }: ProjectSpec): boolean => setup.length > 0
+
+/** The repository of a session as a bench is told of it. */
+export const originOf = (row: SessionRow): TreeOrigin => ({
+  session: row.id,
+  workspace: row.workspace_id,
+  repository: row.tree.repository,
+  base_commit: row.tree.base_commit,
+  base_ref: row.tree.base_ref,
+  sparse: row.tree.sparse === null ? null : JSON.parse(row.tree.sparse)
+})
+
+/** The files of a session that are to be made. */
+export const orderOf = (row: SessionRow, setup: SetupOrder | null): TreeOrder => {
+  const seed: WorkspaceSeed | null = row.tree.seed === null ? null : JSON.parse(row.tree.seed)
+  return {
+    ...originOf(row),
+    seed: seed && { changeset: seed.changeset_id, base: seed.base_commit, tree: seed.tree },
+    setup
+  }
+}
+
+/** Gives the commands that prepare the files of a session, with the variables of its project; null where there are none. */
+export const setupOrders = Effect.gen(function* () {
+  const environmentOf = yield* projectEnvironment
+
+  return Effect.fnUntraced(function* (row: SessionRow, spec: ProjectSpec) {
+    if (!hasSetup(spec)) return null
+    const { secretVersions, variables } = yield* Effect.mapError(
+      environmentOf(row, spec, "setup"),
+      ({ message }) => new GitError({ kind: "setup_failed", message })
+    )
+    const limits = limitsOf(row)
+    const order: SetupOrder = {
+      steps: (spec.setup ?? []).map(({ argv, name, timeout_seconds = setupStepSeconds }) => ({
+        name,
+        argv,
+        timeout_seconds
+      })),
+      variables,
+      ...(spec.setup_network !== undefined && { network: spec.setup_network }),
+      ...(limits && { limits }),
+      backend: row.executor.backend,
+      bounds: boundsOf(row, spec),
+      sameness: sameness(row, spec, secretVersions)
+    }
+    return order
+  })
+})
+
+/** Everything that what a setup leaves depends on besides its base. No two workspaces share it, because it may hold their secrets. */
+const sameness = (
+  { executor: { backend }, project, tree: { repository, sparse }, workspace_id }: SessionRow,
+  { environment = [], setup = [], setup_network }: ProjectSpec,
+  secretVersions: Readonly<Record<string, number>>
+) => ({
+  format: 1,
+  ...{ workspace_id, project_id: project?.id ?? null, repository },
+  ...(sparse !== null && { sparse }),
+  ...{ setup, setup_network, environment: environment.filter(isFor("setup")), secretVersions },
+  backend
+})
+
+/** Bytes of a snapshot could not be had. */
+export const notHad = ({ message, retryable }: SnapshotError) =>
+  new GitError({ kind: retryable ? "remote_unavailable" : "internal", message })
+
+/** The place of the changesets of a session, also where another node has its files: those are made of its snapshot for the while. */
+export const objectsOf = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const placements = yield* Placements
+  const snapshots = yield* Snapshots
+  return Effect.fnUntraced(function* (id: SessionId): Effect.fn.Return<ObjectSource, SnapshotError, Scope.Scope> {
+    const place = yield* placements.at(id)
+    if (place.kind === "here" && !place.awaited) return { session: id }
+    return { scratch: relative(objectsIn(dataDir), yield* snapshots.objects(id)) }
+  })
+})
+
+/** Gives the answers to what a bench asks while it makes the files of a session. */
+export const makingEars = Effect.gen(function* () {
+  const sessions = yield* SessionStore
+  const journal = yield* Journal
+  const commit = yield* ownedCommits
+  const gitCredential = yield* gitCredentials
+  const sourceOf = yield* objectsOf
+
+  /** Completes once a session was closed. A database that is away for a moment closes none. */
+  const closed = (row: SessionRow) =>
+    Effect.asVoid(
+      Effect.repeat(
+        Effect.catchAllDefect(sessions.find(row.id), () => Effect.succeed(row)),
+        {
+          until: (found) => found === undefined || found.lifecycle === "closed",
+          schedule: Schedule.spaced("1 second")
+        }
+      )
+    )
+
+  return (row: SessionRow): Omit<MakingEar, "beside" | "clear"> => ({
+    credential: gitCredential(row),
+    seed: Effect.suspend(() => {
+      const seed: WorkspaceSeed = JSON.parse(row.tree.seed ?? "null")
+      return Effect.mapError(sourceOf(seed.session_id), notHad)
+    }),
+    setup: (notes) => Effect.asVoid(commit(row.id, journal.append(row.id, actor, notes))),
+    closed: closed(row)
+  })
+})

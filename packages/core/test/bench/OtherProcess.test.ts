@@ -1,0 +1,119 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { sessionPaths } from "@reins/core/bench/SessionPaths"
+import { Changesets } from "@reins/core/changes/Changesets"
+import { Deliveries } from "@reins/core/changes/Deliveries"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { Turns } from "@reins/core/sessions/Turns"
+import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
+import { benchIn } from "@reins/testing/bench/OtherProcess"
+import { processesOf } from "@reins/testing/executor/Processes"
+import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { Effect, Fiber } from "effect"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { makeRemote, temporaryDirectory, withAgent } from "../execution/Agent.js"
+
+/** An installation whose sessions are on a bench in another process, which has a data directory of its own. */
+const withBench = <A, E, R>(
+  body: (
+    given: Parameters<Parameters<typeof withAgent>[1]>[0] & {
+      readonly remote: ReturnType<typeof makeRemote>
+      readonly benchData: string
+    }
+  ) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    const directory = yield* temporaryDirectory
+    const benchData = join(directory, "bench-data")
+    const remote = makeRemote(directory)
+    return yield* withAgent(
+      "alpha_gateway",
+      (given) => body({ ...given, remote, benchData }),
+      {},
+      smallAgents,
+      undefined,
+      benchIn(directory, benchData)
+    )
+  })
+
+it.scopedLive(
+  "a turn runs on a bench in another process, and the core opens no file of the session",
+  () =>
+    withBench(({ benchData, dataDir, eventsUntil, gateway, principal, remote, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, { repository: { url: remote.url } })
+        const turn = yield* runTurn(
+          session.id,
+          script(
+            "Mend the sum.",
+            { tool: "write", path: "sum.js", content: "export const sum = (a, b) => a + b\n" },
+            { say: "It adds now." }
+          )
+        )
+        assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+
+        // The second turn goes on in the agent that the bench has kept.
+        const second = yield* runTurn(session.id, script("Say it.", { say: "Again." }))
+        assert.strictEqual(second.state, "succeeded", JSON.stringify(second))
+        assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "It adds now.")
+
+        const { content } = yield* (yield* SessionFiles).read(principal, session.id, "sum.js")
+        assert.strictEqual(content, "export const sum = (a, b) => a + b\n")
+        const ready = yield* eventsUntil(session.id, ({ type }) => type === "changeset.ready")
+        const changesetId = ready.at(-1)?.changeset_id ?? ""
+        const { diff } = yield* (yield* Changesets).diff(principal, changesetId, {})
+        assert.include(diff, "+export const sum = (a, b) => a + b")
+
+        yield* (yield* Deliveries).request(principal, changesetId, { target_ref: "mended" })
+        yield* eventsUntil(session.id, ({ type }) => type === "delivery.succeeded")
+        assert.include(remote.git("show", "mended:sum.js"), "a + b")
+
+        // The bench has the files, and the core has locks and nothing else.
+        const { gitDir, workTree } = sessionPaths(benchData, session.id)
+        assert.include(readFileSync(join(workTree, "sum.js"), "utf8"), "a + b")
+        assert.isTrue(existsSync(gitDir))
+        const left = readdirSync(sessionPaths(dataDir, session.id).root)
+        assert.deepStrictEqual(
+          left.filter((name) => !/\.lock(?:\.holder)?$/.test(name)),
+          []
+        )
+      })
+    ),
+  300_000
+)
+
+it.scopedLive(
+  "a turn that is cancelled ends on the other side too, and its attachments and failures cross over",
+  () =>
+    withBench(({ eventsUntil, gateway, principal, remote, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const sessions = yield* Sessions
+        const files = yield* SessionFiles
+        const session = yield* sessions.create(principal, workspaceId, { repository: { url: remote.url } })
+        const refused = yield* Effect.flip(files.upload(principal, session.id, { path: "../out.txt", content: "no" }))
+        assert.strictEqual(refused._tag, "RequestInvalid")
+        const { upload_id } = yield* files.upload(principal, session.id, { path: "notes.txt", content: "read me" })
+
+        const working = yield* Effect.fork(
+          runTurn(session.id, script("Wait.", { tool: "bash", cmd: "sleep 600" }, { say: "Never." }), [upload_id])
+        )
+        yield* eventsUntil(session.id, ({ type }) => type === "tool.started")
+        assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "notes.txt")
+        const row = yield* (yield* SessionStore).find(session.id)
+        const lease = row?.executor.lease?.id ?? ""
+        assert.isNotEmpty(processesOf(lease))
+        yield* (yield* Turns).cancel(principal, row?.turns.active?.id ?? "")
+        const turn = yield* Fiber.join(working)
+        assert.deepStrictEqual([turn.state, turn.reason], ["cancelled", "user_cancelled"], JSON.stringify(turn))
+        assert.deepStrictEqual(processesOf(lease), [])
+
+        const nowhere = yield* sessions.create(principal, workspaceId, { repository: { url: `${remote.url}-gone` } })
+        const failed = yield* runTurn(nowhere.id, script("Say it.", { say: "Never." }))
+        assert.strictEqual(failed.state, "failed", JSON.stringify(failed))
+        assert.include(failed.reason_message ?? "", "The workspace could not be made.")
+      })
+    ),
+  300_000
+)

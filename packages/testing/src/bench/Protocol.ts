@@ -1,0 +1,306 @@
+import { AgentKind, AgentOrder, NativeRecord, SaidWord, StoppedAgent, TurnOrder } from "@reins/core/bench/AgentOrder"
+import { AgentMissing } from "@reins/core/bench/Agents"
+import { SetupNote } from "@reins/core/bench/setup/SetupReport"
+import { GitLogin, ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } from "@reins/core/bench/TreeOrder"
+import { FormContent } from "@reins/core/domain/Form"
+import { ChangesetId, ModelCallId, SessionId } from "@reins/core/domain/Ids"
+import { FileAccessFailed, FileDigestMismatch, FileNotFound, NotADirectory, NotAFile } from "@reins/core/files/Files"
+import { PathRefused } from "@reins/core/files/WorkspacePath"
+import { GitError, type GitErrorKind } from "@reins/core/git/GitError"
+import { DeliveryObstacle } from "@reins/core/git/Obstacle"
+import { HarnessEvent, HarnessFailure } from "@reins/core/harness/HarnessEvent"
+import { Schema } from "effect"
+
+type Plain = Schema.Schema.AnyNoContext
+
+// Boundary: the type of plain schemas holds no schema of nothing.
+const never = Schema.Never as unknown as Plain
+
+/** A question of an ear. One without arguments is an effect. */
+export interface Question {
+  readonly takes: ReadonlyArray<Plain> | null
+  readonly gives: Plain
+}
+
+/**
+ * A verb of a bench as it crosses a socket. `later` gives an effect that waits for the rest, `scoped` goes on until its scope closes, and
+ * `standing` as long as the connection.
+ */
+export interface Verb {
+  readonly form: "value" | "effect" | "stream" | "later" | "scoped" | "standing"
+  readonly takes: ReadonlyArray<Plain>
+  readonly gives: Plain
+  readonly fails: Plain
+  readonly ear: Readonly<Record<string, Question>>
+}
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+const text = Schema.String
+const texts = Schema.Array(text)
+const nullable = Schema.NullOr
+
+const GitFailure = Schema.transform(
+  Schema.Struct({
+    kind: text,
+    message: text,
+    mayHaveHappened: optional(Schema.Literal(true)),
+    status: optional(Schema.Number),
+    inTheWay: optional(text)
+  }),
+  Schema.instanceOf(GitError),
+  {
+    strict: true,
+    // Boundary: the other side has encoded the kind of a `GitError`.
+    decode: ({ kind, ...rest }) => new GitError({ kind: kind as GitErrorKind, ...rest }),
+    encode: ({ inTheWay, kind, mayHaveHappened, message, status }) => ({
+      kind,
+      message,
+      ...(mayHaveHappened && { mayHaveHappened }),
+      ...(status !== undefined && { status }),
+      ...(inTheWay !== undefined && { inTheWay })
+    })
+  }
+)
+
+const Missing = Schema.transform(
+  Schema.Struct({ reason: Schema.Literal("no_provider", "not_installed", "no_executor"), message: text }),
+  Schema.instanceOf(AgentMissing),
+  {
+    strict: true,
+    decode: (fields) => new AgentMissing(fields),
+    encode: ({ message, reason }) => ({ message, reason })
+  }
+)
+
+const FileFailure = Schema.Union(PathRefused, FileNotFound, NotAFile, NotADirectory, FileAccessFailed)
+
+const ChangedFile = Schema.Struct({
+  path: text,
+  old_path: optional(text),
+  status: Schema.Literal("added", "modified", "deleted", "renamed", "type_changed"),
+  mode: text,
+  additions: Schema.Int,
+  deletions: Schema.Int,
+  binary: Schema.Boolean
+})
+const Obstacles = Schema.Array(
+  Schema.Struct({ kind: DeliveryObstacle, filter: nullable(text), paths: texts, beside: texts })
+)
+const current = { tree: text, files: Schema.Array(ChangedFile) }
+const Captured = Schema.Struct({
+  ...current,
+  digest: text,
+  additions: Schema.Int,
+  deletions: Schema.Int,
+  diagnostics: texts,
+  left: texts,
+  obstacles: Schema.Union(text, Obstacles)
+})
+const Change = Schema.Struct({ session: SessionId, base: nullable(text), tree: text })
+const Branch = Schema.Struct({ session: SessionId, url: text, branch: text, credential: optional(GitLogin) })
+
+const tokens = nullable(Schema.Number)
+const Call = Schema.Struct({
+  protocol: Schema.Literal("openai_chat", "openai_responses", "anthropic_messages", "gemini"),
+  model: nullable(text),
+  hasTools: nullable(Schema.Boolean),
+  startedAt: Schema.Number,
+  endedAt: Schema.Number,
+  outcome: Schema.Literal("answered", "refused", "broken_off", "garbled", "unreachable", "abandoned"),
+  status: nullable(Schema.Number),
+  words: nullable(text),
+  usage: nullable(
+    Schema.Struct({ input: tokens, cached: tokens, cacheWritten: tokens, output: tokens, reasoning: tokens })
+  ),
+  admission: optional(ModelCallId)
+})
+const Leave = Schema.Struct({ admission: Schema.optional(ModelCallId) })
+const Refusal = Schema.Struct({ status: Schema.Number, type: text, message: text })
+
+const credential: Question = { takes: null, gives: Schema.UndefinedOr(GitLogin) }
+const setup: Question = { takes: [Schema.Array(SetupNote)], gives: Schema.Void }
+const moment: Question = { takes: null, gives: Schema.Void }
+const made: Question = { takes: null, gives: Schema.Boolean }
+
+const verb = (
+  form: Verb["form"],
+  takes: ReadonlyArray<Plain>,
+  gives: Plain,
+  fails: Plain = never,
+  ear: Verb["ear"] = {}
+): Verb => ({ form, takes, gives, fails, ear })
+
+/** Every verb of a bench. The values of each are plain data. */
+export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
+  trees: {
+    look: verb(
+      "effect",
+      [SessionId],
+      Schema.Struct({ isThere: Schema.Boolean, isReliable: Schema.Boolean, owesSetup: Schema.Boolean })
+    ),
+    make: verb("effect", [TreeOrder], TreeBase, GitFailure, {
+      credential,
+      seed: { takes: null, gives: ObjectSource },
+      beside: moment,
+      clear: moment,
+      setup,
+      closed: moment
+    }),
+    setUpAgain: verb("effect", [TreeOrigin, SetupOrder], Schema.Void, GitFailure, {
+      credential,
+      setup,
+      closed: moment
+    }),
+    reattach: verb("effect", [TreeOrigin], Schema.Boolean, GitFailure, { credential }),
+    filters: verb(
+      "effect",
+      [SessionId, text],
+      Schema.Array(Schema.Struct({ filter: text, files: Schema.Int })),
+      GitFailure
+    ),
+    remove: verb("effect", [SessionId], Schema.Void)
+  },
+  files: {
+    list: verb(
+      "effect",
+      [SessionId, text],
+      Schema.Struct({
+        items: Schema.Array(
+          Schema.Struct({
+            name: text,
+            path: text,
+            type: Schema.Literal("file", "directory", "symlink", "other"),
+            size: Schema.Int,
+            mode: text,
+            modified_at: Schema.DateTimeUtc
+          })
+        ),
+        truncated: Schema.Boolean
+      }),
+      FileFailure
+    ),
+    read: verb(
+      "effect",
+      [SessionId, text, Schema.Int],
+      Schema.Struct({
+        path: text,
+        encoding: Schema.Literal("utf-8", "base64"),
+        content: text,
+        size: Schema.Int,
+        digest: nullable(text),
+        truncated: Schema.Boolean
+      }),
+      FileFailure
+    ),
+    write: verb(
+      "effect",
+      [
+        SessionId,
+        text,
+        Schema.Uint8ArrayFromBase64,
+        Schema.Struct({ expectedDigest: optional(text), mode: optional(Schema.Int) })
+      ],
+      Schema.Struct({ path: text, size: Schema.Int, digest: text }),
+      Schema.Union(FileFailure, FileDigestMismatch)
+    )
+  },
+  agents: {
+    find: verb("effect", [AgentKind], Schema.Struct({ ownPaths: Schema.Boolean }), Missing),
+    hasRoom: verb("value", [], Schema.Boolean),
+    open: verb("later", [AgentOrder], Schema.Void, never, { made }),
+    reserve: verb("scoped", [AgentOrder], Schema.Void, never, { made }),
+    run: verb("stream", [TurnOrder], HarnessEvent, HarnessFailure, {
+      made,
+      began: { takes: [text], gives: Schema.Boolean },
+      cancelled: moment,
+      answer: {
+        takes: [text],
+        gives: nullable(Schema.Struct({ option: text, note: nullable(text), content: nullable(FormContent) }))
+      },
+      nextWord: { takes: null, gives: SaidWord },
+      settle: { takes: [text, Schema.Literal("taken", "left")], gives: Schema.Void },
+      admit: { takes: [nullable(Schema.Number)], gives: Schema.Union(Refusal, Leave) },
+      withdrawn: { takes: [Leave], gives: Schema.Void },
+      ended: { takes: [Call], gives: Schema.Void }
+    }),
+    isKept: verb("effect", [text], Schema.Boolean),
+    stop: verb("effect", [text], Schema.Void),
+    dismiss: verb("effect", [text], Schema.Void),
+    reap: verb("effect", [text, text], Schema.Int),
+    state: verb("effect", [SessionId, text], nullable(text)),
+    record: verb("effect", [SessionId, text, Schema.Int], NativeRecord),
+    onStopped: verb("standing", [], Schema.Void, never, {
+      hear: { takes: [StoppedAgent], gives: Schema.Void }
+    })
+  },
+  changes: {
+    capture: verb("effect", [SessionId, nullable(text), ChangesetId], Captured, GitFailure),
+    current: verb("effect", [SessionId, nullable(text)], Schema.Struct(current), GitFailure),
+    diff: verb(
+      "effect",
+      [Change, Schema.Struct({ path: optional(text), context: optional(Schema.Int) })],
+      Schema.Struct({
+        diff: text,
+        files: Schema.Array(ChangedFile),
+        truncated: Schema.Boolean,
+        omitted: Schema.Array(Schema.Struct({ path: text, additions: Schema.Int, deletions: Schema.Int }))
+      }),
+      GitFailure
+    ),
+    file: verb(
+      "effect",
+      [SessionId, text, text, Schema.Int],
+      Schema.Struct({
+        bytes: Schema.Uint8ArrayFromBase64,
+        size: Schema.Int,
+        digest: text,
+        truncated: Schema.Boolean,
+        mode: text
+      }),
+      GitFailure
+    ),
+    patch: verb("effect", [Change], text, GitFailure),
+    obstacles: verb("effect", [Change], Obstacles, GitFailure),
+    writtenBefore: verb(
+      "effect",
+      [Schema.Struct({ session: SessionId, from: text, to: text, before: Schema.Number })],
+      texts,
+      GitFailure
+    ),
+    apply: verb(
+      "effect",
+      [
+        Schema.Struct({
+          source: Schema.Struct({ objects: ObjectSource, base: nullable(text), tree: text }),
+          target: Schema.Struct({ session: SessionId, base: nullable(text) }),
+          strategy: Schema.Literal("three_way", "exact"),
+          dryRun: Schema.Boolean
+        })
+      ],
+      Schema.Struct({ state: Schema.Literal("applied", "conflicted"), conflicts: texts, changed: texts }),
+      GitFailure,
+      { planned: { takes: [texts], gives: Schema.Void } }
+    ),
+    commit: verb(
+      "effect",
+      [Schema.Struct({ session: SessionId, tree: text, parents: texts, message: text, date: Schema.DateTimeUtc })],
+      text,
+      GitFailure
+    ),
+    head: verb("effect", [Branch], nullable(text), GitFailure),
+    push: verb(
+      "effect",
+      [
+        Branch,
+        Schema.Struct({
+          commit: text,
+          expectedHead: nullable(text),
+          strategy: Schema.Literal("fast_forward", "force_with_lease")
+        })
+      ],
+      Schema.Struct({ head: text, pushed: Schema.Boolean }),
+      GitFailure
+    ),
+    followRemote: verb("effect", [SessionId, text, text], Schema.Boolean, GitFailure)
+  }
+}

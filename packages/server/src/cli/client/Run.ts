@@ -29,8 +29,8 @@ type Options = Given<typeof takes>
 export const run = remoteCommand({
   takes,
   details:
-    "Exits with 2 when the turn failed, 3 when it was interrupted, 4 when the delivery did not succeed,\n" +
-    "5 when it was left running, 130 when it was cancelled, and 1 for all else.",
+    "Exits with 2 when the turn failed, 3 when it was interrupted, and 4 when the delivery did not succeed.\n" +
+    "Exits with 5 when the turn was left running, 130 when it was cancelled, and 1 for all else.",
   examples: [
     ['reins run "Make the failing test pass."', "Work on the repository of this folder"],
     ['reins run "Fix the login" --repo acme/shop --agent codex --deliver', "Work on another one, and push a branch"]

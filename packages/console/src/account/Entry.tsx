@@ -91,8 +91,8 @@ const LogIn = ({ action, email, keep, switchTo }: EntryProps & { readonly keep: 
       </a>
     </p>
     <p class="fine">
-      A new server has no account yet. Run <code>reins accounts first</code> on its machine: it prints the link that makes
-      the first one.
+      A new server has no account yet. Run <code>reins accounts first</code> on its machine: it prints the link that
+      makes the first one.
     </p>
   </>
 )

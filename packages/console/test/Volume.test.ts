@@ -78,7 +78,7 @@ describe("the console with much to show", () => {
     assert.isBelow(await mostElements(page, "Events"), 1000)
     await page.getByRole("link", { name: "Conversation" }).click()
     await page
-      .getByRole("button", { name: /^▸ Worked for .*, [\d,]+ steps$/ })
+      .getByRole("button", { name: /^Worked for .*, [\d,]+ steps$/ })
       .last()
       .click()
     await page.getByText("echo 10000", { exact: true }).waitFor()

@@ -163,7 +163,7 @@ describe("the work on a session in the console", () => {
     await page.getByText("export const b").waitFor()
     await page.locator("dialog:modal").waitFor()
     await dialog.getByLabel("Session", { exact: true }).selectOption({ label: "The other one" })
-    await dialog.getByLabel("Only try how it would go").check()
+    await dialog.getByLabel("Dry run, which writes nothing").check()
     await dialog.getByRole("button", { name: "Apply" }).click()
     await dialog.getByText("Nothing was written. 1 file changed.").waitFor()
     const files = async () => (await target.client.sessions.listFiles({ session_id: target.session.id })).items
@@ -171,7 +171,7 @@ describe("the work on a session in the console", () => {
       (await files()).map(({ path }) => path),
       "b.js"
     )
-    await dialog.getByLabel("Only try how it would go").uncheck()
+    await dialog.getByLabel("Dry run, which writes nothing").uncheck()
     await dialog.getByRole("button", { name: "Apply" }).click()
     await dialog.getByText("Nothing was written.").waitFor({ state: "detached" })
     await dialog.getByText("1 file changed.").waitFor()

@@ -90,6 +90,10 @@ const LogIn = ({ action, email, keep, switchTo }: EntryProps & { readonly keep: 
         Forgotten password
       </a>
     </p>
+    <p class="fine">
+      A new server has no account yet. Run <code>reins accounts first</code> on its machine: it prints the link that
+      makes the first one.
+    </p>
   </>
 )
 

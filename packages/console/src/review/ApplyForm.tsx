@@ -44,12 +44,12 @@ export const ApplyForm = ({ changeset }: { readonly changeset: Changeset }) => {
       </Field>
       <Field label="Strategy">
         <select name="strategy">
-          <option value="three_way">three_way: merge with what is there</option>
-          <option value="exact">exact: only where it fits as it is</option>
+          <option value="three_way">Merge with the files that are there</option>
+          <option value="exact">Only if it fits exactly</option>
         </select>
       </Field>
       <label class="check">
-        <input name="dry_run" type="checkbox" /> Only try how it would go
+        <input name="dry_run" type="checkbox" /> Dry run, which writes nothing
       </label>
       <p class="end">
         <button type="submit" class="primary" disabled={action.busy.value !== undefined}>

@@ -14,9 +14,12 @@ import type { Review } from "./Review.js"
 export const Deliveries = ({
   changed,
   changeset,
-  review
+  review,
+  words
 }: {
   readonly changeset: Changeset
+  /** The last words of the agent, with which the text of a merge request begins. */
+  readonly words: string
   readonly review: Review
   readonly changed: number | undefined
 }) => {
@@ -36,6 +39,7 @@ export const Deliveries = ({
           delivery={delivery}
           files={changeset.file_count}
           review={review}
+          words={words}
           changed={changed}
           reload={list.reload}
         />
@@ -74,9 +78,11 @@ const DeliveryCard = ({
   delivery,
   files,
   reload,
-  review
+  review,
+  words
 }: {
   readonly delivery: Delivery
+  readonly words: string
   readonly files: number
   readonly review: Review
   readonly changed: number | undefined
@@ -199,6 +205,7 @@ const DeliveryCard = ({
         <Dialog title="Open a merge request" close={() => (isOpening.value = false)}>
           <MergeRequestForm
             delivery={delivery}
+            words={words}
             done={() => {
               isOpening.value = false
               requests.reload()

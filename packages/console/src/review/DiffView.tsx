@@ -4,6 +4,7 @@ import { useAction } from "../api/Loading.js"
 import { useHighlight } from "../highlight/Highlight.js"
 import { languageOfFile } from "../highlight/Languages.js"
 import { useKeys } from "../palette/Keys.js"
+import { placeOfHash } from "../route/Route.js"
 import { Outcome } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
 import { filesOf } from "./DiffFiles.js"
@@ -57,7 +58,7 @@ export const DiffView = ({
     p: () => open(Math.max(0, seen - 1))
   })
   useEffect(() => {
-    const wanted = placeOfAddress()
+    const wanted = placeOfHash()
     const file = files.findIndex(({ path }) => path === wanted?.path)
     if (wanted === undefined || file < 0) return
     const line = rows.findIndex((row) => row.file === file && isAt(row, wanted.line))
@@ -94,13 +95,6 @@ interface RowProps {
   readonly review: Review
   readonly files: ReadonlyArray<FileDiff>
   readonly more: (path: string) => void
-}
-
-/** The place that the address names, as in `#src/a.ts:12`. */
-const placeOfAddress = (): { readonly path: string; readonly line: number | undefined } | undefined => {
-  if (location.hash.length < 2) return undefined
-  const [, path = "", line] = /^(.*?)(?::(\d+))?$/.exec(decodeURIComponent(location.hash.slice(1))) ?? []
-  return { path, line: line === undefined ? undefined : Number(line) }
 }
 
 const isAt = (row: Row, line: number | undefined): boolean =>

@@ -10,7 +10,16 @@ import { count } from "../words/Words.js"
 import type { Review } from "./Review.js"
 
 /** The fields of a new merge request for a delivered branch. */
-export const MergeRequestForm = ({ delivery, done }: { readonly delivery: Delivery; readonly done: () => void }) => {
+export const MergeRequestForm = ({
+  delivery,
+  done,
+  words
+}: {
+  readonly delivery: Delivery
+  /** The text that the description begins with. */
+  readonly words: string
+  readonly done: () => void
+}) => {
   const action = useAction()
   return (
     <Form
@@ -33,7 +42,7 @@ export const MergeRequestForm = ({ delivery, done }: { readonly delivery: Delive
         <input name="title" defaultValue={delivery.title ?? ""} />
       </Field>
       <Field label="Description">
-        <textarea name="description" rows={4} />
+        <textarea name="description" rows={4} defaultValue={words} />
       </Field>
       <Field label="Target branch" hint="Empty for the branch that the session started from.">
         <input name="base_branch" />
@@ -158,7 +167,7 @@ const AskMerge = ({
       </dl>
       {unseen > 0 && <p class="notice ask">You have not marked {count(unseen, "file")} as viewed.</p>}
       {unsent > 0 && <p class="notice ask">{count(unsent, "comment")} not sent. The agent does not know about it.</p>}
-      {draft && <p class="notice ask">The merge request is a draft.</p>}
+      {draft && <p class="notice ask">The merge request is a draft. The forge may refuse to merge it.</p>}
       <Field label="Method">
         <select
           value={method.value}

@@ -6,6 +6,7 @@ import { type Action, useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { go } from "../route/Route.js"
+import type { Conversation } from "../session/Conversation.js"
 import { useSessionLog } from "../session/SessionLog.js"
 import { Await, Outcome, PageHead, State, Time, Waiting } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
@@ -77,7 +78,7 @@ export const ReviewPage = ({
           </PageHead>
           <Newer changeset={value} events={log.events} />
           <Diagnostics given={value.diagnostics} />
-          <Deliveries changeset={value} review={review} changed={changed} />
+          <Deliveries changeset={value} review={review} words={lastWords(log.conversation)} changed={changed} />
           <Toolbar
             review={review}
             isSplit={isSplit}
@@ -124,6 +125,12 @@ export const ReviewPage = ({
       )}
     </Await>
   )
+}
+
+/** What the agent said last. */
+const lastWords = ({ items }: Conversation): string => {
+  const last = items.findLast((item) => item.kind === "words" && item.words === "text")
+  return last?.kind === "words" ? last.text : ""
 }
 
 /** Leads from the review of an older changeset to the newest one. */

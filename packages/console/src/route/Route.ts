@@ -9,6 +9,16 @@ const read = (): string => {
 /** The address of the page below `/ui`, as in `sessions/sess_1/changes`; empty for the inbox. */
 export const path = signal(read())
 
+/** What stands behind `#` in the address; empty for nothing. */
+export const hash = signal(location.hash)
+
+/** A file that the address names behind `#`, as in `src/a.ts:12`, and the line in it. */
+export const placeOfHash = (): { readonly path: string; readonly line: number | undefined } | undefined => {
+  const text = decodeURIComponent(hash.value.slice(1))
+  const [, path = "", line] = /^(.+?)(?::(\d+))?$/.exec(text) ?? []
+  return path === "" ? undefined : { path, line: line === undefined ? undefined : Number(line) }
+}
+
 /** Its parts. */
 export const parts = computed(() => path.value.split("/").filter((part) => part !== ""))
 
@@ -19,6 +29,7 @@ export const go = (to: string, { replace = false } = {}): void => {
   if (replace) history.replaceState(null, "", url)
   else history.pushState(null, "", url)
   path.value = read()
+  hash.value = location.hash
   scrollTo(0, 0)
 }
 
@@ -30,6 +41,7 @@ export const startRouting = (): void => {
   path.value = read()
   addEventListener("popstate", () => {
     path.value = read()
+    hash.value = location.hash
   })
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return

@@ -15,7 +15,7 @@ import {
   type Usage
 } from "@reins/client"
 import { planIn } from "../tools/ToolLine.js"
-import { count } from "../words/Words.js"
+import { count, plain } from "../words/Words.js"
 
 /** One thing of the conversation, in the order in which they began. Items are replaced when they change. */
 export type Item = { readonly key: string; readonly at: string } & (
@@ -183,7 +183,7 @@ export class Conversation {
         this.context = { used: event.payload.context_used, size: event.payload.context_size }
         break
       case "executor.lost":
-        note(`The executor was lost: ${event.payload.reason ?? "no reason is known"}.`, "bad")
+        note(`The executor was lost${event.payload.reason === null ? "" : ` (${plain(event.payload.reason)})`}.`, "bad")
         break
       case "workspace.restored":
         for (const filter of event.payload.filters ?? []) note(filterNote(filter))
@@ -205,7 +205,7 @@ export class Conversation {
         )
         break
       case "session.linked":
-        note("Another session goes on from here with another provider.")
+        note("Another session goes on from here with another agent.")
         break
     }
   }

@@ -6,7 +6,7 @@ import { reins } from "../api/Server.js"
 import { Spans } from "../highlight/Coloured.js"
 import { useHighlight } from "../highlight/Highlight.js"
 import { languageOfFile } from "../highlight/Languages.js"
-import { go, parts } from "../route/Route.js"
+import { go, placeOfHash } from "../route/Route.js"
 import { Await, Copy, Nothing } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
 import { bytes } from "../words/Words.js"
@@ -15,13 +15,13 @@ import type { TabProps } from "./SessionPage.js"
 
 /** The address of a file of a session, and of a line in it. */
 export const fileAddress = (sessionId: string, path: string, line?: number): string =>
-  `sessions/${sessionId}/files/${path.split("/").map(encodeURIComponent).join("/")}${line === undefined ? "" : `#L${line}`}`
+  `sessions/${sessionId}/files#${path.split("/").map(encodeURIComponent).join("/")}${line === undefined ? "" : `:${line}`}`
 
 /** The files of the working tree of a session. */
 export const FilesTab = ({ session }: TabProps) => {
   const session_id = session.id
   // The address names the file, so that a link leads to it.
-  const file = parts.value.slice(3).map(decodeURIComponent).join("/")
+  const file = placeOfHash()?.path ?? ""
   const folder = useSignal(file.slice(0, Math.max(0, file.lastIndexOf("/"))))
   const list = useLoaded(
     "the files",
@@ -98,7 +98,7 @@ const FileView = ({ path, sessionId }: { readonly sessionId: string; readonly pa
                 {value.encoding === "utf-8" && <Copy text={value.content} />}
               </span>
             </p>
-            <Content file={value} />
+            <Content file={value} sessionId={sessionId} />
             {value.truncated && <p class="fine">The file is longer than one read may be.</p>}
           </>
         )}
@@ -107,25 +107,34 @@ const FileView = ({ path, sessionId }: { readonly sessionId: string; readonly pa
   )
 }
 
-const Content = ({ file: { content, encoding, path } }: { readonly file: FileContent }) => {
-  if (encoding === "utf-8" && pictureType(path) === undefined) return <Lines text={content} path={path} />
+const Content = ({
+  file: { content, encoding, path },
+  sessionId
+}: {
+  readonly file: FileContent
+  readonly sessionId: string
+}) => {
+  if (encoding === "utf-8" && pictureType(path) === undefined)
+    return <Lines text={content} path={path} sessionId={sessionId} />
   if (pictureType(path) === undefined) return <Nothing>The file is not a text.</Nothing>
   return <img class="picture" alt={path} src={pictureUrl(path, encoding === "base64" ? content : btoa(content))} />
 }
 
-/** The line that the address names. */
-const lineOfAddress = (): number | undefined => {
-  const [, line] = /^#L(\d+)$/.exec(location.hash) ?? []
-  return line === undefined ? undefined : Number(line)
-}
-
-const Lines = ({ path, text }: { readonly text: string; readonly path: string }) => {
+const Lines = ({
+  path,
+  sessionId,
+  text
+}: {
+  readonly text: string
+  readonly path: string
+  readonly sessionId: string
+}) => {
   const coloured = useHighlight(languageOfFile(path), text)
   const items = useMemo(
     () => text.split("\n").map((line, index) => ({ text: line, number: index + 1, spans: coloured?.[index] })),
     [text, coloured]
   )
-  const wanted = useSignal(lineOfAddress())
+  const wanted = useSignal(placeOfHash()?.line)
   const reveal = useRef<((index: number) => void) | undefined>(undefined)
   useEffect(() => {
     if (wanted.value !== undefined) reveal.current?.(Math.max(0, wanted.value - 5))
@@ -141,7 +150,7 @@ const Lines = ({ path, text }: { readonly text: string; readonly path: string })
         <div class={number === wanted.value ? "line wanted" : "line"}>
           <a
             class="number"
-            href={`${location.pathname}#L${number}`}
+            href={fileAddress(sessionId, path, number)}
             aria-label={`Line ${number}`}
             onClick={() => (wanted.value = number)}
           >

@@ -45,7 +45,8 @@ export const SessionHead = ({
           <h1 title={session.title ?? undefined}>{session.title ?? "Session"}</h1>
         )}
         <p class="under">
-          <State of={lifecycle !== "open" ? lifecycle : hasFailed && activity === "idle" ? "failed" : activity} /> {agentName(harness.provider_id)}
+          <State of={lifecycle !== "open" ? lifecycle : hasFailed && activity === "idle" ? "failed" : activity} />{" "}
+          {agentName(harness.provider_id)}
           {harness.model !== null && ` · ${harness.model}`}
           <Repository session={session} />
         </p>

@@ -91,7 +91,7 @@ export const WebhookForm = ({
               </label>
             ))}
             <Field label="Other types" hint="With spaces between, as in usage.observed delegation.*">
-              <input name="others" defaultValue={[...given].filter((type) => !isOfFamily(type, given)).join(" ")} />
+              <input name="types" defaultValue={[...given].filter((type) => !isOfFamily(type, given)).join(" ")} />
             </Field>
           </div>
         )}
@@ -127,7 +127,7 @@ const isOfFamily = (type: string, given: ReadonlySet<string>): boolean =>
   families.some(({ types }) => types.some((each) => each === type) && types.every((each) => given.has(each)))
 
 const inputOf = (fields: Readonly<Record<string, string>>, isSome: boolean): WebhookEndpointInput => {
-  const { description = "", label = "", others = "", project_id = "", url = "" } = fields
+  const { description = "", label = "", types: others = "", project_id = "", url = "" } = fields
   const types = [
     ...families.flatMap(({ types }, index) => (fields[`family.${index}`] === "on" ? types : [])),
     ...others.split(/[\s,]+/).filter((type) => type !== "")

@@ -16,7 +16,7 @@ const floors = [
   ["worktrees"],
   ["changes"],
   ["execution", "delegations"],
-  ["backup", "upkeep"]
+  ["backup", "deletion", "upkeep"]
 ]
 
 const core = "^packages/core/src/"

@@ -33,6 +33,7 @@ import * as DelegationTurns from "./delegations/DelegationTurns.js"
 import { ResultSchemas } from "./delegations/ResultSchemas.js"
 import { ResultStore } from "./delegations/ResultStore.js"
 import { WaitStore } from "./delegations/WaitStore.js"
+import { Deletions } from "./deletion/Deletions.js"
 import { Waits } from "./delegations/Waits.js"
 import { webhookTypes } from "./Events.js"
 import { EventFeed } from "./events/EventFeed.js"
@@ -263,7 +264,7 @@ const snapshots = Layer.unwrapEffect(
   )
 )
 
-const work = oneByOne(changes, delegations, conversations, connected).pipe(
+const work = oneByOne(changes, delegations, conversations, connected, Deletions.layer).pipe(
   onTopOf(Changesets.layer),
   onTopOf(ChangesetStore.layer),
   onTopOf(TurnSetup.layer),

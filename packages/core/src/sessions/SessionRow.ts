@@ -73,6 +73,8 @@ export interface SessionRow {
   readonly updated_at: Timestamp
   readonly archived_at: Timestamp | null
   readonly closed_at: Timestamp | null
+  /** The time at which its deletion was asked for. Nobody sees it from then on. */
+  readonly deleting_at: Timestamp | null
   readonly active_turn_id: TurnId | null
   readonly active_turn_state: TurnState | null
   readonly queued_turns: number
@@ -114,6 +116,7 @@ export type NewSession = Omit<
   | "updated_at"
   | "archived_at"
   | "closed_at"
+  | "deleting_at"
 >
 
 /** The columns that clients change. */

@@ -35,6 +35,7 @@ import {
   type SessionUpdate
 } from "./SessionRow.js"
 import * as SessionStatements from "./SessionStatements.js"
+import { searchIndex } from "./search/SearchIndex.js"
 
 const isSeen = (row: SessionRow & { readonly role: Role | null }): row is SeenSession => row.role !== null
 
@@ -103,6 +104,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const sql = db.sql
       const rows = SessionStatements.make(db)
       const labels = sessionLabels(db)
+      const search = searchIndex(db)
 
       const held = <Row extends SessionRow>(id: string, query: Query<Row>) => {
         const row = Effect.tap(db.first(query), (row) => (row === undefined ? Effect.void : journal.hold(row)))
@@ -116,13 +118,13 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
         find: rows.find,
         readable: fn("SessionStore.readable")(function* (principal, sessionId) {
           const row = yield* db.first(rows.byIdFor(principal.accountId, sessionId))
-          if (row === undefined) return yield* notFound()
+          if (row === undefined || row.deleting_at !== null) return yield* notFound()
           yield* mayRead(principal, row.workspace_id, row.role)
           return isSeen(row) ? row : yield* notFound()
         }),
         writable: fn("SessionStore.writable")(function* (principal, sessionId) {
           const row = yield* held(sessionId, rows.byIdFor(principal.accountId, sessionId))
-          if (row === undefined) return yield* notFound()
+          if (row === undefined || row.deleting_at !== null) return yield* notFound()
           yield* mayWrite(principal, row.workspace_id, row.role)
           return isSeen(row) ? row : yield* notFound()
         }),
@@ -132,11 +134,13 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           const row = { ...columns, ...beginning, updated_at: columns.created_at }
           yield* db.run(rows.insert(row))
           yield* labels.add(row)
+          yield* search.addTitle(row.id, row.title)
           yield* journal.begin(row, actor, [{ type: "session.created", payload: payloadOf(row) }])
           return { ...row, ...unset, ...noTurns }
         }),
         update: fn("SessionStore.update")(function* (row, update, actor) {
           if (update.labels !== undefined) yield* labels.replace({ ...row, labels: update.labels })
+          if (update.title !== undefined) yield* search.replaceTitle(row.id, update.title)
           return yield* changed(row.id, update, actor, "session.updated")
         }),
         move: fn("SessionStore.move")(function* (row, to, actor) {
@@ -198,7 +202,7 @@ const writing = Effect.fnUntraced(function* (find: SessionStore["Type"]["find"])
   return { changed, write }
 })
 
-type SessionEventType = Exclude<EventType & `session.${string}`, "session.linked">
+type SessionEventType = Exclude<EventType & `session.${string}`, "session.linked" | "session.deleted">
 
 /** The event of each lifecycle that a session moves to. */
 const lifecycleEvents = {
@@ -224,7 +228,8 @@ const unset = {
   native_paths: null,
   told: null,
   archived_at: null,
-  closed_at: null
+  closed_at: null,
+  deleting_at: null
 } as const
 
 /** The columns that every session begins with. */

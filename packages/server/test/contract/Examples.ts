@@ -163,6 +163,7 @@ const examples = {
       return { ids: { session_id: id } }
     }),
   "POST /api/sessions/{session_id}/closures": freshSession,
+  "DELETE /api/sessions/{session_id}": freshSession,
   "POST /api/sessions/{session_id}/changesets": (tenant: Tenant) =>
     Effect.map(furnished(tenant), (given) => ({ ...given, body: { label: "now" } })),
   "POST /api/sessions/{session_id}/delegations": (tenant: Tenant) =>

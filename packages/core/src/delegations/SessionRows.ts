@@ -2,7 +2,8 @@ import type { OwnedRows } from "../store/OwnedRows.js"
 
 const inDelegations = (table: string): OwnedRows => ({
   table,
-  of: (sql, id) => sql`delegation_id in (select id from delegations where session_id = ${id} or child_session_id = ${id})`
+  of: (sql, id) =>
+    sql`delegation_id in (select id from delegations where session_id = ${id} or child_session_id = ${id})`
 })
 
 /** The delegations that a session has made, and the one that it works for. */

@@ -1,8 +1,8 @@
 import { Effect, Schedule } from "effect"
 import { systemActor } from "../access/Access.js"
-import { sessionRows as ofBudgets } from "../budgets/SessionRows.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { sessionRows as ofBudgets } from "../budgets/SessionRows.js"
 import { sessionRows as ofChanges } from "../changes/SessionRows.js"
 import { sessionRows as ofDelegations } from "../delegations/SessionRows.js"
 import { SessionId } from "../domain/Ids.js"
@@ -16,7 +16,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { deleteSome, type OwnedRows } from "../store/OwnedRows.js"
-import { sessionAnswers, sessionRows as ofLogs } from "../store/SessionRows.js"
+import { forgetAnswers, sessionRows as ofLogs } from "../store/SessionRows.js"
 import { sessionRows as ofWebhooks } from "../webhooks/SessionRows.js"
 import { Leases } from "../worktrees/Leases.js"
 import { sessionRows as ofWorktrees } from "../worktrees/SessionRows.js"
@@ -35,8 +35,7 @@ const rows: ReadonlyArray<OwnedRows> = [
   ...ofWorktrees,
   ...ofChanges,
   ...ofSessions,
-  ...ofLogs,
-  sessionAnswers
+  ...ofLogs
 ]
 
 /** Rows of one commit. Other writers wait for it. */
@@ -134,6 +133,7 @@ const deletingRows = Effect.gen(function* () {
   return Effect.fnUntraced(function* (id: SessionId, { commit }: RunningAttempt) {
     while ((yield* commit(removal.forgetWords(id, batchOfTexts))) === batchOfTexts);
     for (const owned of rows) while ((yield* commit(deleteSome(db, owned, id, batch))) === batch);
+    while ((yield* commit(forgetAnswers(db, id, batch))) === batch);
     yield* commit(removal.empty(id))
   })
 })

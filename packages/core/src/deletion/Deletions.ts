@@ -34,10 +34,7 @@ export class Deletions extends Context.Tag("@reins/core/deletion/Deletions")<
      * already gives its receipt. Fails with `turn_active` while a turn of one of them waits or runs, with `delivery_unresolved` while a delivery
      * does, and with `invalid_transition` for a session that works for another one.
      */
-    readonly deleteSession: (
-      principal: Principal,
-      sessionId: string
-    ) => Command<SessionDeletion, Denied | Undeletable>
+    readonly deleteSession: (principal: Principal, sessionId: string) => Command<SessionDeletion, Denied | Undeletable>
     /** The receipt of a session. Fails with `not_found` for a session that is not deleted. */
     readonly get: (principal: Principal, sessionId: string) => Effect.Effect<SessionDeletion, Unseen>
     /** The receipts of a workspace, the newest session first. */

@@ -34,11 +34,7 @@ export type SessionDeletion = typeof SessionDeletion.Type
 const session = idPath("session_id")
 
 export const deletionEndpoints = {
-  delete: remove(
-    "delete",
-    "/api/sessions/:session_id",
-    "Delete a session for good, with the sessions that work for it"
-  )
+  delete: remove("delete", "/api/sessions/:session_id", "Delete a session for good, with the sessions that work for it")
     .setPath(session)
     .addSuccess(withStatus(SessionDeletion, 202))
     .annotateContext(extension),

@@ -31,7 +31,9 @@ export const receiptStore = Effect.map(Database, ({ all, first, run, sql }) => (
   insert: (receipt: SessionDeletion): Effect.Effect<void, never, Commit> =>
     Effect.zipRight(
       Commit,
-      run(sql`insert into session_deletions ${sql.insert({ ...receipt, deleted_by: JSON.stringify(receipt.deleted_by) })}`)
+      run(
+        sql`insert into session_deletions ${sql.insert({ ...receipt, deleted_by: JSON.stringify(receipt.deleted_by) })}`
+      )
     ),
 
   /** Notes that nothing is left of a session. */

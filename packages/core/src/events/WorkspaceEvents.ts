@@ -29,7 +29,7 @@ export interface Opened {
 }
 
 /**
- * Reads the durable log of workspaces: the events of their sessions that a list of sessions needs, in ascending positions without gaps. The
+ * Reads the durable log of workspaces: the events of their sessions that a list of sessions needs, in ascending positions. The
  * events of one session come in the order of their `seq`.
  */
 export class WorkspaceEvents extends Context.Tag("@reins/core/events/WorkspaceEvents")<

@@ -216,7 +216,9 @@ const wantedOf = (
     sql`events.seq = workspace_events.seq`,
     ...(types === undefined ? [] : [sql.in("workspace_events.type", [...types])]),
     ...(projectId === undefined ? [] : [sql`(${isDeletion(sql)} or sessions.project_id = ${projectId})`]),
-    ...(label === undefined ? [] : [sql`(${isDeletion(sql)} or workspace_events.type = ${relabelling} or ${hasLabel(db, label)})`])
+    ...(label === undefined
+      ? []
+      : [sql`(${isDeletion(sql)} or workspace_events.type = ${relabelling} or ${hasLabel(db, label)})`])
   ]
   const columns = "seq, type, session_id, envelope, project_id, labels"
   return {

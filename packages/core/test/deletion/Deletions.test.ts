@@ -39,7 +39,9 @@ const rowsHolding = Effect.fnUntraced(function* (text: string) {
   const { sql } = db
   const tables = yield* db.all(
     db.dialect === "pg"
-      ? sql<{ name: string }>`select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`
+      ? sql<{
+          name: string
+        }>`select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`
       : sql<{ name: string }>`select name from sqlite_master where type = 'table' and sql not like '%virtual%'`
   )
   const found: Array<string> = []
@@ -115,7 +117,10 @@ for (const { layer, name } of databases) {
                   "session_deletions",
                   "workspace_events"
                 ])
-                assert.deepStrictEqual(readdirSync(blobs, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()), [])
+                assert.deepStrictEqual(
+                  readdirSync(blobs, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()),
+                  []
+                )
                 assert.isFalse(existsSync(join(dataDir, "sessions", id)))
                 for (const word of Object.values(words)) {
                   assert.deepStrictEqual(yield* rowsHolding(word), [], word)
@@ -147,49 +152,57 @@ for (const { layer, name } of databases) {
     )
 
     suiteOver(services(layer), { excludeTestServices: true })((it) => {
-      it.effect("is refused while a turn waits, takes the sessions that work for it, and is only for whoever may change it", () =>
-        Effect.gen(function* () {
-          const { principal, workspaceId } = yield* ownerWithConnection
-          const sessions = yield* Sessions
-          const deletions = yield* Deletions
-          const turns = yield* Turns
-          const { id, turn_id } = yield* sessions.create(principal, workspaceId, { message: "Work" })
-          const refusal = (of: Principal, sessionId: string) =>
-            Effect.map(Effect.flip(deletions.deleteSession(of, sessionId)), ({ code }) => code)
-          assert.strictEqual(yield* refusal(principal, id), "turn_active")
-          yield* turns.cancel(principal, turn_id ?? "")
-          const { delegation } = yield* (yield* Delegations).spawn(principal, id, { role: "scout", instructions: "Look." })
-          const child = delegation.child_session_id
-          assert.strictEqual(yield* refusal(principal, id), "turn_active")
-          for (const turn of (yield* turns.list(principal, child, {})).items) yield* turns.cancel(principal, turn.id)
-          assert.strictEqual(yield* refusal(principal, child), "invalid_transition")
-          const stranger = yield* (yield* Accounts).createVerified({ email: `other-${name}@example.com`, password: null })
-          assert.strictEqual(yield* refusal({ ...principal, accountId: stranger.id }, id), "not_found")
-          assert.strictEqual((yield* Effect.flip(deletions.get(principal, id))).code, "not_found")
+      it.effect(
+        "is refused while a turn waits, takes the sessions that work for it, and is only for whoever may change it",
+        () =>
+          Effect.gen(function* () {
+            const { principal, workspaceId } = yield* ownerWithConnection
+            const sessions = yield* Sessions
+            const deletions = yield* Deletions
+            const turns = yield* Turns
+            const { id, turn_id } = yield* sessions.create(principal, workspaceId, { message: "Work" })
+            const refusal = (of: Principal, sessionId: string) =>
+              Effect.map(Effect.flip(deletions.deleteSession(of, sessionId)), ({ code }) => code)
+            assert.strictEqual(yield* refusal(principal, id), "turn_active")
+            yield* turns.cancel(principal, turn_id ?? "")
+            const { delegation } = yield* (yield* Delegations).spawn(principal, id, {
+              role: "scout",
+              instructions: "Look."
+            })
+            const child = delegation.child_session_id
+            assert.strictEqual(yield* refusal(principal, id), "turn_active")
+            for (const turn of (yield* turns.list(principal, child, {})).items) yield* turns.cancel(principal, turn.id)
+            assert.strictEqual(yield* refusal(principal, child), "invalid_transition")
+            const stranger = yield* (yield* Accounts).createVerified({
+              email: `other-${name}@example.com`,
+              password: null
+            })
+            assert.strictEqual(yield* refusal({ ...principal, accountId: stranger.id }, id), "not_found")
+            assert.strictEqual((yield* Effect.flip(deletions.get(principal, id))).code, "not_found")
 
-          yield* deletions.deleteSession(principal, id)
-          for (const gone of [id, child]) {
-            assert.strictEqual((yield* Effect.flip(sessions.get(principal, gone))).code, "not_found")
-            assert.strictEqual((yield* Effect.flip((yield* Messages).list(principal, gone, {}))).code, "not_found")
-          }
-          const listed = yield* sessions.list(principal, workspaceId, {})
-          assert.notIncludeMembers(
-            listed.items.map((session) => session.id),
-            [id, child]
-          )
-          const receipts = yield* deletions.list(principal, workspaceId, {})
-          assert.deepStrictEqual(
-            receipts.items.map(({ deleted_with, session_id }) => [session_id, deleted_with]),
-            [
-              [child, id],
-              [id, null]
-            ]
-          )
-          assert.strictEqual(
-            (yield* Effect.flip(deletions.get({ ...principal, accountId: stranger.id }, id))).code,
-            "not_found"
-          )
-        })
+            yield* deletions.deleteSession(principal, id)
+            for (const gone of [id, child]) {
+              assert.strictEqual((yield* Effect.flip(sessions.get(principal, gone))).code, "not_found")
+              assert.strictEqual((yield* Effect.flip((yield* Messages).list(principal, gone, {}))).code, "not_found")
+            }
+            const listed = yield* sessions.list(principal, workspaceId, {})
+            assert.notIncludeMembers(
+              listed.items.map((session) => session.id),
+              [id, child]
+            )
+            const receipts = yield* deletions.list(principal, workspaceId, {})
+            assert.deepStrictEqual(
+              receipts.items.map(({ deleted_with, session_id }) => [session_id, deleted_with]),
+              [
+                [child, id],
+                [id, null]
+              ]
+            )
+            assert.strictEqual(
+              (yield* Effect.flip(deletions.get({ ...principal, accountId: stranger.id }, id))).code,
+              "not_found"
+            )
+          })
       )
     })
   })

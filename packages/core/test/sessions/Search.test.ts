@@ -3,8 +3,8 @@ import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Messages } from "@reins/core/sessions/Messages"
-import { termsOf, wordsOf } from "@reins/core/sessions/search/Words"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import { termsOf, wordsOf } from "@reins/core/sessions/search/Words"
 import { anyText } from "@reins/testing/AnyText"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
@@ -34,8 +34,44 @@ const has = (text: string, query: string): boolean => {
   )
 }
 
-const words = ["merge", "Merge", "merged", "ÉTÉ", "eté", "straße", "привет", "Привет42", "x", "x1", "naïve", "नमस्ते", "𝒳", "OR", "near"]
-const gaps = [" ", ", ", "\n", '"', "'", " AND ", " & ", "* ", ":", "(", ")", "-", "^", "\\", " | ", "!", "<->", "%", "_"]
+const words = [
+  "merge",
+  "Merge",
+  "merged",
+  "ÉTÉ",
+  "eté",
+  "straße",
+  "привет",
+  "Привет42",
+  "x",
+  "x1",
+  "naïve",
+  "नमस्ते",
+  "𝒳",
+  "OR",
+  "near"
+]
+const gaps = [
+  " ",
+  ", ",
+  "\n",
+  '"',
+  "'",
+  " AND ",
+  " & ",
+  "* ",
+  ":",
+  "(",
+  ")",
+  "-",
+  "^",
+  "\\",
+  " | ",
+  "!",
+  "<->",
+  "%",
+  "_"
+]
 
 const textOfWords = (constraints: fc.ArrayConstraints) =>
   fc
@@ -72,7 +108,9 @@ describe("the words of a search", () => {
   it("the words of a text stay below what a database takes, also of hostile ones", () => {
     for (const text of ["ﷺ", "𠀀𠀁𠀂", "x", "x ", "é"])
       for (const word of wordsOf(text.repeat(100_000))) assert.isAtMost(Buffer.byteLength(word), 300)
-    const many = wordsOf(Array.from({ length: 60_000 }, (_, index) => String.fromCodePoint(0x4e00 + (index * 7) % 20_000)).join(""))
+    const many = wordsOf(
+      Array.from({ length: 60_000 }, (_, index) => String.fromCodePoint(0x4e00 + ((index * 7) % 20_000))).join("")
+    )
     assert.isAtMost(Buffer.byteLength(many.join(" ")), 400_001)
   })
 })
@@ -114,7 +152,11 @@ for (const { layer, name } of databases) {
                     (session) =>
                       (team === undefined || session.team === team) && session.texts.some((text) => has(text, q))
                   )
-                  assert.deepStrictEqual(found, expected.map(({ id }) => id), q)
+                  assert.deepStrictEqual(
+                    found,
+                    expected.map(({ id }) => id),
+                    q
+                  )
                 }).pipe(Runtime.runPromise(runtime))
               ),
               { numRuns: 150 }
@@ -143,7 +185,9 @@ for (const { layer, name } of databases) {
           const runtime = yield* Effect.runtime()
           yield* Effect.promise(() =>
             fc.assert(
-              fc.asyncProperty(anyText({ maxLength: 40 }), (q) => Runtime.runPromise(runtime)(Effect.asVoid(idsOf(stranger, q)))),
+              fc.asyncProperty(anyText({ maxLength: 40 }), (q) =>
+                Runtime.runPromise(runtime)(Effect.asVoid(idsOf(stranger, q)))
+              ),
               { numRuns: 60 }
             )
           )

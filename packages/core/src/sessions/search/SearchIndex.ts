@@ -52,7 +52,13 @@ export const searchIndex = (db: Database["Type"]) => {
     forget: Effect.fnUntraced(function* (sessionId: SessionId, limit: number): Effect.fn.Return<number, never, Commit> {
       const rows = yield* db.all(sql<{ id: number }>`select id from search_documents
         where session_id = ${sessionId} order by id limit ${limit}`)
-      if (rows.length > 0) yield* remove(sql.in("id", rows.map(({ id }) => id)))
+      if (rows.length > 0)
+        yield* remove(
+          sql.in(
+            "id",
+            rows.map(({ id }) => id)
+          )
+        )
       return rows.length
     }),
     addMessage: (sessionId: SessionId, text: string) => add(sessionId, "message", text),

@@ -192,7 +192,10 @@ const sealing = Effect.gen(function* () {
     // Of a workspace that was removed before anything was captured nothing is left.
     if (manifest === undefined) return yield* journal.commit(store.settle(session.id, changes, state.apart))
     const written = Object.values(parts.blobs).filter((blob): blob is WrittenBlob => blob !== null)
-    yield* storeBlobs(session.id, written.map((blob) => ({ ...nameOf(blob), content: () => fileStream(blob) })))
+    yield* storeBlobs(
+      session.id,
+      written.map((blob) => ({ ...nameOf(blob), content: () => fileStream(blob) }))
+    )
     yield* failpoint("snapshot.stored")
     if ((yield* record(session, manifest, state)) === undefined) return yield* beingDeleted
   }, Effect.scoped)

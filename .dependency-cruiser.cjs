@@ -17,7 +17,7 @@ const floors = [
   ["worktrees"],
   ["changes"],
   ["execution", "delegations"],
-  ["backup", "upkeep"]
+  ["backup", "deletion", "upkeep"]
 ]
 
 const core = "^packages/core/src/"

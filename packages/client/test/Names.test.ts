@@ -10,6 +10,7 @@ const verbs = new Set([
   ...[
     "delegate",
     "deliver",
+    "delete",
     "disconnect",
     "install",
     "login",

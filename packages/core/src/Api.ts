@@ -4,6 +4,7 @@ import { captureEndpoints } from "./changes/CapturesApi.js"
 import { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./changes/ChangesApi.js"
 import { ConnectionsApi } from "./connections/ConnectionsApi.js"
 import { DelegationsApi, delegatingEndpoints } from "./delegations/DelegationsApi.js"
+import { deletionEndpoints, receiptEndpoints } from "./deletion/DeletionsApi.js"
 import { sessionEventEndpoints, workspaceEventEndpoints } from "./events/EventsApi.js"
 import { executorEndpoints } from "./execution/ExecutorApi.js"
 import { AccountsApi, ApiKeysApi } from "./identity/AccountsApi.js"
@@ -30,6 +31,8 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
   .add(sessionEndpoints.archive)
   .add(sessionEndpoints.unarchive)
   .add(sessionEndpoints.close)
+  .add(deletionEndpoints.delete)
+  .add(deletionEndpoints.getDeletion)
   .add(captureEndpoints.getChanges)
   .add(captureEndpoints.listChangesets)
   .add(captureEndpoints.capture)
@@ -51,6 +54,7 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(workspaceEndpoints.get)
   .add(workspaceEndpoints.update)
   .add(workspaceUsageEndpoints.getUsage)
+  .add(receiptEndpoints.listSessionDeletions)
   .add(workspaceEventEndpoints.listEvents)
   .add(workspaceEndpoints.listMembers)
   .add(workspaceEndpoints.addMember)

@@ -36,6 +36,7 @@ import { ResultSchemas } from "./delegations/ResultSchemas.js"
 import { ResultStore } from "./delegations/ResultStore.js"
 import { WaitStore } from "./delegations/WaitStore.js"
 import { Waits } from "./delegations/Waits.js"
+import { Deletions } from "./deletion/Deletions.js"
 import { webhookTypes } from "./Events.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
@@ -274,7 +275,7 @@ const snapshots = Layer.unwrapEffect(
 
 const work = <E>(given: Layer.Layer<Bench, E, Given> | undefined) => {
   const bench: Layer.Layer<Bench, E, Given | Layer.Layer.Context<typeof BenchHere.layer>> = given ?? BenchHere.layer
-  return oneByOne(changes, delegations, conversations, connected).pipe(
+  return oneByOne(changes, delegations, conversations, connected, Deletions.layer).pipe(
     onTopOf(Changesets.layer),
     onTopOf(ChangesetStore.layer),
     onTopOf(TurnSetup.layer),

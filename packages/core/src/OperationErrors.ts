@@ -2,6 +2,7 @@ import { operationErrors as catalog } from "./catalog/Errors.js"
 import { operationErrors as changes } from "./changes/Errors.js"
 import { operationErrors as connections } from "./connections/Errors.js"
 import { operationErrors as delegations } from "./delegations/Errors.js"
+import { operationErrors as deletion } from "./deletion/Errors.js"
 import type { ErrorCode } from "./domain/ReinsError.js"
 import { operationErrors as events } from "./events/Errors.js"
 import { operationErrors as execution } from "./execution/Errors.js"
@@ -25,6 +26,7 @@ export const operationErrors = {
   ...changes,
   ...delegations,
   ...execution,
+  ...deletion,
   ...webhooks
 } as const
 

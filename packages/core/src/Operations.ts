@@ -3,6 +3,7 @@ import { catalog } from "./catalog/Operations.js"
 import { applications, captures, changesets, deliveries, mergeRequests } from "./changes/Operations.js"
 import { connections } from "./connections/Operations.js"
 import { delegating, delegations } from "./delegations/Operations.js"
+import { deleting, receipts } from "./deletion/Operations.js"
 import { executors } from "./execution/Operations.js"
 import { accounts, apiKeys, workspaces } from "./identity/Operations.js"
 import { jobs } from "./jobs/Operations.js"
@@ -18,12 +19,16 @@ import { files } from "./worktrees/Operations.js"
 export const operations = Effect.all({
   accounts,
   apiKeys,
-  workspaces: Effect.zipWith(workspaces, workspaceUsage, (own, usage) => ({ ...own, ...usage })),
+  workspaces: Effect.map(Effect.all([workspaces, workspaceUsage, receipts]), ([own, usage, listing]) => ({
+    ...own,
+    ...usage,
+    ...listing
+  })),
   connections,
   projects,
-  sessions: Effect.map(Effect.all([sessions, captures, delegating, executors, files]), ([own, ...others]) => {
-    const [capturing, spawning, running, filing] = others
-    return { ...own, ...capturing, ...spawning, ...running, ...filing }
+  sessions: Effect.map(Effect.all([sessions, captures, delegating, executors, files, deleting]), ([own, ...others]) => {
+    const [capturing, spawning, running, filing, removing] = others
+    return { ...own, ...capturing, ...spawning, ...running, ...filing, ...removing }
   }),
   messages,
   turns,

@@ -3,6 +3,7 @@ import { catalog } from "./catalog/Room.js"
 import { changes } from "./changes/Room.js"
 import { connections } from "./connections/Room.js"
 import { delegations } from "./delegations/Room.js"
+import { deletion } from "./deletion/Room.js"
 import type { EventKind } from "./domain/Event.js"
 import type { Follower } from "./events/Follower.js"
 import { events } from "./events/Room.js"
@@ -45,7 +46,8 @@ export const rooms = [
   worktrees,
   changes,
   execution,
-  delegations
+  delegations,
+  deletion
 ] as const satisfies ReadonlyArray<Room>
 
 type Having<Field extends keyof Room> = Extract<(typeof rooms)[number], { readonly [F in Field]: unknown }>

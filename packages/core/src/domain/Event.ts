@@ -67,7 +67,7 @@ export type Event = typeof Event.Type
 export const WorkspaceEvent = Schema.Struct({
   position: field(
     Schema.Int,
-    "Its place among the events of the workspace, counted from 1 without a gap. `after` takes it."
+    "Its place among the events of the workspace, counted from 1. Deleted sessions leave gaps. `after` takes it."
   ),
   event: field(Event, "The event, as the stream of its session gives it. Its `seq` counts in the session.")
 }).annotations({ identifier: "WorkspaceEvent", description: "An event of one of the sessions of a workspace." })

@@ -29,7 +29,7 @@ export interface Opened {
 }
 
 /**
- * Reads the durable log of workspaces: the events of their sessions that a list of sessions needs, in ascending positions without gaps. The
+ * Reads the durable log of workspaces: the events of their sessions that a list of sessions needs, in ascending positions. The
  * events of one session come in the order of their `seq`.
  */
 export class WorkspaceEvents extends Context.Tag("@reins/core/events/WorkspaceEvents")<
@@ -135,8 +135,9 @@ export class WorkspaceEvents extends Context.Tag("@reins/core/events/WorkspaceEv
         read: Effect.fnUntraced(function* (workspaceId, after, limit) {
           yield* numbered(workspaceId)
           const slice = yield* log.slice(workspaceId, after, {}, { events: limit, bytes: maxSliceBytes })
-          const [first] = slice.events
-          return first === undefined || first.seq === after + 1 ? slice : { events: [], isWhole: true }
+          // The events of deleted sessions leave gaps. Those that were kept for too long are gone from the beginning.
+          const { first_position } = yield* log.endsOf(workspaceId)
+          return first_position <= after + 1 ? slice : { events: [], isWhole: true }
         }),
         keepUp: Effect.flatMap(log.unnumbered, (workspaces) =>
           Effect.forEach(workspaces, ({ workspace_id }) => journal.commit(log.number(workspace_id)), { discard: true })

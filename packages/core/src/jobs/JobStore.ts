@@ -11,6 +11,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { type JobState, liveJobStates, type OperationRef, type Subject, unprovenAttemptStates } from "./Job.js"
 import * as JobStatements from "./JobStatements.js"
+import { isJobOf } from "./SessionRows.js"
 
 /** Work that is to be done after a commit. */
 export interface NewJob {
@@ -50,6 +51,8 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
       readonly subjectId: string
       readonly workspaceId: WorkspaceId
     }) => Effect.Effect<OperationRef | undefined>
+    /** The jobs of a session, or of what is in it, that have not ended, but for its deletion. */
+    readonly liveOf: (sessionId: SessionId) => Effect.Effect<ReadonlyArray<JobId>>
     /** True when an attempt for the subject has ended and its progress is not known. */
     readonly isUnproven: (subjectId: string) => Effect.Effect<boolean>
     /** The number of jobs of each kind in each state that is not an end. What has no job is absent. */
@@ -134,6 +137,12 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
             where subject_id = ${subjectId} and kind = ${kind} and workspace_id = ${workspaceId}
               and ${sql.in("state", liveJobStates)} order by id desc limit 1`),
             (row) => row && refOf(row)
+          ),
+        liveOf: (sessionId) =>
+          Effect.map(
+            db.all(sql<{ id: JobId }>`select id from jobs
+              where ${isJobOf(sql, sessionId)} and ${sql.in("state", liveJobStates)} order by id`),
+            (rows) => rows.map(({ id }) => id)
           ),
         isUnproven: (subjectId) =>
           Effect.map(

@@ -34,6 +34,13 @@ const LinkPayload = Schema.Struct({
   description: "A new session that goes on from another; both sessions hold the same event."
 })
 
+const DeletionPayload = Schema.Struct({
+  deleted_with: field(
+    Schema.NullOr(SessionId),
+    "The session that it worked for, and that was deleted; null for a session whose own deletion was asked for."
+  )
+}).annotations({ identifier: "DeletionPayload", description: "A session that nobody can see any more." })
+
 const MessagePayload = Schema.Struct({ message: field(Message, "All of the message, with its content.") }).annotations({
   identifier: "MessagePayload",
   description: "A message, whole."
@@ -76,6 +83,10 @@ export const sessionEvents = eventKinds({
   },
   "session.unarchived": { payload: SessionPayload, text: "An archived session was opened again." },
   "session.closed": { payload: SessionPayload, text: "The session was closed for good." },
+  "session.deleted": {
+    payload: DeletionPayload,
+    text: "The session was deleted for good, and its other events with it. It is its last event."
+  },
   "session.linked": {
     payload: LinkPayload,
     text: "A new session goes on from another with another provider. Both sessions hold this event."

@@ -4,6 +4,7 @@ import type { Database } from "../store/Database.js"
 import type { SessionActivity, SessionLifecycle } from "./Session.js"
 import { activityCondition } from "./SessionActivity.js"
 import { labelled } from "./SessionLabels.js"
+import { isFoundBy } from "./search/SearchIndex.js"
 import { isUnsettled } from "./turns/TurnConditions.js"
 
 /** The sessions of a list; what is left out does not matter. */
@@ -15,6 +16,8 @@ export interface SessionFilter extends PageRequest {
   readonly parent_session_id?: string
   /** `name=value`: the list has the sessions with this label only. The first `=` ends the name. */
   readonly label?: string
+  /** The list has the sessions only whose title or one of whose messages has these words, the last of which may go on. */
+  readonly q?: string
 }
 
 /** The tables and the condition, with order and limit, of one page of sessions. */
@@ -31,15 +34,17 @@ export const selectionOf = (
   { before, limit }: { readonly before: string; readonly limit: number }
 ): SessionSelection => {
   const { sql } = db
-  const { activity, label, lifecycle, parent_session_id, project_id } = filter
+  const { activity, label, lifecycle, parent_session_id, project_id, q } = filter
   const byLabel = label === undefined ? undefined : labelled(db, workspaceId, label, before)
   const conditions = sql.and([
     sql`sessions.workspace_id = ${workspaceId}`,
     sql`sessions.id < ${before}`,
+    sql`sessions.deleting_at is null`,
     ...(byLabel === undefined ? [] : [byLabel.where]),
     ...(lifecycle === undefined ? [] : [sql`sessions.lifecycle = ${lifecycle}`]),
     ...(project_id === undefined ? [] : [sql`sessions.project_id = ${project_id}`]),
     ...(parent_session_id === undefined ? [] : [sql`sessions.parent_session_id = ${parent_session_id}`]),
+    ...(q === undefined ? [] : [isFoundBy(db, q)]),
     ...(activity === undefined ? [] : [sql.literal(activityCondition(activity))]),
     // Few sessions have a turn that waits, runs or holds the queue, so those are found from their turns.
     ...(activity === undefined || activity === "idle" ? [] : [sql.literal(hasUnsettledTurn)])

@@ -29,7 +29,8 @@ const own = [
   "created_at",
   "updated_at",
   "archived_at",
-  "closed_at"
+  "closed_at",
+  "deleting_at"
 ] as const satisfies ReadonlyArray<keyof SessionRow>
 
 const lineage = [
@@ -200,7 +201,8 @@ export const toSessionRow = (row: StoredSession): SessionRow => ({
   created_at: row.created_at,
   updated_at: row.updated_at,
   archived_at: row.archived_at,
-  closed_at: row.closed_at
+  closed_at: row.closed_at,
+  deleting_at: row.deleting_at
 })
 
 const leaseIn = (row: StoredSession): Lease | null =>

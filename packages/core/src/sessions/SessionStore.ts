@@ -17,6 +17,7 @@ import { addUsage, noUsageStored, type SessionLifecycle, sessionStates, type Usa
 import { sessionLabels } from "./SessionLabels.js"
 import type { NewSession, SeenSession, SessionRow, SessionUpdate } from "./SessionRow.js"
 import * as SessionStatements from "./SessionStatements.js"
+import { searchIndex } from "./search/SearchIndex.js"
 
 /**
  * The rows of sessions, their lifecycle, and the events that tell of them. A session is read together with its lease, its files and the
@@ -72,6 +73,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const sql = db.sql
       const rows = SessionStatements.make(db)
       const labels = sessionLabels(db)
+      const search = searchIndex(db)
 
       const held = <Row extends SessionStatements.StoredSession>(id: string, query: Query<Row>) => {
         const row = Effect.tap(db.first(query), (row) => (row === undefined ? Effect.void : journal.hold(row)))
@@ -87,14 +89,14 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
         find: rows.find,
         readable: fn("SessionStore.readable")(function* (principal, sessionId) {
           const row = yield* db.first(rows.byIdFor(principal.accountId, sessionId))
-          if (row === undefined) return yield* notFound()
+          if (row === undefined || row.deleting_at !== null) return yield* notFound()
           yield* requireReach(principal, [row.id, row.parent_session_id])
           yield* mayRead(principal, row.workspace_id, row.role)
           return yield* seen(row, row.role)
         }),
         writable: fn("SessionStore.writable")(function* (principal, sessionId) {
           const row = yield* held(sessionId, rows.byIdFor(principal.accountId, sessionId))
-          if (row === undefined) return yield* notFound()
+          if (row === undefined || row.deleting_at !== null) return yield* notFound()
           yield* requireReach(principal, [row.id, row.parent_session_id])
           yield* mayWrite(principal, row.workspace_id, row.role)
           return yield* seen(row, row.role)
@@ -109,12 +111,14 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           yield* rows.insert(columns, { ...beginning, ...counts, updated_at })
           const row = begun(columns)
           yield* labels.add(row)
+          yield* search.addTitle(row.id, row.title)
           yield* journal.begin({ ...row, ...counts }, actor, [{ type: "session.created", payload: payloadOf(row) }])
           return row
         }),
         update: fn("SessionStore.update")(function* (row, { repository, ...update }, actor) {
           if (update.labels !== undefined) yield* labels.replace({ ...row, labels: update.labels })
           if (repository !== undefined) yield* rows.readdress(row.id, repository)
+          if (update.title !== undefined) yield* search.replaceTitle(row.id, update.title)
           return yield* changed(row.id, update, actor, "session.updated")
         }),
         move: fn("SessionStore.move")(function* (row, to, actor) {
@@ -168,7 +172,7 @@ const writing = Effect.fnUntraced(function* (find: SessionStore["Type"]["find"])
   return { changed, write }
 })
 
-type SessionEventType = Exclude<EventType & `session.${string}`, "session.linked">
+type SessionEventType = Exclude<EventType & `session.${string}`, "session.linked" | "session.deleted">
 
 /** The event of each lifecycle that a session moves to. */
 const lifecycleEvents = {
@@ -216,7 +220,8 @@ const begun = ({ executor, tree, ...columns }: NewSession): SessionRow => ({
   version: beginning.version,
   updated_at: columns.created_at,
   archived_at: null,
-  closed_at: null
+  closed_at: null,
+  deleting_at: null
 })
 
 /** The session as its events tell of it. */

@@ -22,10 +22,10 @@ export class DatabaseFileError extends Data.TaggedError("DatabaseFileError")<{
 /** The time that a statement waits for a writer of another process, in milliseconds. */
 const patienceMs = 30_000
 
-const withFile = <A>(path: string, use: (database: SqliteDatabase) => A) =>
+const withFile = <A>(path: string, use: (database: SqliteDatabase) => A, timeout = patienceMs) =>
   Effect.try({
     try: () => {
-      const database = openSqlite(path, { fileMustExist: true, timeout: patienceMs })
+      const database = openSqlite(path, { fileMustExist: true, timeout })
       try {
         return use(database)
       } finally {
@@ -55,6 +55,21 @@ export const problems = fn("DatabaseFile.problems")((path: string) =>
       ...new Set(dangling.map((row) => `a row of ${row.table} refers to nothing`))
     ]
   })
+)
+
+/**
+ * Moves what is committed from the log into the file, and empties the log. False while somebody reads, or writes. It waits for nobody, because
+ * whoever it would wait for may be in this very thread.
+ */
+export const emptyLog = fn("DatabaseFile.emptyLog")((path: string) =>
+  withFile(
+    path,
+    (database) => {
+      const [row] = database.prepare<[], { readonly busy: number }>("pragma wal_checkpoint(truncate)").all()
+      return row?.busy === 0
+    },
+    0
+  )
 )
 
 /** Opens an existing database file and leaves its schema as it is. */

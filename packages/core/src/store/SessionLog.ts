@@ -50,7 +50,7 @@ export interface ClosedLog {
 
 /**
  * The log of sessions as it is stored. The log is the table `events`, and the columns `event_watermark`, `first_event_seq`, `has_events` and
- * `message_count` of `sessions`. They stand in the row of the session because every append needs one lock of that row and no second one. This
+ * `message_count` of `sessions`. A session that is being deleted has no log for readers. They stand in the row of the session because every append needs one lock of that row and no second one. This
  * file alone names both, and writes no other column of `sessions`; `Journal` appends by it, and the room `events` reads and purges by it.
  */
 export const make = (db: Database["Type"]) => {
@@ -97,7 +97,8 @@ export const make = (db: Database["Type"]) => {
     /** Undefined for a session that does not exist. */
     endsOf: (sessionId: string): Effect.Effect<LogEnds | undefined> =>
       db.first(
-        sql<LogEnds>`select workspace_id, event_watermark, first_event_seq from sessions where id = ${sessionId}`
+        sql<LogEnds>`select workspace_id, event_watermark, first_event_seq from sessions
+          where id = ${sessionId} and deleting_at is null`
       ),
 
     /**

@@ -5,12 +5,13 @@ import { budgets } from "./schema/budgets.js"
 import { changes } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
 import { delegations } from "./schema/delegations.js"
+import { deletion } from "./schema/deletion.js"
 import { events } from "./schema/events.js"
 import { identity } from "./schema/identity.js"
 import { jobs } from "./schema/jobs.js"
 import { placement, requestCredit } from "./schema/placement.js"
 import { projects } from "./schema/projects.js"
-import { sessions } from "./schema/sessions.js"
+import { search, sessions } from "./schema/sessions.js"
 import { blobs, store } from "./schema/store.js"
 import { webhooks } from "./schema/webhooks.js"
 import { worktrees } from "./schema/worktrees.js"
@@ -27,7 +28,7 @@ export const steps: Readonly<Record<string, Step>> = {
   "0002_access": original(statements(access)),
   "0003_connections": original(statements(connections)),
   "0004_projects": original(statements(projects)),
-  "0005_sessions": original(statements(sessions)),
+  "0005_sessions": original(Effect.zipRight(statements(sessions), byDialect(search))),
   "0006_changes": original(statements(changes)),
   "0007_delegations": original(statements(delegations)),
   "0008_jobs": original(statements(jobs)),
@@ -36,5 +37,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0011_worktrees": original(statements(worktrees)),
   "0012_placement": original(Effect.zipRight(statements(placement), byDialect(requestCredit))),
   "0013_store": original(Effect.zipRight(statements(store), byDialect(blobs))),
-  "0014_events": original(statements(events))
+  "0014_events": original(statements(events)),
+  "0015_deletion": original(statements(deletion))
 }

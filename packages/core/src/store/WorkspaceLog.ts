@@ -16,7 +16,7 @@ export interface WorkspaceEntry extends LogEntry {
   readonly labels: string
 }
 
-/** Picks some events of a workspace. A field that is undefined picks all. */
+/** Picks some events of a workspace. A field that is undefined picks all. A `session.deleted` is of every project and has every label. */
 export interface WorkspaceFilter {
   readonly types?: ReadonlySet<string> | undefined
   /** Only events of the sessions of this project. */
@@ -49,10 +49,12 @@ export interface SessionRow {
 /** True when the filter picks the event. `WorkspaceLog.slice` says the same in SQL. */
 export const isWanted = ({ label, projectId, types }: WorkspaceFilter, entry: WorkspaceEntry): boolean =>
   (types === undefined || types.has(entry.type)) &&
-  (projectId === undefined || entry.project_id === projectId) &&
-  (label === undefined || entry.type === relabelling || JSON.parse(entry.labels)[label.name] === label.value)
+  (entry.type === deletion ||
+    ((projectId === undefined || entry.project_id === projectId) &&
+      (label === undefined || entry.type === relabelling || JSON.parse(entry.labels)[label.name] === label.value)))
 
 const relabelling = "session.updated"
+const deletion = "session.deleted"
 
 /**
  * The log of workspaces as it is stored: positions for some events of their sessions. A position is never seen before a lower one. On SQLite
@@ -178,7 +180,8 @@ const keeping = (db: Database["Type"]) => {
     keptFromBefore: (time: Timestamp): Effect.Effect<ReadonlyArray<{ readonly workspace_id: WorkspaceId }>> =>
       db.all(sql<{ workspace_id: WorkspaceId }>`select workspace_logs.workspace_id from workspace_logs
         join workspace_events on workspace_events.workspace_id = workspace_logs.workspace_id
-          and workspace_events.position = workspace_logs.first_position
+          and workspace_events.position = (select min(kept.position) from workspace_events as kept
+            where kept.workspace_id = workspace_logs.workspace_id and kept.position >= workspace_logs.first_position)
         where workspace_events.recorded_at < ${time}`),
 
     /** Deletes the events of a workspace up to the first one that is from after a time. */
@@ -211,22 +214,26 @@ const wantedOf = (
     sql`workspace_events.position > ${after}`,
     sql`events.session_id = workspace_events.session_id`,
     sql`events.seq = workspace_events.seq`,
-    sql`sessions.id = workspace_events.session_id`,
     ...(types === undefined ? [] : [sql.in("workspace_events.type", [...types])]),
-    ...(projectId === undefined ? [] : [sql`sessions.project_id = ${projectId}`]),
-    ...(label === undefined ? [] : [sql`(workspace_events.type = ${relabelling} or ${hasLabel(db, label)})`])
+    ...(projectId === undefined ? [] : [sql`(${isDeletion(sql)} or sessions.project_id = ${projectId})`]),
+    ...(label === undefined
+      ? []
+      : [sql`(${isDeletion(sql)} or workspace_events.type = ${relabelling} or ${hasLabel(db, label)})`])
   ]
   const columns = "seq, type, session_id, envelope, project_id, labels"
   return {
     columns,
     // The order of a cross join is kept by SQLite, which walks the positions first.
     from: sql`select workspace_events.position as seq, workspace_events.type, workspace_events.session_id, events.envelope,
-      sessions.project_id, sessions.labels
-      from workspace_events cross join events cross join sessions where ${sql.and(conditions)}`,
+      sessions.project_id, coalesce(sessions.labels, '{}') as labels
+      from workspace_events cross join events left join sessions on sessions.id = workspace_events.session_id
+      where ${sql.and(conditions)}`,
     events,
     bytes
   }
 }
+
+const isDeletion = (sql: Database["Type"]["sql"]) => sql`workspace_events.type = ${deletion}`
 
 /** A condition: the session has the label now. */
 const hasLabel = ({ dialect, sql }: Database["Type"], { name, value }: Label): Statement.Fragment =>

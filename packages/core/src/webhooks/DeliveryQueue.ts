@@ -96,8 +96,11 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
           const count = yield* db.first(sql<{ attempt_count: number }>`update webhook_deliveries
             set attempt_count = attempt_count + 1, state = ${state}, retry_at = ${retryAt},
             finished_at = ${state === "pending" ? null : yield* now} where id = ${id} returning attempt_count`)
-          const evidence = { delivery_id: id, ordinal: count?.attempt_count ?? 1, ...attempt }
-          yield* db.run(sql`insert into webhook_attempts ${sql.insert(evidence)}`)
+          // A delivery goes with its session, also while it is attempted.
+          if (count !== undefined) {
+            const evidence = { delivery_id: id, ordinal: count.attempt_count, ...attempt }
+            yield* db.run(sql`insert into webhook_attempts ${sql.insert(evidence)}`)
+          }
           yield* db.run(sql`update webhook_endpoints set failing_since = ${failingSince},
             paused_until = coalesce(${pausedUntil}, paused_until) where id = ${endpoint_id}`)
           // An endpoint that is back after a while is sent at once what has waited for a retry.

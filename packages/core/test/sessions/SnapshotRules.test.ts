@@ -144,15 +144,15 @@ for (const { layer, name } of databases) {
         yield* db.run(db.sql`update snapshot_blobs set used_at = '2020-01-01T00:00:00.000Z'`)
 
         // A seal that announces a blob before it is condemned keeps it, and one that comes later waits until it has gone.
-        assert.isTrue(yield* journal.commit(store.announce([old])))
+        assert.isTrue(yield* journal.commit(store.announce(session.id, [old])))
         assert.deepStrictEqual(yield* journal.commit(store.condemn()), [])
         yield* db.run(db.sql`update snapshot_blobs set used_at = '2020-01-01T00:00:00.000Z'`)
         assert.deepStrictEqual(yield* journal.commit(store.condemn()), [old.digest])
-        assert.isFalse(yield* journal.commit(store.announce([old])))
+        assert.isFalse(yield* journal.commit(store.announce(session.id, [old])))
         assert.isFalse(yield* journal.commit(store.confirm([old])))
         yield* collect
         assert.lengthOf(storedIn(session.store), both.length - 1)
-        assert.isTrue(yield* journal.commit(store.announce([old])))
+        assert.isTrue(yield* journal.commit(store.announce(session.id, [old])))
 
         // What the snapshot needs is still there.
         yield* session.lose

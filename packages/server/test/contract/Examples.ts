@@ -163,6 +163,13 @@ const examples = {
       return { ids: { session_id: id } }
     }),
   "POST /api/sessions/{session_id}/closures": freshSession,
+  "DELETE /api/sessions/{session_id}": freshSession,
+  "GET /api/sessions/{session_id}/deletion": (tenant: Tenant) =>
+    Effect.gen(function* () {
+      const { id } = yield* newSession(tenant)
+      yield* done(tenant.person, "DELETE", `/api/sessions/${id}`)
+      return { ids: { session_id: id } }
+    }),
   "POST /api/sessions/{session_id}/changesets": (tenant: Tenant) =>
     Effect.map(furnished(tenant), (given) => ({ ...given, body: { label: "now" } })),
   "POST /api/sessions/{session_id}/delegations": (tenant: Tenant) =>

@@ -57,6 +57,12 @@ export class Ledger {
     })
   }
 
+  /** Forgets the mutations that tell of something that is deleted: nobody gets their answers again. */
+  forget(id: string): void {
+    const kept = this.entries.filter(({ answer, path }) => !answer.includes(id) && !path.includes(id))
+    this.entries.splice(0, this.entries.length, ...kept)
+  }
+
   /** Sends acknowledged mutations again and says which were not answered as they were the first time. */
   async replay(baseUrl: string, entries: ReadonlyArray<Acknowledged>): Promise<ReadonlyArray<string>> {
     const wrong: Array<string> = []

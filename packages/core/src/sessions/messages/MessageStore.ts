@@ -12,6 +12,7 @@ import * as Keyset from "../../store/Keyset.js"
 import { stateList } from "../../store/StateList.js"
 import { type Message, type MessageState, messageStates, textOf, withoutResult } from "../Message.js"
 import type { SessionRow } from "../SessionRow.js"
+import { searchIndex } from "../search/SearchIndex.js"
 
 /** A message as somebody says it, before the store gives it its place in the session. */
 export type NewMessage = Omit<Message, "ordinal" | "parts" | "turn_id" | "state" | "created_at">
@@ -70,6 +71,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
       const db = yield* Database
       const journal = yield* Journal
       const sql = db.sql
+      const search = searchIndex(db)
 
       const insertRow = db.prepareRow((row) => sql`insert into messages ${sql.insert(row)}`)
       /** Adds a message and tells it. The append of the event counts the message. */
@@ -88,6 +90,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
             parts: added.parts.length === 0 ? null : JSON.stringify(added.parts)
           })
         )
+        yield* search.addMessage(added.session_id, textOf(added.content))
         const event_watermark = yield* journal.append(message.session_id, actor, [eventOf(added)], 1)
         return { message: added, event_watermark }
       })

@@ -4,6 +4,7 @@
  * An index whose condition names the watermark of a session makes PostgreSQL write every index of its row anew with each event. So `sessions_closed`
  * asks for `has_events`. That column changes with the first event and when the events are deleted. Most sessions have no parent and no project, and are
  * made without a write to the indexes of those. Labels have no longest length, and an index of PostgreSQL has, so a digest stands for each.
+ * A session that is being deleted has `deleting_at`, and nobody sees it any more.
  * `usage_days` is kept by API key, where the empty text stands for none. Money is whole billionths of a US dollar, because sums of fractions drift.
  */
 export const sessions: ReadonlyArray<string> = [
@@ -38,7 +39,8 @@ export const sessions: ReadonlyArray<string> = [
     created_at text not null,
     updated_at text not null,
     archived_at text,
-    closed_at text
+    closed_at text,
+    deleting_at text
   )`,
   `create index sessions_workspace on sessions (workspace_id, id)`,
   `create index sessions_closed on sessions (id) where lifecycle = 'closed' and has_events = 1`,
@@ -173,3 +175,33 @@ export const sessions: ReadonlyArray<string> = [
   `create index model_calls_session on model_calls (session_id)`,
   `create index model_calls_workspace on model_calls (workspace_id, day)`
 ]
+
+/**
+ * The words of titles and messages. A row is a title or a message, and goes with its session. The words of a deleted text are taken out of FTS5 at
+ * once, and not with a later merge.
+ */
+export const search = {
+  pg: [
+    `create table search_documents (
+      id bigint generated always as identity primary key,
+      session_id text not null references sessions(id),
+      kind text not null,
+      words tsvector not null
+    )`,
+    `create index search_documents_words on search_documents using gin (words)`,
+    `create index search_documents_session on search_documents (session_id, kind)`
+  ],
+  sqlite: [
+    `create table search_documents (
+      id integer primary key,
+      session_id text not null references sessions(id),
+      kind text not null,
+      words text not null
+    )`,
+    `create index search_documents_session on search_documents (session_id, kind)`,
+    `create virtual table search_words using fts5(
+      words, content='search_documents', content_rowid='id', detail=none, tokenize='ascii'
+    )`,
+    `insert into search_words (search_words, rank) values ('secure-delete', 1)`
+  ]
+} as const

@@ -1,11 +1,11 @@
 /**
  * The logs, the answers that are kept for retries, and what all machines of an installation agree on. An event of a workspace without a position is
- * committed and waits for one. The head of a log has a row of its own, so that numbering takes turns and no position is given twice. An index of scopes
+ * committed and waits for one. The event that tells of the deletion of a session outlives the session. The head of a log has a row of its own, so that numbering takes turns and no position is given twice. An index of scopes
  * and keys, which are long and random, would be most of what a mutation writes. So an answer is found by its `place`, a short digest of both.
  */
 export const store: ReadonlyArray<string> = [
   `create table events (
-    session_id text not null references sessions(id),
+    session_id text not null,
     seq integer not null,
     type text not null,
     turn_id text,

@@ -4,7 +4,7 @@
  * session then.
  *
  * Snapshots of sessions and the blobs that they consist of. A blob has a row before it has bytes, and loses its bytes before its row, so that none is
- * left behind without a trace. `unsealed_sessions` says which sessions have changed since their newest snapshot, and `unsealed_uploads` and
+ * left behind without a trace. `blob_sessions` says for which sessions a blob was stored, also when their snapshots need it no more. `unsealed_sessions` says which sessions have changed since their newest snapshot, and `unsealed_uploads` and
  * `unsealed_changesets` what was written and captured since.
  */
 export const worktrees: ReadonlyArray<string> = [
@@ -51,6 +51,12 @@ export const worktrees: ReadonlyArray<string> = [
     used_at text not null
   )`,
   `create index snapshot_blobs_used on snapshot_blobs (used_at)`,
+  `create table blob_sessions (
+    session_id text not null references sessions(id),
+    digest text not null references snapshot_blobs(digest),
+    primary key (session_id, digest)
+  )`,
+  `create index blob_sessions_digest on blob_sessions (digest)`,
   `create table snapshot_parts (
     snapshot_id text not null references snapshots(id),
     digest text not null references snapshot_blobs(digest),

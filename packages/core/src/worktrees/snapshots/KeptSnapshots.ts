@@ -37,7 +37,7 @@ const kept = Layer.scoped(
     const { objects, restore, restoreApart } = yield* snapshotRestoring
     const keepUpload = yield* keepingUploads
     const keepChangeset = yield* keepingChangesets
-    const collect = yield* collecting
+    const { collect, forget } = yield* collecting
 
     const sealOrNote = (id: SessionId) =>
       Effect.tapError(seal(id), ({ message }) => journal.commit(store.failed(id, message)))
@@ -70,6 +70,7 @@ const kept = Layer.scoped(
       objects: fn("Snapshots.objects")(objects),
       restoreApart,
       collect,
+      forget,
       unsealed: store.unsealed
     })
   })
@@ -99,9 +100,10 @@ const storing = Effect.gen(function* () {
   const blobs = yield* Blobs
 
   return Effect.fnUntraced(function* <E>(
+    sessionId: SessionId,
     wanted: ReadonlyArray<BlobName & { readonly content: () => Stream.Stream<Uint8Array, E> }>
   ) {
-    if (!(yield* journal.commit(store.announce(wanted)))) return yield* beingDeleted
+    if (!(yield* journal.commit(store.announce(sessionId, wanted)))) return yield* beingDeleted
     // One that the store has is not sent again. The store is asked, because somebody may have taken it away there.
     for (const { content, digest, size } of wanted) yield* blobs.put({ digest, size }, content())
   })
@@ -190,7 +192,10 @@ const sealing = Effect.gen(function* () {
     // Of a workspace that was removed before anything was captured nothing is left.
     if (manifest === undefined) return yield* journal.commit(store.settle(session.id, changes, state.apart))
     const written = Object.values(parts.blobs).filter((blob): blob is WrittenBlob => blob !== null)
-    yield* storeBlobs(written.map((blob) => ({ ...nameOf(blob), content: () => fileStream(blob) })))
+    yield* storeBlobs(
+      session.id,
+      written.map((blob) => ({ ...nameOf(blob), content: () => fileStream(blob) }))
+    )
     yield* failpoint("snapshot.stored")
     if ((yield* record(session, manifest, state)) === undefined) return yield* beingDeleted
   }, Effect.scoped)
@@ -225,7 +230,7 @@ const keepingUploads = Effect.gen(function* () {
   return (sessionId: SessionId, { bytes, mode }: NewUpload) => {
     const digest = digestOf(bytes)
     const blob = { digest, size: bytes.length }
-    return storeBlobs([{ ...blob, content: () => Stream.make(bytes) }]).pipe(
+    return storeBlobs(sessionId, [{ ...blob, content: () => Stream.make(bytes) }]).pipe(
       Effect.mapError((error) => (error._tag === "SnapshotError" ? error : failureOf(error))),
       Effect.as((upload_id: UnsealedUpload["upload_id"], path: string) =>
         Effect.flatMap(store.confirm([blob]), (isKept) =>
@@ -252,7 +257,7 @@ const keepingChangesets = Effect.gen(function* () {
     const what = { ref: `changesets/${changeset_id}` }
     yield* git.bundle({ gitDir: paths.gitDir, what, base: session.tree.base_commit, file })
     const blob = yield* attempt(file, () => describeFile(file))
-    yield* storeBlobs([{ ...nameOf(blob), content: () => fileStream(blob) }])
+    yield* storeBlobs(session.id, [{ ...nameOf(blob), content: () => fileStream(blob) }])
     return Effect.flatMap(store.confirm([blob]), (isKept) =>
       isKept ? store.noteChangeset(session.id, { changeset_id, digest: blob.digest }) : Effect.void
     )
@@ -272,16 +277,21 @@ const collecting = Effect.gen(function* () {
   const store = yield* snapshotStore
   const blobs = yield* Blobs
 
-  return Effect.gen(function* () {
-    const condemned = yield* journal.commit(store.condemn())
+  const deleteAll = Effect.fnUntraced(function* (condemned: ReadonlyArray<string>) {
     for (const digest of condemned) {
       yield* blobs.delete(digest)
       yield* journal.commit(store.forget(digest))
     }
-  }).pipe(
-    Effect.catchTag("BlobError", ({ message }) =>
-      Effect.logWarning("blobs that nothing needs could not be deleted", { message })
+  })
+  return {
+    collect: Effect.flatMap(journal.commit(store.condemn()), deleteAll).pipe(
+      Effect.catchTag("BlobError", ({ message }) =>
+        Effect.logWarning("blobs that nothing needs could not be deleted", { message })
+      ),
+      Effect.withSpan("Snapshots.collect")
     ),
-    Effect.withSpan("Snapshots.collect")
-  )
+    forget: fn("Snapshots.forget")((sessionId: SessionId) =>
+      Effect.mapError(Effect.flatMap(journal.commit(store.forgetSession(sessionId)), deleteAll), failureOf)
+    )
+  }
 })

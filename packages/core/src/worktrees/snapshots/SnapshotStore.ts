@@ -1,3 +1,4 @@
+import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
 import { type ChangesetId, newId, type SessionId, SnapshotId, type TurnId, type UploadId } from "../../domain/Ids.js"
 import { fromMillis, now, type Timestamp, toMillis } from "../../domain/Timestamp.js"
@@ -7,6 +8,7 @@ import { newestTurn } from "../../sessions/turns/NewestTurn.js"
 import type { BlobName } from "../../store/Blobs.js"
 import { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
+import { sessionRows } from "../SessionRows.js"
 import { blobsOf, type SnapshotManifest } from "./SnapshotManifest.js"
 
 /** The kind of the job that seals a session. */
@@ -143,9 +145,19 @@ const blobRows = Effect.gen(function* () {
   const db = yield* Database
   const { sql } = db
 
+  const condemnWhere = (meant: Fragment) =>
+    db.run(sql`update snapshot_blobs set state = 'deleting' where ${meant} and state <> 'deleting'
+      and not exists (select 1 from snapshot_parts where snapshot_parts.digest = snapshot_blobs.digest)
+      and not exists (select 1 from unsealed_uploads where unsealed_uploads.digest = snapshot_blobs.digest)
+      and not exists (select 1 from unsealed_changesets where unsealed_changesets.digest = snapshot_blobs.digest)`)
+  const condemned = Effect.map(
+    db.all(sql<{ digest: string }>`select digest from snapshot_blobs where state = 'deleting'`),
+    (rows) => rows.map(({ digest }) => digest)
+  )
+
   return {
-    /** Announces blobs before they are stored. False while one of them is being deleted. */
-    announce: Effect.fnUntraced(function* (blobs: ReadonlyArray<BlobName>) {
+    /** Announces blobs of a session before they are stored. False while one of them is being deleted. */
+    announce: Effect.fnUntraced(function* (sessionId: SessionId, blobs: ReadonlyArray<BlobName>) {
       yield* Commit
       for (const { digest, size } of [...blobs].sort((one, other) => (one.digest < other.digest ? -1 : 1))) {
         const row = yield* db.first(sql`insert into snapshot_blobs (digest, size, state, used_at)
@@ -153,6 +165,8 @@ const blobRows = Effect.gen(function* () {
           on conflict (digest) do update set used_at = excluded.used_at
             where snapshot_blobs.state <> 'deleting' returning digest`)
         if (row === undefined) return false
+        yield* db.run(sql`insert into blob_sessions (session_id, digest) values (${sessionId}, ${digest})
+          on conflict do nothing`)
       }
       return true
     }),
@@ -170,16 +184,24 @@ const blobRows = Effect.gen(function* () {
     condemn: Effect.fnUntraced(function* () {
       yield* Commit
       const before = fromMillis(toMillis(yield* now) - unusedMs)
-      yield* db.run(sql`update snapshot_blobs set state = 'deleting' where used_at < ${before} and state <> 'deleting'
-        and not exists (select 1 from snapshot_parts where snapshot_parts.digest = snapshot_blobs.digest)
-        and not exists (select 1 from unsealed_uploads where unsealed_uploads.digest = snapshot_blobs.digest)
-        and not exists (select 1 from unsealed_changesets where unsealed_changesets.digest = snapshot_blobs.digest)`)
-      const rows = yield* db.all(sql<{ digest: string }>`select digest from snapshot_blobs where state = 'deleting'`)
-      return rows.map(({ digest }) => digest)
+      yield* condemnWhere(sql`used_at < ${before}`)
+      return yield* condemned
+    }),
+    /** The same for some blobs, at once. Whoever seals one of them at the moment stores it anew. */
+    condemnUnneeded: Effect.fnUntraced(function* (digests: ReadonlyArray<string>) {
+      yield* Commit
+      for (const digest of digests) yield* condemnWhere(sql`digest = ${digest}`)
+      return yield* condemned
     }),
     /** Forgets a blob that was deleted. */
     forget: (digest: string) =>
-      written(db.run(sql`delete from snapshot_blobs where digest = ${digest} and state = 'deleting'`))
+      written(
+        Effect.zipRight(
+          db.run(sql`delete from blob_sessions where digest = ${digest}
+            and digest in (select digest from snapshot_blobs where state = 'deleting')`),
+          db.run(sql`delete from snapshot_blobs where digest = ${digest} and state = 'deleting'`)
+        )
+      )
   }
 })
 
@@ -201,6 +223,18 @@ export const snapshotStore = Effect.gen(function* () {
   return {
     ...blobs,
     ...unsealed,
+    /**
+     * Deletes the snapshots of a session and what is stored for it apart, and takes the blobs that were stored for it and that nothing else needs out
+     * of use. Gives the digests of all blobs that are to be deleted.
+     */
+    forgetSession: Effect.fnUntraced(function* (sessionId: SessionId) {
+      yield* Commit
+      const needed = yield* db.all(sql<{ digest: string }>`select digest from blob_sessions
+        where session_id = ${sessionId}`)
+      for (const { of, table } of sessionRows)
+        yield* db.run(sql`delete from ${sql.literal(table)} where ${of(sql, sessionId)}`)
+      return yield* blobs.condemnUnneeded(needed.map(({ digest }) => digest))
+    }),
     unsealed: unsealedSessions(db),
     /** The newest turn of a session that has ended; null without one. */
     lastTurn: (sessionId: SessionId) => newestTurn(db, sessionId, ended),

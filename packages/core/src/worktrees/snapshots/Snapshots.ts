@@ -100,6 +100,8 @@ export class Snapshots extends Context.Tag("@reins/core/worktrees/snapshots/Snap
     readonly restoreApart: (sessionId: SessionId) => Effect.Effect<void, SnapshotError>
     /** Deletes blobs that no snapshot and no upload needs. Nothing that is being sealed is among them. */
     readonly collect: Effect.Effect<void>
+    /** Deletes all snapshots of a session, and the blobs that nothing else needs. It can be repeated. */
+    readonly forget: (sessionId: SessionId) => Effect.Effect<void, SnapshotError>
     /** The sessions that have changed since their newest snapshot. */
     readonly unsealed: Effect.Effect<Unsealed>
   }
@@ -123,6 +125,7 @@ export class Snapshots extends Context.Tag("@reins/core/worktrees/snapshots/Snap
       restoreApart: () => Effect.void,
       keepChangeset: () => Effect.succeed(Effect.void),
       collect: Effect.void,
+      forget: () => Effect.void,
       unsealed: Effect.succeed({ sessions: 0, since: null, error: null })
     })
   )

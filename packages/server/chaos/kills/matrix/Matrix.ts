@@ -7,6 +7,7 @@ import {
   mergeRequestIsMergedOnce,
   mergeRequestIsOpenedOnce
 } from "./ChangeRows.js"
+import { sessionIsDeletedOnce } from "./DeletionRows.js"
 import {
   executorIsActivatedOnce,
   executorIsReleasedOnce,
@@ -41,6 +42,7 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
     branchIsPushedOnce(again),
     mergeRequestIsOpenedOnce(again),
     sessionIsWokenOnce,
+    sessionIsDeletedOnce(again),
     mailArrives(1)
   ],
   "job.finished": [
@@ -53,6 +55,7 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
     branchIsPushedOnce(once),
     mergeRequestIsOpenedOnce(once),
     sessionIsWokenOnce,
+    sessionIsDeletedOnce(once),
     mailArrives(1)
   ],
   "turn.begun": [turnRunsOnce(again)],
@@ -69,6 +72,10 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "workspace.made": [turnRunsOnce(again), executorIsActivatedOnce(again), workspaceIsMadeByUpload],
   "workspace.removed": [workspaceIsRemoved],
   "upload.written": [fileIsUploaded],
+  "deletion.files_removed": [sessionIsDeletedOnce(again)],
+  "deletion.blobs_deleted": [sessionIsDeletedOnce(again)],
+  "deletion.rows_deleted": [sessionIsDeletedOnce(again)],
+  "deletion.overwritten": [sessionIsDeletedOnce(again)],
   "release.quiesced": [executorIsReleasedOnce(again), workspaceIsRemoved],
   "release.reaped": [executorIsReleasedOnce(again)],
   "release.salvaged": [executorIsReleasedOnce(again), workspaceIsRemoved],

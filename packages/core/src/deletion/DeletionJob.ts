@@ -1,0 +1,160 @@
+import { Effect, Schedule } from "effect"
+import { systemActor } from "../access/Access.js"
+import { failpoint } from "../base/Failpoint.js"
+import { fn } from "../base/Traced.js"
+import { sessionRows as ofBudgets } from "../budgets/SessionRows.js"
+import { sessionRows as ofChanges } from "../changes/SessionRows.js"
+import { sessionRows as ofDelegations } from "../delegations/SessionRows.js"
+import { SessionId } from "../domain/Ids.js"
+import { removeTree } from "../files/RemoveTree.js"
+import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
+import { JobStore } from "../jobs/JobStore.js"
+import { deletionJobKind, sessionRows as ofJobs } from "../jobs/SessionRows.js"
+import { sessionRemoval } from "../sessions/SessionRemoval.js"
+import { sessionRows as ofSessions } from "../sessions/SessionRows.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { Database } from "../store/Database.js"
+import * as DatabaseFile from "../store/DatabaseFile.js"
+import { deleteSome, type OwnedRows } from "../store/OwnedRows.js"
+import { forgetAnswers, sessionRows as ofLogs } from "../store/SessionRows.js"
+import { sessionRows as ofWebhooks } from "../webhooks/SessionRows.js"
+import { Leases } from "../worktrees/Leases.js"
+import { sessionRows as ofWorktrees } from "../worktrees/SessionRows.js"
+import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import { receiptStore } from "./Receipts.js"
+
+const actor = systemActor("deletion")
+
+/** Rows before those that they refer to. Those of jobs and budgets are found by what is in the session. */
+const rows: ReadonlyArray<OwnedRows> = [
+  ...ofWebhooks,
+  ...ofJobs,
+  ...ofBudgets,
+  ...ofDelegations,
+  ...ofWorktrees,
+  ...ofChanges,
+  ...ofSessions,
+  ...ofLogs
+]
+
+/** Rows of one commit. Other writers wait for it. */
+const batch = 500
+
+/** Texts of one commit whose words are taken from the search, which takes up to ten milliseconds for each. */
+const batchOfTexts = 5
+
+/**
+ * Deletes all that is in a session: processes, files, blobs and rows, and at last the session. Every step can be repeated, so that an attempt goes on
+ * where the last one ended.
+ */
+export const deletionJob = Effect.gen(function* () {
+  const stop = yield* stopping
+  const removeFiles = yield* removingFiles
+  const deleteRows = yield* deletingRows
+  const overwrite = yield* overwriting
+  const snapshots = yield* Snapshots
+  const removal = yield* sessionRemoval
+  const receipts = yield* receiptStore
+
+  return {
+    kind: deletionJobKind,
+    concurrency: 2,
+    deadlineMs: 60 * 60_000,
+    run: fn("deletionJob.run")(function* (attempt) {
+      const id = SessionId.make(attempt.claim.subject.id)
+      yield* stop(id, attempt)
+      yield* removeFiles(id)
+      yield* failpoint("deletion.files_removed")
+      yield* Effect.mapError(
+        snapshots.forget(id),
+        ({ message }) => new JobError({ code: "blobs_unavailable", message, retryable: true })
+      )
+      yield* failpoint("deletion.blobs_deleted")
+      yield* deleteRows(id, attempt)
+      yield* failpoint("deletion.rows_deleted")
+      yield* overwrite
+      yield* failpoint("deletion.overwritten")
+      return {
+        state: "succeeded" as const,
+        command: Effect.zipRight(removal.remove(id), receipts.finish(id))
+      }
+    }),
+    failed: () => Effect.void,
+    lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+  } satisfies JobKind
+})
+
+/** Waits until no other job works on a session, and ends its agent. */
+const stopping = Effect.gen(function* () {
+  const jobs = yield* JobStore
+  const sessions = yield* SessionStore
+  const leases = yield* Leases
+
+  const isQuiet = Effect.fnUntraced(function* (id: SessionId, { commit }: RunningAttempt) {
+    const live = yield* jobs.liveOf(id)
+    if (live.length === 0) return
+    yield* commit(Effect.forEach(live, jobs.cancel, { discard: true }))
+    return yield* othersWork
+  })
+  const patience = Schedule.intersect(Schedule.spaced("250 millis"), Schedule.recurs(100))
+
+  return Effect.fnUntraced(function* (id: SessionId, attempt: RunningAttempt) {
+    yield* Effect.retry(isQuiet(id, attempt), { schedule: patience, while: (error) => error === othersWork })
+    const session = yield* sessions.find(id)
+    if (session === undefined) return
+    yield* leases.reap(session)
+    yield* attempt.commit(leases.lose(id, actor, "session_deleted"))
+  })
+})
+
+const othersWork = new JobError({
+  code: "session_busy",
+  message: "Other work on the session has not ended yet. It was asked to stop, and the deletion goes on after it.",
+  retryable: true
+})
+
+/** Removes the directory of a session, the files that agents wrote before the locks that keep others out. */
+const removingFiles = Effect.gen(function* () {
+  const trees = yield* WorkingTrees
+
+  return Effect.fnUntraced(function* (id: SessionId) {
+    const { gitDir, home, making, root, workTree } = trees.paths(id)
+    yield* Effect.promise(async () => {
+      for (const tree of [workTree, making, home, gitDir, root]) await removeTree(tree)
+    })
+  })
+})
+
+const deletingRows = Effect.gen(function* () {
+  const db = yield* Database
+  const removal = yield* sessionRemoval
+
+  return Effect.fnUntraced(function* (id: SessionId, { commit }: RunningAttempt) {
+    while ((yield* commit(removal.forgetWords(id, batchOfTexts))) === batchOfTexts);
+    for (const owned of rows) while ((yield* commit(deleteSome(db, owned, id, batch))) === batch);
+    while ((yield* commit(forgetAnswers(db, id, batch))) === batch);
+    yield* commit(removal.empty(id))
+  })
+})
+
+/** Takes what was deleted out of the log of SQLite, which has it until the log is written over. PostgreSQL looks after its own files. */
+const overwriting = Effect.gen(function* () {
+  const { dialect, first, sql } = yield* Database
+  if (dialect === "pg") return Effect.void
+
+  const attempt = Effect.gen(function* () {
+    const file = yield* first(sql<{ file: string }>`select file from pragma_database_list where name = 'main'`)
+    // The reader holds what it has just read until the event loop turns.
+    yield* Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
+    const isEmpty = file === undefined || (yield* DatabaseFile.emptyLog(file.file))
+    if (!isEmpty) return yield* databaseRead
+  }).pipe(Effect.catchTag("DatabaseFileError", () => Effect.fail(databaseRead)))
+  return Effect.retry(attempt, Schedule.intersect(Schedule.spaced("20 millis"), Schedule.recurs(200)))
+})
+
+const databaseRead = new JobError({
+  code: "database_busy",
+  message: "Somebody reads the database at every moment, so its log cannot be emptied yet.",
+  retryable: true
+})

@@ -1,0 +1,65 @@
+import { Effect } from "effect"
+import type { Actor } from "../domain/Event.js"
+import type { SessionId } from "../domain/Ids.js"
+import { now } from "../domain/Timestamp.js"
+import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
+import { Journal } from "../store/Journal.js"
+import { noUsageStored } from "./Session.js"
+import type { SessionRow } from "./SessionRow.js"
+import { searchIndex } from "./search/SearchIndex.js"
+
+/** The ways in which a session goes for good. */
+export const sessionRemoval = Effect.gen(function* () {
+  const db = yield* Database
+  const journal = yield* Journal
+  const { sql } = db
+  const { forget } = searchIndex(db)
+
+  return {
+    /** The sessions that work for a session, directly or not, by their ids. */
+    descendants: (sessionId: string): Effect.Effect<ReadonlyArray<SessionId>> =>
+      Effect.map(
+        db.all(sql<{ id: SessionId }>`with recursive tree (id) as (
+            select id from sessions where parent_session_id = ${sessionId}
+            union select sessions.id from sessions join tree on sessions.parent_session_id = tree.id
+          ) select id from tree order by id`),
+        (rows) => rows.map(({ id }) => id)
+      ),
+
+    /** Takes a session from everybody's sight, and tells that it is deleted. The commit holds the session. */
+    hide: Effect.fnUntraced(function* (
+      row: Pick<SessionRow, "id">,
+      actor: Actor,
+      deletedWith: SessionId | null
+    ): Effect.fn.Return<void, never, Commit> {
+      yield* db.run(sql`update sessions set deleting_at = ${yield* now} where id = ${row.id}`)
+      yield* journal.append(row.id, actor, [{ type: "session.deleted", payload: { deleted_with: deletedWith } }])
+    }),
+
+    /** Deletes the words of some texts from the search, and gives the number of the texts. */
+    forgetWords: forget,
+
+    /** Empties a session of all that clients and agents gave it, and takes it from the sessions that name it. */
+    empty: Effect.fnUntraced(function* (sessionId: SessionId): Effect.fn.Return<void, never, Commit> {
+      yield* db.run(sql`update sessions set ${sql.update(emptied)} where id = ${sessionId}`)
+      yield* db.run(sql`update sessions set linked_from_session_id = null, link_kind = null
+        where linked_from_session_id = ${sessionId}`)
+      yield* db.run(sql`update sessions set parent_session_id = null where parent_session_id = ${sessionId}`)
+    }),
+
+    /** Deletes the session itself, of which nothing else is left. */
+    remove: (sessionId: SessionId): Effect.Effect<void, never, Commit> =>
+      db.run(sql`delete from sessions where id = ${sessionId}`)
+  }
+})
+
+const emptied = {
+  title: null,
+  labels: "{}",
+  model: null,
+  options: null,
+  permissions: null,
+  executor_limits: null,
+  usage: noUsageStored
+} as const

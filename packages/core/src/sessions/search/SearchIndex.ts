@@ -1,0 +1,89 @@
+import type { Fragment } from "@effect/sql/Statement"
+import { Effect } from "effect"
+import type { SessionId } from "../../domain/Ids.js"
+import type { Commit } from "../../store/Commit.js"
+import type { Database } from "../../store/Database.js"
+import { type Term, termsOf, wordsOf } from "./Words.js"
+
+type Kind = "title" | "message"
+
+/**
+ * The words of titles and messages, kept beside their text. Reins makes the words, so that both databases find the same: SQLite has them in FTS5, and
+ * PostgreSQL in a `tsvector`.
+ */
+export const searchIndex = (db: Database["Type"]) => {
+  const { sql } = db
+  const insert =
+    db.dialect === "pg"
+      ? db.prepare(
+          (sessionId: string, kind: Kind, words: string) => sql`insert into search_documents (session_id, kind, words)
+            values (${sessionId}, ${kind}, array_to_tsvector(string_to_array(${words}, ' ')))`
+        )
+      : db.prepare(
+          (sessionId: string, kind: Kind, words: string) => sql`insert into search_documents (session_id, kind, words)
+            values (${sessionId}, ${kind}, ${words})`
+        )
+  const insertWords = db.prepare(
+    (words: string) => sql`insert into search_words (rowid, words) values (last_insert_rowid(), ${words})`
+  )
+
+  const add = Effect.fnUntraced(function* (
+    sessionId: SessionId,
+    kind: Kind,
+    text: string
+  ): Effect.fn.Return<void, never, Commit> {
+    const words = wordsOf(text).join(" ")
+    if (words === "") return
+    yield* db.run(insert(sessionId, kind, words))
+    if (db.dialect === "sqlite") yield* db.run(insertWords(words))
+  })
+
+  /** FTS5 needs the words that it has to forget. */
+  const remove = Effect.fnUntraced(function* (where: Fragment): Effect.fn.Return<void, never, Commit> {
+    if (db.dialect === "sqlite")
+      yield* db.run(
+        sql`insert into search_words (search_words, rowid, words) select 'delete', id, words from search_documents where ${where}`
+      )
+    yield* db.run(sql`delete from search_documents where ${where}`)
+  })
+
+  return {
+    /** Deletes some of the words of a session, at most those of `limit` texts, and gives the number of the texts. Words are slow to delete. */
+    forget: Effect.fnUntraced(function* (sessionId: SessionId, limit: number): Effect.fn.Return<number, never, Commit> {
+      const rows = yield* db.all(sql<{ id: number }>`select id from search_documents
+        where session_id = ${sessionId} order by id limit ${limit}`)
+      if (rows.length > 0)
+        yield* remove(
+          sql.in(
+            "id",
+            rows.map(({ id }) => id)
+          )
+        )
+      return rows.length
+    }),
+    addMessage: (sessionId: SessionId, text: string) => add(sessionId, "message", text),
+    addTitle: (sessionId: SessionId, title: string | null) =>
+      title === null ? Effect.void : add(sessionId, "title", title),
+    replaceTitle: (sessionId: SessionId, title: string | null) =>
+      Effect.zipRight(
+        remove(sql`session_id = ${sessionId} and kind = 'title'`),
+        title === null ? Effect.void : add(sessionId, "title", title)
+      )
+  }
+}
+
+/** The condition of sessions whose title or one of whose messages has every word of a text. A text without a word finds none. */
+export const isFoundBy = ({ dialect, sql }: Database["Type"], text: string): Fragment => {
+  const terms = termsOf(text)
+  if (terms.length === 0) return sql.literal("1 = 0")
+  return dialect === "pg"
+    ? sql`sessions.id in (select session_id from search_documents
+        where words @@ ${terms.map(pgTerm).join(" & ")}::tsquery)`
+    : sql`sessions.id in (select search_documents.session_id from search_words
+        join search_documents on search_documents.id = search_words.rowid
+        where search_words match ${terms.map(sqliteTerm).join(" ")})`
+}
+
+// A word has letters, marks and digits only, so that no quote ends it.
+const sqliteTerm = ({ isPrefix, word }: Term): string => `"${word}"${isPrefix ? " *" : ""}`
+const pgTerm = ({ isPrefix, word }: Term): string => `'${word}'${isPrefix ? ":*" : ""}`

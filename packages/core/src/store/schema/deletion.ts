@@ -1,0 +1,15 @@
+/** The receipts of deleted sessions, which outlive their sessions and refer to nothing. `deleted_by` is an actor as JSON. */
+export const deletion: ReadonlyArray<string> = [
+  `create table session_deletions (
+    session_id text primary key,
+    workspace_id text not null,
+    deleted_with text,
+    deleted_by text not null,
+    state text not null,
+    operation_id text not null,
+    job_id text not null,
+    requested_at text not null,
+    finished_at text
+  )`,
+  `create index session_deletions_workspace on session_deletions (workspace_id, session_id)`
+]

@@ -1,0 +1,198 @@
+import { assert, describe, it, layer as suiteOver } from "@effect/vitest"
+import type { Principal } from "@reins/core/domain/Principal"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { Workspaces } from "@reins/core/identity/Workspaces"
+import { Messages } from "@reins/core/sessions/Messages"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { termsOf, wordsOf } from "@reins/core/sessions/search/Words"
+import { anyText } from "@reins/testing/AnyText"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Runtime } from "effect"
+import fc from "fast-check"
+
+interface Owner {
+  readonly principal: Principal
+  readonly workspaceId: string
+}
+
+const base = new Intl.Collator("en", { sensitivity: "base" })
+
+/** The search as a person would do it, word by word and without an index. */
+const has = (text: string, query: string): boolean => {
+  const split = (of: string) => of.split(/[^\p{L}\p{N}\p{M}]+/u).filter((word) => word !== "")
+  const wanted = split(query)
+  const words = split(text)
+  return (
+    wanted.length > 0 &&
+    wanted.every((each, index) =>
+      words.some(
+        (word) =>
+          base.compare(index === wanted.length - 1 ? [...word].slice(0, [...each].length).join("") : word, each) === 0
+      )
+    )
+  )
+}
+
+const words = [
+  "merge",
+  "Merge",
+  "merged",
+  "ÉTÉ",
+  "eté",
+  "straße",
+  "привет",
+  "Привет42",
+  "x",
+  "x1",
+  "naïve",
+  "नमस्ते",
+  "𝒳",
+  "OR",
+  "near"
+]
+const gaps = [
+  " ",
+  ", ",
+  "\n",
+  '"',
+  "'",
+  " AND ",
+  " & ",
+  "* ",
+  ":",
+  "(",
+  ")",
+  "-",
+  "^",
+  "\\",
+  " | ",
+  "!",
+  "<->",
+  "%",
+  "_"
+]
+
+const textOfWords = (constraints: fc.ArrayConstraints) =>
+  fc
+    .array(fc.tuple(fc.constantFrom(...words), fc.constantFrom(...gaps)), constraints)
+    .map((pairs) => pairs.map((pair) => pair.join("")).join(""))
+
+/** A text of the words, and sometimes only the beginning of its last one. */
+const query = fc
+  .tuple(textOfWords({ minLength: 1, maxLength: 3 }), fc.constantFrom(...words), fc.nat(4))
+  .map(([text, last, length]) => text + [...last.normalize("NFC")].slice(0, length + 1).join(""))
+
+const unspaced = fc.array(fc.constantFrom(..."東京都庁の検索はカタカナ"), { minLength: 1, maxLength: 12 })
+
+describe("the words of a search", () => {
+  it("a text is found by any of its own beginnings of words, whatever it consists of", () => {
+    fc.assert(
+      fc.property(anyText({ maxLength: 60 }), (text) => {
+        const indexed = new Set(wordsOf(text))
+        for (const { word } of termsOf(text)) assert.isTrue(indexed.has(word), JSON.stringify([text, word]))
+      })
+    )
+  })
+
+  it("a text without spaces is found by any piece of it", () => {
+    fc.assert(
+      fc.property(unspaced, fc.nat(11), fc.nat(11), (characters, from, length) => {
+        const piece = characters.slice(from % characters.length).slice(0, length + 1)
+        const indexed = new Set(wordsOf(`see ${characters.join("")}!`))
+        for (const { word } of termsOf(piece.join(""))) assert.isTrue(indexed.has(word), word)
+      })
+    )
+  })
+
+  it("the words of a text stay below what a database takes, also of hostile ones", () => {
+    for (const text of ["ﷺ", "𠀀𠀁𠀂", "x", "x ", "é"])
+      for (const word of wordsOf(text.repeat(100_000))) assert.isAtMost(Buffer.byteLength(word), 300)
+    const many = wordsOf(
+      Array.from({ length: 60_000 }, (_, index) => String.fromCodePoint(0x4e00 + ((index * 7) % 20_000))).join("")
+    )
+    assert.isAtMost(Buffer.byteLength(many.join(" ")), 400_001)
+  })
+})
+
+for (const { layer, name } of databases) {
+  describe(`the search of sessions on ${name}`, () => {
+    suiteOver(services(layer), { excludeTestServices: true })((it) => {
+      it.effect("finds the sessions that a search without an index finds, page by page and with filters", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const sessions = yield* Sessions
+          const messages = yield* Messages
+          const told: Array<{ readonly id: string; readonly team: string; readonly texts: ReadonlyArray<string> }> = []
+          const texts = fc.array(textOfWords({ minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 4 })
+          for (const [index, [title = "", ...said]] of fc.sample(texts, { numRuns: 24, seed: 7 }).entries()) {
+            const team = index % 2 === 0 ? "a" : "b"
+            const { id } = yield* sessions.create(principal, workspaceId, { title: "before", labels: { team } })
+            yield* sessions.update(principal, id, { title })
+            for (const content of said) yield* messages.send(principal, id, { content, routing: "note" })
+            told.unshift({ id, team, texts: [title, ...said] })
+          }
+          const runtime = yield* Effect.runtime<Sessions>()
+          yield* Effect.promise(() =>
+            fc.assert(
+              fc.asyncProperty(query, fc.constantFrom(undefined, "a"), (q, team) =>
+                Effect.gen(function* () {
+                  const found: Array<string> = []
+                  let cursor: string | null | undefined
+                  while (cursor !== null) {
+                    const page: Effect.Effect.Success<ReturnType<typeof sessions.list>> = yield* sessions.list(
+                      principal,
+                      workspaceId,
+                      { q, limit: 5, ...(team && { label: `team=${team}` }), ...(cursor !== undefined && { cursor }) }
+                    )
+                    found.push(...page.items.map(({ id }) => id))
+                    cursor = page.next_cursor
+                  }
+                  const expected = told.filter(
+                    (session) =>
+                      (team === undefined || session.team === team) && session.texts.some((text) => has(text, q))
+                  )
+                  assert.deepStrictEqual(
+                    found,
+                    expected.map(({ id }) => id),
+                    q
+                  )
+                }).pipe(Runtime.runPromise(runtime))
+              ),
+              { numRuns: 150 }
+            )
+          )
+        })
+      )
+
+      it.effect("no text is an error, and what a principal may not see is not found", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const accounts = yield* Accounts
+          const workspaces = yield* Workspaces
+          const other = yield* accounts.createVerified({ email: "stranger@example.com", password: null })
+          const theirs: Principal = { ...principal, accountId: other.id }
+          const [own] = (yield* workspaces.list(theirs, {})).items
+          const stranger = { principal: theirs, workspaceId: own?.id ?? workspaceId }
+          const sessions = yield* Sessions
+          const { id } = yield* sessions.create(principal, workspaceId, { title: "A secret plan" })
+          const idsOf = (of: Owner, q: string) =>
+            Effect.map(sessions.list(of.principal, of.workspaceId, { q }), ({ items }) => items.map((item) => item.id))
+          assert.deepStrictEqual(yield* idsOf({ principal, workspaceId }, "SECRET pl"), [id])
+          assert.deepStrictEqual(yield* idsOf(stranger, "secret"), [])
+          for (const q of ["", '"', "'", "* AND", "a:b", "NEAR(a b)", "!", "\\", "a & | !", "(((", "\u0000"])
+            yield* idsOf(stranger, q)
+          const runtime = yield* Effect.runtime()
+          yield* Effect.promise(() =>
+            fc.assert(
+              fc.asyncProperty(anyText({ maxLength: 40 }), (q) =>
+                Runtime.runPromise(runtime)(Effect.asVoid(idsOf(stranger, q)))
+              ),
+              { numRuns: 60 }
+            )
+          )
+        })
+      )
+    })
+  })
+}

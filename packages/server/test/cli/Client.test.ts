@@ -95,7 +95,10 @@ describe("reins api", () => {
     assert.strictEqual(refused.status, 1)
     assert.match(refused.stderr, /^reins: The server answered 4\d\d\.\n$/)
     assert.property(JSON.parse(refused.stdout), JSON.parse(refused.stdout).error ? "error" : "detail")
-    assert.match(await refusal("api", "FETCH", "/api/me"), /There are: GET, /)
+    assert.match(
+      (await reinsAt(world().at, ["api", "FETCH", "/api/me"])).stderr,
+      /^reins: "FETCH" is no method\. There are: GET, /
+    )
   })
 })
 

@@ -31,7 +31,7 @@ const chapterOf = ({ about, command, path }: Resolved): string => {
   return `\n## reins ${path.join(" ")}\n\n${about}.${more}\n\n\`\`\`text\n${lines}\`\`\`\n\n| Takes | |\n|---|---|\n${rows.join("")}`
 }
 
-it("docs/command-line.md has what the help of every command says", async () => {
+it("docs/command-line.md has what the help of every command says", { timeout: 300_000 }, async () => {
   const commands = await everyCommand()
   assert.includeMembers(
     commands.map(({ path }) => path.join(" ")),

@@ -72,7 +72,7 @@ const isObstacle = (name: string | null): name is Obstacle => name !== null && O
 const obstacleNames = Object.keys(obstacleReasons).filter(isObstacle)
 
 /** The flag `--allow`, which may be given more than once. */
-export const allowOption = choices("allow", obstacleNames, "Deliver in spite of it (repeatable)")
+export const allowOption = choices("allow", obstacleNames, "Deliver in spite of these")
 
 export interface DeliverOptions {
   readonly branch?: string | undefined

@@ -44,7 +44,7 @@ const keyByPassword = (url: string, given: string | undefined, passwordStdin: bo
     return yield* attempt(() => newKey(url, email, Redacted.value(password)), url)
   })
 
-const askForEmail = (): Promise<string> => {
+const askForEmail = async (): Promise<string> => {
   if (isInteractive()) return ask.text("The address of your account")
   throw new CommandFailed({ message: "There is no address for your account. Give it with --email." })
 }

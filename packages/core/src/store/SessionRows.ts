@@ -16,14 +16,16 @@ export const sessionRows: ReadonlyArray<OwnedRows> = [butLasting("workspace_even
 
 /**
  * Takes a deleted session out of some of the kept answers, at most `limit`, and gives their number. Their keys stay used, so that a retry makes no
- * second session. Answers name the session that they belong to. Sealed ones hold secrets of connections and keys alone.
+ * second session. Answers name the session that they belong to. Sealed ones hold secrets of connections and keys alone. The answer that is the receipt
+ * stays.
  */
 export const forgetAnswers = ({ all, sql }: Database["Type"], id: string, limit: number) =>
   Effect.zipRight(
     Commit,
     Effect.map(
       all(sql`update idempotency set status = 404, body = ${deletedAnswer} where place in (
-          select place from idempotency where sealed = 0 and body like ${`%${id}%`} limit ${limit}
+          select place from idempotency where sealed = 0 and body like ${`%${id}%`}
+            and body not like ${`{"session_id":"${id}","workspace_id":"%`} limit ${limit}
         ) returning 1 as forgotten`),
       (rows) => rows.length
     )

@@ -15,6 +15,7 @@ import { closedSessions, type SessionFacts } from "../sessions/SessionFacts.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, settingsFiles } from "../store/DataDirectory.js"
+import type { SealedValues } from "../store/SealedValues.js"
 import type { SessionPaths } from "../worktrees/SessionPaths.js"
 import { storesAt } from "../worktrees/StoresHere.js"
 import {
@@ -36,6 +37,8 @@ export interface BackupRequest {
   readonly dataDir: string
   /** The settings of the installation, which name its store of blobs. */
   readonly config: CoreConfig["Type"]
+  /** Reads every sealed value, for the names of their keys. */
+  readonly sealed: SealedValues
   /** The key ring to put into the backup. Its holder can open the credentials with it. Undefined leaves the keys out. */
   readonly keyFile: string | undefined
   /** `postgresql` leaves the database out, because PostgreSQL's own tools have dumped it before. */
@@ -77,7 +80,8 @@ export const backup = fn("Backup.backup")(function* (request: BackupRequest) {
   return yield* Effect.scoped(
     Effect.gen(function* () {
       if (request.database === "sqlite") yield* copyDatabase(request, copied)
-      const facts = yield* request.database === "sqlite" ? Effect.provide(inventory, asCopied(copied)) : inventory
+      const known = inventory(request.sealed)
+      const facts = yield* request.database === "sqlite" ? Effect.provide(known, asCopied(copied)) : known
       const file = yield* created(partial)
       const sources = yield* sessionSources(request, facts, `${request.target}.${mark}.sessions.partial`)
       const contents = yield* writeParts(request, { facts, sources, copied }, archiveWriter(file))

@@ -1,9 +1,15 @@
 import { Effect } from "effect"
+import { oneByOne, onTopOf } from "../base/Layered.js"
+import { DeliveryQueue } from "./DeliveryQueue.js"
+import * as SealedSecrets from "./SealedSecrets.js"
 import { WebhookStore } from "./WebhookStore.js"
+import { Webhooks } from "./Webhooks.js"
 
 /** Endpoints, and the couriers that send them the events of their workspaces. */
 export const webhooks = {
   name: "webhooks",
+  layer: oneByOne(Webhooks.layer, DeliveryQueue.layer).pipe(onTopOf(WebhookStore.layer)),
   tables: ["webhook_endpoints", "webhook_deliveries"],
+  sealed: SealedSecrets.records,
   sweeps: { webhooks: Effect.map(WebhookStore, ({ purge }) => purge) }
 } as const

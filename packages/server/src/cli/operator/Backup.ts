@@ -4,6 +4,7 @@ import { Args, Command, Options } from "@effect/cli"
 import * as Backup from "@reins/core/backup/Backup"
 import type { Lack } from "@reins/core/backup/BackupManifest"
 import * as Restore from "@reins/core/backup/Restore"
+import { sealedValues } from "@reins/core/Rooms"
 import { Effect, Option } from "effect"
 import packageJson from "../../../package.json" with { type: "json" }
 import { CommandFailed } from "../CommandFailed.js"
@@ -45,6 +46,7 @@ export const backup = Command.make(
         Backup.backup({
           dataDir: config.dataDir,
           config: core,
+          sealed: sealedValues,
           keyFile: withKeyring ? keyFile : undefined,
           database: onPostgres ? "postgresql" : "sqlite",
           target: fileFor(target),
@@ -99,6 +101,7 @@ export const restore = Command.make(
       const shown = steps()
       const restored = yield* Restore.restore({
         file: resolve(file),
+        sealed: sealedValues,
         dataDir: config.dataDir,
         keyFile: Installation.coreConfigOf(config).keyFile,
         keyRing: Option.getOrUndefined(Option.map(keyring, (path) => resolve(path))),

@@ -1,122 +1,34 @@
 import { join } from "node:path"
 import { Effect, Layer } from "effect"
-import { Access } from "./access/Access.js"
-import { AgentPool } from "./agents/AgentPool.js"
-import { Boot } from "./base/Boot.js"
+import type { Boot } from "./base/Boot.js"
 import { CoreConfig } from "./base/CoreConfig.js"
 import { oneByOne, onTopOf } from "./base/Layered.js"
 import type { Bench } from "./bench/Bench.js"
-import * as BenchHere from "./bench/BenchHere.js"
-import { BudgetStore } from "./budgets/BudgetStore.js"
-import { HarnessInstallations } from "./catalog/HarnessInstallations.js"
 import { Installed } from "./catalog/Installed.js"
-import { Limits } from "./catalog/Limits.js"
-import { Models } from "./catalog/Models.js"
-import { Providers } from "./catalog/Providers.js"
-import { ApplicationStore } from "./changes/ApplicationStore.js"
-import { Applications } from "./changes/Applications.js"
-import { ChangesetStore } from "./changes/ChangesetStore.js"
-import { Changesets } from "./changes/Changesets.js"
-import { Deliveries } from "./changes/Deliveries.js"
-import { DeliveryStore } from "./changes/DeliveryStore.js"
-import { MergeRequestStore } from "./changes/MergeRequestStore.js"
-import { MergeRequests } from "./changes/MergeRequests.js"
 import type { ConnectionKind } from "./connections/ConnectionKind.js"
 import { builtInGateways, ConnectionKinds } from "./connections/ConnectionKinds.js"
-import { ConnectionStore } from "./connections/ConnectionStore.js"
-import { Connections } from "./connections/Connections.js"
-import { ConnectionUses } from "./connections/ConnectionUses.js"
-import { ValidationStore } from "./connections/ValidationStore.js"
-import { Validations } from "./connections/Validations.js"
-import { DelegationResults } from "./delegations/DelegationResults.js"
-import { DelegationStore } from "./delegations/DelegationStore.js"
-import { Delegations } from "./delegations/Delegations.js"
-import * as DelegationTurns from "./delegations/DelegationTurns.js"
-import { ResultSchemas } from "./delegations/ResultSchemas.js"
-import { ResultStore } from "./delegations/ResultStore.js"
-import { WaitStore } from "./delegations/WaitStore.js"
-import { Waits } from "./delegations/Waits.js"
-import { Deletions } from "./deletion/Deletions.js"
 import { webhookTypes } from "./Events.js"
-import { EventFeed } from "./events/EventFeed.js"
-import { EventLog } from "./events/EventLog.js"
-import { EventRetention } from "./events/EventRetention.js"
-import { FollowerStore } from "./events/FollowerStore.js"
-import { WorkspaceEvents } from "./events/WorkspaceEvents.js"
-import { WorkspaceFeed } from "./events/WorkspaceFeed.js"
-import { HarnessSwitches } from "./execution/HarnessSwitches.js"
-import { NativeStateExport } from "./execution/NativeStateExport.js"
-import { SessionExecutors } from "./execution/SessionExecutors.js"
-import { TurnSetup } from "./execution/TurnSetup.js"
 import { Executors } from "./executor/Executors.js"
-import { markVariables } from "./executor/Marks.js"
-import { Files } from "./files/Files.js"
 import type { ForgeKind } from "./forge/Forge.js"
 import { builtInForges, Forges } from "./forge/Forges.js"
-import { Git } from "./git/Git.js"
 import { builtInDrivers, Harness } from "./harness/Harness.js"
 import type { HarnessDriver } from "./harness/HarnessDriver.js"
 import { HarnessInstall } from "./harness/Install.js"
 import { Manifests } from "./harness/Manifests.js"
-import { Accounts } from "./identity/Accounts.js"
-import { ApiKeys } from "./identity/ApiKeys.js"
-import * as IdentityStores from "./identity/IdentityStores.js"
-import { LoginSessions } from "./identity/LoginSessions.js"
 import type { Mailer } from "./identity/Mailer.js"
-import { Members } from "./identity/Members.js"
 import * as OutboxMailer from "./identity/OutboxMailer.js"
-import { PasswordChanges } from "./identity/PasswordChanges.js"
-import { Passwords } from "./identity/Passwords.js"
 import * as SmtpMailer from "./identity/SmtpMailer.js"
-import { Workspaces } from "./identity/Workspaces.js"
-import { JobClaims } from "./jobs/JobClaims.js"
-import { JobStore } from "./jobs/JobStore.js"
-import { Jobs } from "./jobs/Jobs.js"
-import { Outbound } from "./outbound/Outbound.js"
-import { WayOut } from "./outbound/WayOut.js"
+import { outbound } from "./outbound/Room.js"
 import type { Nodes } from "./placement/Nodes.js"
 import { oneMachine, type Placements } from "./placement/Placements.js"
-import { ProjectSecrets } from "./projects/ProjectSecrets.js"
-import { ProjectStore } from "./projects/ProjectStore.js"
-import { Projects } from "./projects/Projects.js"
-import { tables } from "./Rooms.js"
-import { CredentialProxy } from "./relay/gateway/CredentialProxy.js"
-import { Loans } from "./relay/Loans.js"
+import { sealedValues, services, tables } from "./Rooms.js"
 import { KeyRing } from "./secrets/KeyRing.js"
 import { Vault } from "./secrets/Vault.js"
-import { Inbox } from "./sessions/Inbox.js"
-import { Interactions } from "./sessions/Interactions.js"
-import { Messages } from "./sessions/Messages.js"
-import { MessageStore } from "./sessions/messages/MessageStore.js"
-import { UploadStore } from "./sessions/messages/UploadStore.js"
-import { Quotas } from "./sessions/Quotas.js"
-import { InteractionStore } from "./sessions/questions/InteractionStore.js"
-import { SessionLifecycles } from "./sessions/SessionLifecycles.js"
-import { SessionListeners } from "./sessions/SessionListeners.js"
-import { SessionStore } from "./sessions/SessionStore.js"
-import { Sessions } from "./sessions/Sessions.js"
-import { Turns } from "./sessions/Turns.js"
-import * as ConnectionTurns from "./sessions/turns/ConnectionTurns.js"
-import { Steering } from "./sessions/turns/Steering.js"
-import { TurnStore } from "./sessions/turns/TurnStore.js"
-import { Usages } from "./sessions/usage/Usages.js"
 import type { Bell } from "./store/Bell.js"
 import { Database } from "./store/Database.js"
-import { Idempotency } from "./store/Idempotency.js"
-import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
-import { Readiness } from "./store/Readiness.js"
 import { KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
-import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
-import { WebhookStore } from "./webhooks/WebhookStore.js"
-import { Webhooks } from "./webhooks/Webhooks.js"
-import { AgentStateStore } from "./worktrees/AgentStateStore.js"
-import { Leases } from "./worktrees/Leases.js"
-import { SessionFiles } from "./worktrees/SessionFiles.js"
 import { fileLocks } from "./worktrees/SessionLock.js"
-import { Snapshots } from "./worktrees/snapshots/Snapshots.js"
-import { WorkingTreeStore } from "./worktrees/WorkingTreeStore.js"
-import { WorkingTrees } from "./worktrees/WorkingTrees.js"
 
 export { builtInGateways } from "./connections/ConnectionKinds.js"
 export { builtInForges } from "./forge/Forges.js"
@@ -151,7 +63,7 @@ export interface Layers<E = unknown> {
   readonly keyRing?: Layer.Layer<KeyRing, E, Given>
   /** The machines of the installation, and which of them has the files of each session. The default is this machine alone. */
   readonly nodes?: Layer.Layer<Nodes | Placements, E, Given>
-  /** The machine that has the files of sessions and runs their agents. The default is the one that this process runs on. */
+  /** The machine of the sessions: their files and their agents. The default is this process. */
   readonly bench?: Layer.Layer<Bench, E, Given>
   /** The database with its bell. Without it the core requires both, as `store/Sqlite` or `store/Postgres` give them. */
   readonly database?: Layer.Layer<Database | Bell, E, CoreConfig | Boot>
@@ -168,22 +80,18 @@ const configuredMailer = fromConfig((config) =>
     : SmtpMailer.layer(config.smtpUrl, config.mailFrom)
 )
 
-const git = Layer.unwrapEffect(
-  Effect.map(Effect.all([CoreConfig, Boot]), ([config, { bootId }]) =>
-    Git.layerWith({
-      allowFile: config.allowLocalRepositories,
-      allowSsh: config.allowSshRepositories,
-      closedTo: [config.dataDir],
-      maxDiffBytes: config.limits.diffBytes,
-      maxDiffFileBytes: config.limits.diffFileBytes,
-      maxDiffFiles: config.limits.diffFiles,
-      marks: markVariables([{ kind: "boot", id: bootId }])
-    })
-  )
-)
-
-/** Everything outside of the service, from the given layers or the built-in ones, with the lists of installed names. */
-const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mailer, manifests, nodes }: Layers<E>) =>
+/** The parts that a program may replace, as given or built in, with the lists of installed names. Some of them wait for something. */
+const parts = <E>({
+  bench,
+  connectionKinds,
+  drivers,
+  executors,
+  forges,
+  keyRing,
+  mailer,
+  manifests,
+  nodes
+}: Layers<E>) =>
   Installed.layerOf(webhookTypes).pipe(
     onTopOf(ConnectionKinds.layerOf(connectionKinds ?? builtInGateways)),
     onTopOf(
@@ -200,102 +108,15 @@ const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mail
         keyRing ?? keyFile,
         mailer ?? configuredMailer,
         nodes ?? oneMachine,
-        Layer.provide(git, WayOut.layer),
-        Files.layer,
-        Limits.layer,
-        Outbound.layer,
-        WayOut.layer,
-        Passwords.layer
+        bench ?? Layer.empty,
+        fileLocks,
+        outbound.layer
       )
     )
   )
 
-const store = oneByOne(
-  Journal.layer,
-  Access.layer,
-  Readiness.layer,
-  onTopOf(Vault.layer)(requireKeys),
-  NewestIds.layerOf(tables)
-)
-
-const identity = oneByOne(
-  Accounts.layer,
-  ApiKeys.layer,
-  LoginSessions.layer,
-  Members.layer,
-  PasswordChanges.layer,
-  Workspaces.layer
-).pipe(onTopOf(IdentityStores.layer))
-
-const sessions = oneByOne(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
-  onTopOf(oneByOne(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer)),
-  onTopOf(Steering.layer),
-  onTopOf(Quotas.layer),
-  onTopOf(TurnStore.layer),
-  onTopOf(oneByOne(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer)),
-  onTopOf(Providers.layer)
-)
-
-const delegations = DelegationTurns.layer.pipe(
-  onTopOf(oneByOne(Delegations.layer, DelegationResults.layer, Waits.layer)),
-  onTopOf(oneByOne(ResultStore.layer, ResultSchemas.layer)),
-  onTopOf(DelegationStore.layer),
-  onTopOf(WaitStore.layer)
-)
-
-const conversations = oneByOne(
-  SessionFiles.layer,
-  SessionExecutors.layer,
-  HarnessSwitches.layer,
-  NativeStateExport.layer
-)
-
-const changes = oneByOne(Applications.layer, MergeRequests.layer).pipe(
-  onTopOf(Deliveries.layer),
-  onTopOf(oneByOne(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer))
-)
-
-const connected = oneByOne(
-  Validations.layer,
-  HarnessInstallations.layer,
-  Layer.provide(Models.layer, Layer.provide(Workspaces.layer, IdentityStores.layer))
-)
-
-/** The maker of snapshots is loaded where the configuration names a store of blobs. */
-const snapshots = Layer.unwrapEffect(
-  Effect.flatMap(CoreConfig, ({ blobs }) =>
-    blobs === null
-      ? Effect.succeed(Snapshots.layerNone)
-      : Effect.map(
-          Effect.promise(() => import("./worktrees/snapshots/KeptSnapshots.js")),
-          ({ layer }) => layer
-        )
-  )
-)
-
-const work = <E>(given: Layer.Layer<Bench, E, Given> | undefined) => {
-  const bench: Layer.Layer<Bench, E, Given | Layer.Layer.Context<typeof BenchHere.layer>> = given ?? BenchHere.layer
-  return oneByOne(changes, delegations, conversations, connected, Deletions.layer).pipe(
-    onTopOf(Changesets.layer),
-    onTopOf(ChangesetStore.layer),
-    onTopOf(TurnSetup.layer),
-    onTopOf(WorkingTrees.layer),
-    onTopOf(snapshots),
-    onTopOf(Leases.layer),
-    onTopOf(sessions),
-    onTopOf(oneByOne(WorkingTreeStore.layer, AgentStateStore.layer)),
-    onTopOf(SessionStore.layer),
-    onTopOf(bench),
-    onTopOf(oneByOne(AgentPool.layer, fileLocks)),
-    onTopOf(oneByOne(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),
-    onTopOf(Loans.layer),
-    onTopOf(ProjectStore.layer),
-    onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer)),
-    onTopOf(ValidationStore.layer)
-  )
-}
-
-const webhooks = oneByOne(Webhooks.layer, DeliveryQueue.layer).pipe(onTopOf(WebhookStore.layer))
+/** The things that are looked at before anything else of the database: its keys, and the newest ids. */
+const checked = oneByOne(onTopOf(Vault.layer)(requireKeys(sealedValues)), NewestIds.layerOf(tables))
 
 /** Lets every service above the database tell the time by its clock, because other machines compare what is due and what has expired. */
 const onTheClockOfIt = Layer.unwrapEffect(
@@ -305,19 +126,12 @@ const onTheClockOfIt = Layer.unwrapEffect(
 const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
-  return oneByOne(
-    work(layers.bench),
-    webhooks,
-    EventFeed.layer,
-    WorkspaceFeed.layer,
-    onTopOf(identity)(KeyRotation.layer)
-  ).pipe(
-    onTopOf(oneByOne(EventLog.layer, EventRetention.layer, FollowerStore.layer, WorkspaceEvents.layer)),
-    onTopOf(oneByOne(BudgetStore.layer, Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
-    onTopOf(store),
-    onTopOf(outside(layers)),
+  return KeyRotation.layerOf(sealedValues).pipe(
+    onTopOf(services),
+    onTopOf(checked),
+    onTopOf(parts(layers)),
     onTopOf(onTopOf(database)(onTheClockOfIt))
-  )
+  ) satisfies Layer.Layer<never, unknown, Given>
 }
 
 type Composed<E> = ReturnType<typeof compose<E>>

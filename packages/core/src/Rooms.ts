@@ -1,4 +1,9 @@
-import type { Effect } from "effect"
+import { Effect, type Layer } from "effect"
+import { access } from "./access/Room.js"
+import { agents } from "./agents/Room.js"
+import { inOrder } from "./base/Layered.js"
+import { bench } from "./bench/Room.js"
+import { budgets } from "./budgets/Room.js"
 import { catalog } from "./catalog/Room.js"
 import { changes } from "./changes/Room.js"
 import { connections } from "./connections/Room.js"
@@ -8,12 +13,18 @@ import type { EventKind } from "./domain/Event.js"
 import type { Follower } from "./events/Follower.js"
 import { events } from "./events/Room.js"
 import { execution } from "./execution/Room.js"
+import { files } from "./files/Room.js"
+import { git } from "./git/Room.js"
 import { identity } from "./identity/Room.js"
 import type { JobKind } from "./jobs/JobKind.js"
 import { jobs } from "./jobs/Room.js"
+import { outbound } from "./outbound/Room.js"
 import { projects } from "./projects/Room.js"
+import { relay } from "./relay/Room.js"
+import { secrets } from "./secrets/Room.js"
 import { sessions } from "./sessions/Room.js"
 import { store } from "./store/Room.js"
+import type { SealedValues } from "./store/SealedValues.js"
 import { webhooks } from "./webhooks/Room.js"
 import { worktrees } from "./worktrees/Room.js"
 
@@ -21,8 +32,12 @@ import { worktrees } from "./worktrees/Room.js"
 export interface Room {
   /** The folder. */
   readonly name: string
+  /** The services of the room, which need those of lower floors only. */
+  readonly layer?: Layer.Layer<never, unknown, unknown>
   /** The tables whose rows have ids. New ids begin above the stored ones. */
   readonly tables?: ReadonlyArray<string>
+  /** Reads every sealed value of the room's tables, so that a change of keys seals it anew. */
+  readonly sealed?: SealedValues
   readonly events?: Readonly<Record<string, EventKind>>
   /** The kinds of jobs that a worker runs; undefined for one that the installation has no use for. */
   readonly jobs?: ReadonlyArray<Effect.Effect<JobKind | undefined, unknown, unknown>>
@@ -32,15 +47,24 @@ export interface Room {
   readonly sweeps?: Readonly<Record<string, Effect.Effect<Effect.Effect<unknown>, unknown, unknown>>>
 }
 
-/** The rooms that own anything of that kind, by floor. */
+/** The rooms with services, by floor. */
 export const rooms = [
+  secrets,
   store,
+  outbound,
+  files,
+  access,
+  git,
+  budgets,
   events,
   jobs,
   identity,
   connections,
+  relay,
+  agents,
   catalog,
   projects,
+  bench,
   sessions,
   webhooks,
   worktrees,
@@ -54,6 +78,18 @@ type Having<Field extends keyof Room> = Extract<(typeof rooms)[number], { readon
 
 const having = <Field extends keyof Room>(field: Field): ReadonlyArray<Having<Field>> =>
   rooms.filter((room): room is Having<Field> => field in room)
+
+type LayerOfRoom = Having<"layer">["layer"]
+
+/** Every service, on what a program may replace. */
+export const services = inOrder(having("layer").map(({ layer }): LayerOfRoom => layer))
+
+/** Every sealed value of the installation that is not an answer to a request. */
+export const sealedValues: SealedValues = (db) =>
+  Effect.map(
+    Effect.forEach(having("sealed"), ({ sealed }) => sealed(db)),
+    (all) => all.flat()
+  )
 
 /** Every table whose rows have ids. */
 export const tables: ReadonlyArray<string> = having("tables").flatMap(({ tables }): ReadonlyArray<string> => tables)

@@ -16,6 +16,7 @@ import { storesIn } from "../git/StorePlace.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, settingsFiles } from "../store/DataDirectory.js"
+import type { SealedValues } from "../store/SealedValues.js"
 import { closedSessions, type SessionFacts } from "../worktrees/SessionFacts.js"
 import { makeShared } from "../worktrees/SessionLock.js"
 import {
@@ -37,6 +38,8 @@ export interface BackupRequest {
   readonly dataDir: string
   /** The settings of the installation, which name its store of blobs. */
   readonly config: CoreConfig["Type"]
+  /** Reads every sealed value, for the names of their keys. */
+  readonly sealed: SealedValues
   /** The key ring to put into the backup. Its holder can open the credentials with it. Undefined leaves the keys out. */
   readonly keyFile: string | undefined
   /** `postgresql` leaves the database out, because PostgreSQL's own tools have dumped it before. */
@@ -78,7 +81,8 @@ export const backup = fn("Backup.backup")(function* (request: BackupRequest) {
   return yield* Effect.scoped(
     Effect.gen(function* () {
       if (request.database === "sqlite") yield* copyDatabase(request, copied)
-      const facts = yield* request.database === "sqlite" ? Effect.provide(inventory, asCopied(copied)) : inventory
+      const known = inventory(request.sealed)
+      const facts = yield* request.database === "sqlite" ? Effect.provide(known, asCopied(copied)) : known
       const file = yield* created(partial)
       const sources = yield* sessionSources(request, facts, `${request.target}.${mark}.sessions.partial`)
       const contents = yield* writeParts(request, { facts, sources, copied }, archiveWriter(file))

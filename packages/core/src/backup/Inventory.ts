@@ -9,7 +9,7 @@ import * as SealedRecords from "../secrets/SealedRecords.js"
 import { ringKeyId } from "../store/Agreements.js"
 import { Database } from "../store/Database.js"
 import { requireUsable, stateOf } from "../store/Migrations.js"
-import { everySealed } from "../webhooks/SealedSecrets.js"
+import type { SealedValues } from "../store/SealedValues.js"
 import { type SessionFacts, sessionFacts } from "../worktrees/SessionFacts.js"
 import { BackupError } from "./BackupManifest.js"
 
@@ -18,7 +18,7 @@ import { BackupError } from "./BackupManifest.js"
  * their files on several machines, the key of the ring that these share, and the keys that its credentials are sealed with. Fails for a database that
  * this release does not work with, and for an empty one.
  */
-export const inventory = Effect.gen(function* () {
+export const inventory = Effect.fnUntraced(function* (sealed: SealedValues) {
   const db = yield* Database
   const state = yield* Effect.orDie(Effect.provideService(stateOf, SqlClient.SqlClient, db.sql))
   yield* Effect.mapError(requireUsable(state), ({ message }) => new BackupError({ message }))
@@ -36,12 +36,12 @@ export const inventory = Effect.gen(function* () {
     hasNodes,
     places: hasNodes ? yield* NodeRows.places(db) : new Map<string, NodeRows.StoredPlace>(),
     ringKeyId: yield* ringKeyId(db),
-    keyIds: SealedRecords.keyIds(yield* everySealed(db))
+    keyIds: SealedRecords.keyIds(yield* sealed(db))
   }
 })
 
 /** The facts of an installation that its backup and its doctor begin with. */
-export type Inventory = Effect.Effect.Success<typeof inventory>
+export type Inventory = Effect.Effect.Success<ReturnType<typeof inventory>>
 
 /**
  * The sessions whose files are not all in a data directory, although no other machine has them: somebody has removed them, or another machine

@@ -23,6 +23,7 @@ import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, restoring, serverLock, settingsFiles } from "../store/DataDirectory.js"
 import { Journal } from "../store/Journal.js"
 import { requireUsable } from "../store/Migrations.js"
+import type { SealedValues } from "../store/SealedValues.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
 import { nativeFields } from "../worktrees/snapshots/SnapshotManifest.js"
@@ -33,6 +34,8 @@ import { treeWriter } from "./TreeWriter.js"
 
 /** The backup, and the place that it is restored into. Paths are absolute. */
 export interface RestoreRequest {
+  /** Reads every sealed value, for the names of their keys. */
+  readonly sealed: SealedValues
   readonly file: string
   /** An empty directory, or one that does not exist yet. */
   readonly dataDir: string
@@ -105,7 +108,7 @@ const put = Effect.fnUntraced(function* (request: RestoreRequest, manifest: Back
     if (problems.length > 0) return yield* damaged(request.file, `its database is damaged: ${problems[0]}`)
   }
   const database = Layer.mapError(request.database ?? DatabaseFile.layer(staged), explained)
-  const facts = yield* Effect.provide(inventory, database)
+  const facts = yield* Effect.provide(inventory(request.sealed), database)
   if (facts.hasNodes) yield* Effect.provide(withoutNodes, database)
   const missingKeys = yield* keysFor(request, manifest, facts, stage)
   request.progress("bringing the database and the files together")
@@ -198,7 +201,7 @@ const extract = (request: RestoreRequest, manifest: BackupManifest, stage: strin
 const keysFor = Effect.fnUntraced(function* (
   request: RestoreRequest,
   manifest: BackupManifest,
-  { keyIds, ringKeyId }: Pick<Effect.Effect.Success<typeof inventory>, "keyIds" | "ringKeyId">,
+  { keyIds, ringKeyId }: Pick<Inventory, "keyIds" | "ringKeyId">,
   stage: string
 ) {
   const inPlace = existsSync(request.keyFile)

@@ -31,3 +31,24 @@ export const oneByOne = <Layers extends ReadonlyArray<Layer.Layer<never, unknown
     { [K in keyof Layers]: Layer.Layer.Error<Layers[K]> }[number],
     { [K in keyof Layers]: Layer.Layer.Context<Layers[K]> }[number]
   >
+
+type SuccessOf<L> = L extends Layer.Layer<infer A, infer _E, infer _R> ? A : never
+type ErrorOf<L> = L extends Layer.Layer<infer _A, infer E, infer _R> ? E : never
+type ContextOf<L> = L extends Layer.Layer<infer _A, infer _E, infer R> ? R : never
+
+/** The things that a layer needs and gives itself. It gets them from no layer before it. */
+type OwnNeeds<L> = L extends Layer.Layer<infer A, infer _E, infer R> ? Extract<R, A> : never
+
+/** Puts each layer on top of all that stand before it in the list, and gives what any of them gives. */
+export const inOrder = <L extends Layer.Layer<never, unknown, unknown>>(layers: ReadonlyArray<L>) =>
+  Layer.scopedContext(
+    Effect.gen(function* () {
+      const made = yield* Layer.CurrentMemoMap
+      const scope = yield* Effect.scope
+      let ground = Context.unsafeMake<unknown>(new Map())
+      for (const layer of layers)
+        ground = Context.merge(ground, yield* Effect.provide(Layer.buildWithMemoMap(layer, made, scope), ground))
+      return ground
+    })
+    // Boundary: a list does not tell the compiler what its layers give to those behind them. Floors have each need met from below.
+  ) as Layer.Layer<SuccessOf<L>, ErrorOf<L>, Exclude<ContextOf<L>, SuccessOf<L>> | OwnNeeds<L>>

@@ -1,8 +1,21 @@
+import { oneByOne, onTopOf } from "../base/Layered.js"
+import { ConnectionStore } from "./ConnectionStore.js"
+import { Connections } from "./Connections.js"
+import { ConnectionUses } from "./ConnectionUses.js"
+import * as SealedCredentials from "./SealedCredentials.js"
 import { validationJob } from "./ValidationJob.js"
+import { ValidationStore } from "./ValidationStore.js"
+import { Validations } from "./Validations.js"
 
-/** Credentials, their validation, and the relays through which agents use them. */
+/** Credentials and their validation. */
 export const connections = {
   name: "connections",
+  layer: Validations.layer.pipe(
+    onTopOf(Connections.layer),
+    onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer)),
+    onTopOf(ValidationStore.layer)
+  ),
   tables: ["connections", "credentials", "connection_validations"],
+  sealed: SealedCredentials.records,
   jobs: [validationJob]
 } as const

@@ -4,6 +4,7 @@ import { activationJob } from "./ActivationJob.js"
 import { agentEvents } from "./Events.js"
 import { followRemoteJob } from "./FollowRemoteJob.js"
 import { releaseJob } from "./ReleaseJob.js"
+import { layer } from "./Services.js"
 import { turnJob } from "./TurnRunner.js"
 
 /** Loaded where there are snapshots. */
@@ -19,6 +20,7 @@ const sealJob = Effect.flatMap(CoreConfig, ({ blobs }) =>
 /** Running a turn, and the executor of a session. */
 export const execution = {
   name: "execution",
+  layer,
   events: agentEvents,
   jobs: [turnJob, activationJob, releaseJob, followRemoteJob, sealJob]
 } as const

@@ -1,6 +1,6 @@
 import { Redacted } from "effect"
+import { markVariables } from "../base/Mark.js"
 import type { AgentCommand } from "./Executor.js"
-import { markVariables } from "./Marks.js"
 
 /**
  * The variables that an agent without a sandbox inherits: search path, language, time zone and certificate authorities. The operator's proxies

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { Deferred, Effect, Schedule, type Scope } from "effect"
+import { markEntry } from "../base/Mark.js"
 import { hasProc } from "../base/ProcFs.js"
 import type { SweepCommand } from "./Executor.js"
-import { markEntry, markLimit } from "./Marks.js"
+import { markLimit } from "./Marks.js"
 import { familyIn, psArguments } from "./PsFamily.js"
 
 /**

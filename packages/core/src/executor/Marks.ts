@@ -2,22 +2,9 @@ import { execFile } from "node:child_process"
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { Effect } from "effect"
+import type { Mark } from "../base/Mark.js"
 import { once } from "../base/Once.js"
 import { hasProc } from "../base/ProcFs.js"
-
-/** A mark that identifies the processes of a lease, or of a boot of the service. */
-export interface Mark {
-  readonly kind: "lease" | "boot"
-  readonly id: string
-}
-
-const variables = { lease: "REINS_LEASE", boot: "REINS_BOOT" } as const
-
-/** The mark as an entry of an environment, which every process inherits unless it clears it. */
-export const markEntry = ({ id, kind }: Mark): string => `${variables[kind]}=${id}`
-
-export const markVariables = (marks: ReadonlyArray<Mark>): Record<string, string> =>
-  Object.fromEntries(marks.map(({ id, kind }) => [variables[kind], id]))
 
 // Two limits on the time of a real-time process, in microseconds. Both are above 36,000 years, so they limit nothing. A process inherits them
 // through every fork and exec, and cannot lose them by clearing its environment, by a session of its own or by another parent. It needs

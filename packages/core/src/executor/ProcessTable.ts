@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { readdir, readFile, readlink } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
+import { type Mark, markEntry } from "../base/Mark.js"
 import { hasProc } from "../base/ProcFs.js"
 import type { ReapedProcess } from "./Executor.js"
-import { type Mark, markEntry, markLimit } from "./Marks.js"
+import { markLimit } from "./Marks.js"
 import * as PsTable from "./PsTable.js"
 
 /** True for the failures to read a process that is not ours. It may have ended since the listing (ESRCH, ENOENT), or belong to another user. */

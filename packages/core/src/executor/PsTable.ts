@@ -1,7 +1,7 @@
 import { execFile, execFileSync } from "node:child_process"
 import { promisify } from "node:util"
+import { type Mark, markEntry } from "../base/Mark.js"
 import type { ReapedProcess } from "./Executor.js"
-import { type Mark, markEntry } from "./Marks.js"
 import { familyIn, type Listed, psArguments } from "./PsFamily.js"
 
 // The processes of agents where the kernel shows none below /proc: by `ps`, which tells parents and groups, and environments of most programs.

@@ -1,5 +1,11 @@
+import { oneByOne } from "../base/Layered.js"
+import { JobClaims } from "./JobClaims.js"
+import { JobStore } from "./JobStore.js"
+import { Jobs } from "./Jobs.js"
+
 /** Durable work and its attempts. */
 export const jobs = {
   name: "jobs",
+  layer: oneByOne(Jobs.layer, JobClaims.layer, JobStore.layer),
   tables: ["jobs", "attempts"]
 } as const

@@ -1,5 +1,13 @@
-/** Versions of what sessions start from. */
+import { oneByOne, onTopOf } from "../base/Layered.js"
+import * as ProjectSecretStore from "./ProjectSecretStore.js"
+import { ProjectSecrets } from "./ProjectSecrets.js"
+import { ProjectStore } from "./ProjectStore.js"
+import { Projects } from "./Projects.js"
+
+/** Versions of what sessions start from, and their secrets. */
 export const projects = {
   name: "projects",
-  tables: ["projects", "project_versions"]
+  layer: oneByOne(Projects.layer, ProjectSecrets.layer).pipe(onTopOf(ProjectStore.layer)),
+  tables: ["projects", "project_versions"],
+  sealed: ProjectSecretStore.records
 } as const

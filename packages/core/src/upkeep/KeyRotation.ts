@@ -8,7 +8,7 @@ import { Vault } from "../secrets/Vault.js"
 import { agree, agreedOn } from "../store/Agreements.js"
 import { Database } from "../store/Database.js"
 import { Idempotency } from "../store/Idempotency.js"
-import { everySealed } from "../webhooks/SealedSecrets.js"
+import type { SealedValues } from "../store/SealedValues.js"
 
 /** The uses that keep an old key in the ring. */
 export interface KeyUse {
@@ -71,52 +71,54 @@ export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
     readonly prune: Effect.Effect<RotationReport, KeyRingUnusable>
   }
 >() {
-  static readonly layer = Layer.effect(
-    KeyRotation,
-    Effect.gen(function* () {
-      const db = yield* Database
-      const ring = yield* KeyRing
-      const vault = yield* Vault
-      const idempotency = yield* Idempotency
-      const logins = yield* LoginStore
+  /** `sealed` reads every sealed value of the installation that is not an answer to a request. */
+  static readonly layerOf = (sealed: SealedValues) =>
+    Layer.effect(
+      KeyRotation,
+      Effect.gen(function* () {
+        const db = yield* Database
+        const ring = yield* KeyRing
+        const vault = yield* Vault
+        const idempotency = yield* Idempotency
+        const logins = yield* LoginStore
 
-      const useOf = Effect.fnUntraced(function* (id: string, retiredAt: Timestamp | undefined) {
-        const at = yield* now
-        const last = retiredAt === undefined ? fromMillis(0) : fromMillis(toMillis(retiredAt) + handMs)
-        const use: KeyUse = {
-          id,
-          credentials: SealedRecords.countKeyedBy(yield* everySealed(db), id),
-          answers: yield* idempotency.countKeyedBy(id),
-          // The CSRF token of a login is made with the key that is current when the login begins.
-          logins: yield* logins.countBegunBefore(last),
-          recent: last >= at
-        }
-        return use
-      })
-
-      const prune = Effect.gen(function* () {
-        const rewrapped = (yield* SealedRecords.rewrap(yield* everySealed(db), vault)) + (yield* idempotency.rewrap)
-        const { current, keys, retired } = ring.ring()
-        const old = [...keys.keys()].filter((id) => id !== current)
-        const uses = yield* Effect.forEach(old, (id) => useOf(id, retired.get(id)))
-        const kept = uses.filter((use) => use.recent || use.credentials + use.answers + use.logins > 0)
-        const removed = old.filter((id) => !kept.some((use) => use.id === id))
-        // Another machine learns from it that its ring is out of date, before any of its keys is gone.
-        if (db.dialect === "pg") yield* agree(db, "key_ring", proofOf(vault))
-        if (removed.length > 0) yield* ring.change((present) => without(present, new Set(removed)))
-        return { current, rewrapped, removed, kept }
-      }).pipe(Effect.withSpan("KeyRotation.prune"))
-
-      return KeyRotation.of({
-        rotate: Effect.gen(function* () {
+        const useOf = Effect.fnUntraced(function* (id: string, retiredAt: Timestamp | undefined) {
           const at = yield* now
-          yield* ring.change((before) => withNewKey(before, at))
-          return yield* prune
-        }).pipe(Effect.withSpan("KeyRotation.rotate")),
-        prune
+          const last = retiredAt === undefined ? fromMillis(0) : fromMillis(toMillis(retiredAt) + handMs)
+          const use: KeyUse = {
+            id,
+            credentials: SealedRecords.countKeyedBy(yield* sealed(db), id),
+            answers: yield* idempotency.countKeyedBy(id),
+            // The CSRF token of a login is made with the key that is current when the login begins.
+            logins: yield* logins.countBegunBefore(last),
+            recent: last >= at
+          }
+          return use
+        })
+
+        const prune = Effect.gen(function* () {
+          const rewrapped = (yield* SealedRecords.rewrap(yield* sealed(db), vault)) + (yield* idempotency.rewrap)
+          const { current, keys, retired } = ring.ring()
+          const old = [...keys.keys()].filter((id) => id !== current)
+          const uses = yield* Effect.forEach(old, (id) => useOf(id, retired.get(id)))
+          const kept = uses.filter((use) => use.recent || use.credentials + use.answers + use.logins > 0)
+          const removed = old.filter((id) => !kept.some((use) => use.id === id))
+          // Another machine learns from it that its ring is out of date, before any of its keys is gone.
+          if (db.dialect === "pg") yield* agree(db, "key_ring", proofOf(vault))
+          if (removed.length > 0) yield* ring.change((present) => without(present, new Set(removed)))
+          return { current, rewrapped, removed, kept }
+        }).pipe(Effect.withSpan("KeyRotation.prune"))
+
+        return KeyRotation.of({
+          rotate: Effect.gen(function* () {
+            const at = yield* now
+            yield* ring.change((before) => withNewKey(before, at))
+            return yield* prune
+          }).pipe(Effect.withSpan("KeyRotation.rotate")),
+          prune
+        })
       })
-    })
-  )
+    )
 }
 
 /** A digest that only a ring with the current key makes. It reveals nothing of the key. */
@@ -143,12 +145,13 @@ const requireSameRing = Effect.gen(function* () {
  * Fails when a stored credential is sealed with a key that is neither in the ring nor given up, and when the other machines of the installation
  * seal with a key that is neither.
  */
-export const requireKeys = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const db = yield* Database
-    const { forgotten, keys } = (yield* KeyRing).ring()
-    const ids = SealedRecords.keyIds(yield* everySealed(db)).filter((id) => !keys.has(id) && !forgotten.has(id))
-    if (ids.length > 0) return yield* new KeysMissing({ ids })
-    yield* requireSameRing
-  })
-)
+export const requireKeys = (sealed: SealedValues) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const db = yield* Database
+      const { forgotten, keys } = (yield* KeyRing).ring()
+      const ids = SealedRecords.keyIds(yield* sealed(db)).filter((id) => !keys.has(id) && !forgotten.has(id))
+      if (ids.length > 0) return yield* new KeysMissing({ ids })
+      yield* requireSameRing
+    })
+  )

@@ -1,11 +1,17 @@
 import { Effect } from "effect"
+import { oneByOne, onTopOf } from "../base/Layered.js"
 import { couriers } from "./Couriers.js"
+import { DeliveryQueue } from "./DeliveryQueue.js"
+import * as SealedSecrets from "./SealedSecrets.js"
 import { WebhookStore } from "./WebhookStore.js"
+import { Webhooks } from "./Webhooks.js"
 
 /** Endpoints, and the couriers that send them the events of their workspaces. */
 export const webhooks = {
   name: "webhooks",
+  layer: oneByOne(Webhooks.layer, DeliveryQueue.layer).pipe(onTopOf(WebhookStore.layer)),
   tables: ["webhook_endpoints", "webhook_deliveries"],
   followers: [couriers],
+  sealed: SealedSecrets.records,
   sweeps: { webhooks: Effect.map(WebhookStore, ({ purge }) => purge) }
 } as const

@@ -1,6 +1,4 @@
 import { Effect } from "effect"
-import * as SealedCredentials from "../connections/SealedCredentials.js"
-import * as ProjectSecrets from "../projects/ProjectSecretStore.js"
 import type { SealedRecord } from "../secrets/SealedRecords.js"
 import type { Database } from "../store/Database.js"
 
@@ -17,7 +15,8 @@ interface SealedRow {
   readonly previous_secret: string | null
 }
 
-const records = ({ all, run, sql }: Db): Effect.Effect<ReadonlyArray<SealedRecord>> =>
+/** The stored secrets of endpoints, also those that a newer one has replaced and that still count. */
+export const records = ({ all, run, sql }: Db): Effect.Effect<ReadonlyArray<SealedRecord>> =>
   Effect.map(
     all(sql<SealedRow>`select id, workspace_id, secret, previous_secret from webhook_endpoints order by id`),
     (rows) =>
@@ -33,10 +32,3 @@ const records = ({ all, run, sql }: Db): Effect.Effect<ReadonlyArray<SealedRecor
         })
       )
   )
-
-/**
- * Every sealed value of the installation that is not an answer to a request: the credentials of connections, and the secrets of projects and of
- * webhook endpoints.
- */
-export const everySealed = (db: Db): Effect.Effect<ReadonlyArray<SealedRecord>> =>
-  Effect.map(Effect.all([SealedCredentials.records(db), ProjectSecrets.records(db), records(db)]), (all) => all.flat())

@@ -1,12 +1,14 @@
 import { Effect } from "effect"
 import { worktreeEvents } from "./Events.js"
 import { objectSweep } from "./ObjectSweep.js"
+import { layer } from "./Services.js"
 import { setupSweep } from "./setup/SetupSweep.js"
 import { Snapshots } from "./snapshots/Snapshots.js"
 
 /** The files of sessions: leases, setups, stores of objects and snapshots. */
 export const worktrees = {
   name: "worktrees",
+  layer,
   tables: ["snapshots"],
   events: worktreeEvents,
   sweeps: {

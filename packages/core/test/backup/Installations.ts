@@ -11,6 +11,7 @@ import { workspaceCapture } from "@reins/core/changes/Capture"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
 import { PasswordCost } from "@reins/core/identity/Passwords"
+import { sealedValues } from "@reins/core/Rooms"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
@@ -76,6 +77,7 @@ export const backUp = (
 ) =>
   Effect.provide(
     backup({
+      sealed: sealedValues,
       dataDir,
       config: CoreConfig.from({ dataDir }),
       keyFile: undefined,
@@ -95,6 +97,7 @@ export const restoreTo = (
   change: Partial<Parameters<typeof restore>[0]> = {}
 ) =>
   restore({
+    sealed: sealedValues,
     file,
     dataDir,
     keyFile: join(dataDir, "keyring.json"),

@@ -4,6 +4,7 @@ import { operator } from "@reins/core/domain/Principal"
 import { LoginStore } from "@reins/core/identity/LoginStore"
 import { Passwords } from "@reins/core/identity/Passwords"
 import { projectSecretStore } from "@reins/core/projects/ProjectSecretStore"
+import { sealedValues } from "@reins/core/Rooms"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
 import { newRing, type Ring } from "@reins/core/secrets/KeyRingFile"
 import { sealedWith, Vault } from "@reins/core/secrets/Vault"
@@ -107,7 +108,7 @@ const answered = (key: string) =>
     })
   )
 
-const services = KeyRotation.layer.pipe(
+const services = KeyRotation.layerOf(sealedValues).pipe(
   Layer.provideMerge(LoginStore.layer),
   Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Journal.layer, Passwords.layerTest)),
   Layer.provideMerge(Vault.layer)
@@ -119,7 +120,7 @@ const start = (ring: Ring) =>
     Effect.either(
       Effect.scoped(
         Layer.build(
-          requireKeys.pipe(
+          requireKeys(sealedValues).pipe(
             Layer.provide(Layer.provideMerge(Vault.layer, KeyRing.layerOf(ring))),
             Layer.provide(Layer.succeed(Database, db))
           )

@@ -8,6 +8,7 @@ import { select, systemsInWords, systemsOf, thisMachine } from "@reins/core/harn
 import { HarnessInstall } from "@reins/core/harness/Install"
 import { Manifests } from "@reins/core/harness/Manifests"
 import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
+import { sealedValues } from "@reins/core/Rooms"
 import { type Ring, readRing } from "@reins/core/secrets/KeyRingFile"
 import { Database } from "@reins/core/store/Database"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
@@ -149,7 +150,8 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
     const [problem, ...more] = yield* problems
     const full = yield* room(config)
     if (full !== undefined) return [full, keyRing(config, keys, [])]
-    const state = yield* Effect.either(Effect.provide(inventory, Installation.databaseAsIs(config, { writes: true })))
+    const read = Effect.provide(inventory(sealedValues), Installation.databaseAsIs(config, { writes: true }))
+    const state = yield* Effect.either(read)
     if (problem !== undefined) {
       const detail = `damaged: ${problem}${more.length > 0 ? ` and ${more.length} more` : ""}`
       return [fail("database", detail, "Stop the server and restore the newest backup.")]

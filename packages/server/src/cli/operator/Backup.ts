@@ -3,6 +3,7 @@ import { join, resolve } from "node:path"
 import * as Backup from "@reins/core/backup/Backup"
 import type { Lack } from "@reins/core/backup/BackupManifest"
 import * as Restore from "@reins/core/backup/Restore"
+import { sealedValues } from "@reins/core/Rooms"
 import { Effect } from "effect"
 import packageJson from "../../../package.json" with { type: "json" }
 import { argument, command, flag, option } from "../Command.js"
@@ -42,6 +43,7 @@ export const backup = command({
         Backup.backup({
           dataDir: config.dataDir,
           config: core,
+          sealed: sealedValues,
           keyFile: withKeyring ? keyFile : undefined,
           database: onPostgres ? "postgresql" : "sqlite",
           target: fileFor(target),
@@ -94,6 +96,7 @@ export const restore = command({
       const shown = steps()
       const restored = yield* Restore.restore({
         file: resolve(file),
+        sealed: sealedValues,
         dataDir: config.dataDir,
         keyFile: Installation.coreConfigOf(config).keyFile,
         keyRing: keyring === undefined ? undefined : resolve(keyring),

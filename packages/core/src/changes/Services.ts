@@ -1,0 +1,17 @@
+import { oneByOne, onTopOf } from "../base/Layered.js"
+import { ApplicationStore } from "./ApplicationStore.js"
+import { Applications } from "./Applications.js"
+import { ChangesetStore } from "./ChangesetStore.js"
+import { Changesets } from "./Changesets.js"
+import { Deliveries } from "./Deliveries.js"
+import { DeliveryStore } from "./DeliveryStore.js"
+import { MergeRequestStore } from "./MergeRequestStore.js"
+import { MergeRequests } from "./MergeRequests.js"
+
+/** The services of this room. */
+export const layer = oneByOne(Applications.layer, MergeRequests.layer).pipe(
+  onTopOf(Deliveries.layer),
+  onTopOf(oneByOne(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer)),
+  onTopOf(Changesets.layer),
+  onTopOf(ChangesetStore.layer)
+)

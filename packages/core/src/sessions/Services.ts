@@ -1,0 +1,27 @@
+import { oneByOne, onTopOf } from "../base/Layered.js"
+import { Inbox } from "./Inbox.js"
+import { Interactions } from "./Interactions.js"
+import { Messages } from "./Messages.js"
+import { MessageStore } from "./messages/MessageStore.js"
+import { UploadStore } from "./messages/UploadStore.js"
+import { Quotas } from "./Quotas.js"
+import { InteractionStore } from "./questions/InteractionStore.js"
+import { SessionLifecycles } from "./SessionLifecycles.js"
+import { SessionListeners } from "./SessionListeners.js"
+import { SessionStore } from "./SessionStore.js"
+import { Sessions } from "./Sessions.js"
+import { Turns } from "./Turns.js"
+import * as ConnectionTurns from "./turns/ConnectionTurns.js"
+import { Steering } from "./turns/Steering.js"
+import { TurnStore } from "./turns/TurnStore.js"
+import { Usages } from "./usage/Usages.js"
+
+/** The services of this room. */
+export const layer = oneByOne(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
+  onTopOf(oneByOne(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer)),
+  onTopOf(Steering.layer),
+  onTopOf(Quotas.layer),
+  onTopOf(TurnStore.layer),
+  onTopOf(oneByOne(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer)),
+  onTopOf(SessionStore.layer)
+)

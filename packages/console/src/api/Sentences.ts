@@ -102,6 +102,7 @@ const sentenceEnd = /(?<=[.!?])\s+(?=[A-Z“"])/
 /** The sentences of a text of the server that a person can use. Those about calls and fields are left out. */
 export const forPeople = (text: string): string =>
   text
+    .replace(/\b(session|turn|key|workspace|connection) (?:sess|turn|key|wsp|con)_\w+/g, "$1")
     .replace(/ ?\((?:GET|POST|PATCH|PUT|DELETE) [^)]*?(\d{3})\)/g, " ($1)")
     .split(sentenceEnd)
     .filter((sentence) => !forPrograms.test(sentence))

@@ -2,7 +2,7 @@ import type { MarkedToken, Token, Tokens } from "marked"
 import { type ComponentChildren, Fragment, type VNode } from "preact"
 
 /** Draws a block of code. */
-export type CodeOf = (code: { readonly text: string; readonly language: string }) => VNode
+export type CodeOf = (code: { readonly text: string; readonly language: string }) => ComponentChildren
 
 /** The only schemes that a link of an agent may have. */
 const schemes = new Set(["http:", "https:", "mailto:"])

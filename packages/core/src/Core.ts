@@ -7,7 +7,7 @@ import { oneByOne, onTopOf } from "./base/Layered.js"
 import { BudgetStore } from "./budgets/BudgetStore.js"
 import { HarnessInstallations } from "./catalog/HarnessInstallations.js"
 import { Installed } from "./catalog/Installed.js"
-import { Limits } from "./catalog/Limits.js"
+import { LimitsInForce } from "./catalog/Limits.js"
 import { Models } from "./catalog/Models.js"
 import { Providers } from "./catalog/Providers.js"
 import { ApplicationStore } from "./changes/ApplicationStore.js"
@@ -194,7 +194,7 @@ const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mail
         nodes ?? oneMachine,
         Layer.provide(git, WayOut.layer),
         Files.layer,
-        Limits.layer,
+        LimitsInForce.layer,
         Outbound.layer,
         WayOut.layer,
         Passwords.layer

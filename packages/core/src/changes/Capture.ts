@@ -13,7 +13,7 @@ import type { ChangedFile } from "./Changeset.js"
 const obstacleTexts = Effect.promise(() => import("./ObstacleTexts.js"))
 
 /** The content of a workspace at one moment. The git objects that it names are pinned before anybody writes it down. */
-export interface Captured {
+export interface CapturedTree {
   /** The id of the git tree. */
   readonly tree: string
   /** `sha256:<hex>` of the canonical manifest of the changed files. */
@@ -61,7 +61,7 @@ export const workspaceCapture = Effect.gen(function* () {
     )
     yield* failpoint("capture.kept")
     const kept = yield* snapshots.keepChangeset(session, changesetId)
-    const captured: Captured = {
+    const captured: CapturedTree = {
       ...snapshot,
       diagnostics: [...snapshot.diagnostics, ...obstacles, ...left],
       subjectDigest: subject.digest,

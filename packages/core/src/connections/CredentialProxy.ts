@@ -96,7 +96,7 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
               settings: { ...connection.settings, base_url: `${relay}${loan.path}` },
               secrets: { ...otherSecrets, api_key: loan.token }
             },
-            open: ({ secrets }, observer) => Loan.open(loan, secrets["api_key"] ?? key, observer)
+            open: ({ secrets }, observer) => Loan.openLoan(loan, secrets["api_key"] ?? key, observer)
           }
           return lent
         })
@@ -110,7 +110,7 @@ const asIs = (connection: HarnessConnection): Lent => ({ connection, open: () =>
 /** Relays a request to the gateway of its loan. A refusal says nothing about any loan. */
 const serve = (loans: Loan.Loans, pools: GuardedAgents) => (request: IncomingMessage, response: ServerResponse) => {
   const url = request.url ?? ""
-  const loan = Loan.find(loans, url, request.headers)
+  const loan = Loan.findLoan(loans, url, request.headers)
   if (loan === undefined)
     return refuse(response, 401, "authentication_error", "The token is not valid, or no turn of it runs.")
   if (!sendable(loan)) return refuse(response, 401, "authentication_error", "The stored API key cannot be a header.")

@@ -64,7 +64,7 @@ export const make = (loans: Loans, gateway: URL) =>
   )
 
 /** Makes the token of a loan good for a key until the scope closes. The observer watches the model calls of that time. */
-export const open = (loan: Listed, key: Redacted.Redacted, observer?: CallObserver) =>
+export const openLoan = (loan: Listed, key: Redacted.Redacted, observer?: CallObserver) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       loan.key = key
@@ -121,7 +121,7 @@ const presents = (headers: IncomingHttpHeaders, url: string, { token }: Loan): b
 }
 
 /** The loan that the URL names, if a turn has opened it and the request presents its token. */
-export const find = (loans: Loans, url: string, headers: IncomingHttpHeaders): OpenLoan | undefined => {
+export const findLoan = (loans: Loans, url: string, headers: IncomingHttpHeaders): OpenLoan | undefined => {
   const loan = loans.get(/^\/([0-9a-f]+)(?=[/?]|$)/.exec(url)?.[1] ?? "")
   if (loan?.key === undefined || !presents(headers, url, loan)) return undefined
   return { ...loan, key: loan.key }

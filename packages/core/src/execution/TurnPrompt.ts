@@ -6,14 +6,14 @@ import type { ContentBlock, FileBlock } from "../sessions/Message.js"
 import { mediaTypeOf } from "./MediaType.js"
 
 /** The working tree, and the path at which the agent finds it. */
-export type Workspace = Pick<AgentInput, "seenAt" | "workspaceDir">
+export type PromptWorkspace = Pick<AgentInput, "seenAt" | "workspaceDir">
 
 /**
  * Makes the prompt for an agent from the content of messages. The agent gets a link to each file and reads the file itself. A text tells of a
  * file that has changed since its upload, and replaces a file that is gone or cannot be read. The turn runs in each case.
  */
 export const make = Effect.map(Files, (files) => {
-  const fileBlocks = Effect.fnUntraced(function* ({ seenAt, workspaceDir: root }: Workspace, block: FileBlock) {
+  const fileBlocks = Effect.fnUntraced(function* ({ seenAt, workspaceDir: root }: PromptWorkspace, block: FileBlock) {
     const { digest, path, size } = block
     const uploaded = `${path} (uploaded with ${size} bytes, ${digest})`
     const found = yield* Effect.option(files.read(root, path, 1))
@@ -38,7 +38,10 @@ export const make = Effect.map(Files, (files) => {
       : [text(`The attached file ${uploaded} has been changed since: the workspace holds another version.`), link]
   })
 
-  return (workspace: Workspace, content: ReadonlyArray<ContentBlock>): Effect.Effect<ReadonlyArray<PromptBlock>> =>
+  return (
+    workspace: PromptWorkspace,
+    content: ReadonlyArray<ContentBlock>
+  ): Effect.Effect<ReadonlyArray<PromptBlock>> =>
     Effect.map(
       Effect.forEach(content, (block) =>
         block.type === "text" ? Effect.succeed([block]) : fileBlocks(workspace, block)

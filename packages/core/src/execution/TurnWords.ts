@@ -15,7 +15,7 @@ export const turnWords = Effect.gen(function* () {
   const steering = yield* Steering
   const promptOf = yield* TurnPrompt.make
 
-  return ({ attempt, turn }: TurnWork, workspace: TurnPrompt.Workspace): Effect.Effect<Word> => {
+  return ({ attempt, turn }: TurnWork, workspace: TurnPrompt.PromptWorkspace): Effect.Effect<Word> => {
     const next = Effect.gen(function* () {
       const rung = yield* Effect.makeLatch(false)
       const stopListening = bell.listen(steeringTopic(turn.id), () => rung.unsafeOpen())

@@ -6,13 +6,13 @@ import { typesNamed } from "../events/EventTypes.js"
 import type { WorkspaceEvents } from "../events/WorkspaceEvents.js"
 import type { Commit } from "../store/Commit.js"
 import { isWanted, type WorkspaceFilter } from "../store/WorkspaceLog.js"
-import type { AttemptEnd, DeliveryQueue, HoldLost, QueuedDelivery } from "./DeliveryQueue.js"
-import { type Posted, type Posting, post } from "./Post.js"
+import type { DeliveryAttemptEnd, DeliveryQueue, HoldLost, QueuedDelivery } from "./DeliveryQueue.js"
+import { type Posted, type PostServices, postDelivery } from "./Post.js"
 import type { WebhookDisabledReason } from "./Webhook.js"
 import type { EndpointRow } from "./WebhookStore.js"
 
 /** The services that a courier needs. */
-export interface Couriering extends Posting {
+export interface Couriering extends PostServices {
   /** The types of events that endpoints may ask for. */
   readonly types: ReadonlyArray<string>
   readonly events: WorkspaceEvents["Type"]
@@ -129,7 +129,7 @@ const sendInTurn = Effect.fnUntraced(function* (
 
 const attempt = Effect.fnUntraced(function* (on: Couriering, endpoint: EndpointRow, delivery: QueuedDelivery) {
   const beganMs = yield* Clock.currentTimeMillis
-  const posted = yield* post(on, endpoint, delivery, beganMs)
+  const posted = yield* postDelivery(on, endpoint, delivery, beganMs)
   yield* failpoint("webhook.sent")
   const endedMs = yield* Clock.currentTimeMillis
   const end = yield* on.queue.attempted(
@@ -154,7 +154,7 @@ const endOf = Effect.fnUntraced(function* (
   failingBefore: Timestamp | null,
   delivery: QueuedDelivery,
   { beganMs, endedMs, posted: { isExpired, pauseMs, ...posted } }: Attempted
-): Effect.fn.Return<AttemptEnd> {
+): Effect.fn.Return<DeliveryAttemptEnd> {
   const attempt = { started_at: fromMillis(beganMs), duration_ms: endedMs - beganMs, ...posted }
   const ended = { attempt, retryAt: null, pausedUntil: null, disable: null }
   if (attempt.error === null) return { ...ended, state: "succeeded", failingSince: null }

@@ -6,7 +6,7 @@ import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import type { WebhookAttempt, WebhookDelivery, WebhookDisabledReason } from "./Webhook.js"
-import { deliveryRow, type EndpointRow, type NewDelivery } from "./WebhookStore.js"
+import { deliveryRow, type EndpointRow, type NewWebhookDelivery } from "./WebhookStore.js"
 
 /** Another process holds the endpoint, or it is no longer enabled. Nothing was written. */
 export class HoldLost extends Data.TaggedError("HoldLost") {}
@@ -18,7 +18,7 @@ export interface QueuedDelivery extends WebhookDelivery {
 }
 
 /** The end of an attempt, and what follows from it. */
-export interface AttemptEnd {
+export interface DeliveryAttemptEnd {
   readonly attempt: Omit<WebhookAttempt, "ordinal">
   readonly state: WebhookDelivery["state"]
   /** The time of the next attempt of a delivery that is still pending. */
@@ -46,7 +46,7 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
     readonly derive: (
       id: WebhookEndpointId,
       position: number,
-      deliveries: ReadonlyArray<NewDelivery>
+      deliveries: ReadonlyArray<NewWebhookDelivery>
     ) => Effect.Effect<void, HoldLost>
     /**
      * The first pending deliveries whose sessions wait for no retry: tests, and then the others in the order of their positions. `retryAt` is the time of the first
@@ -62,9 +62,9 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
      */
     readonly attempted: (
       delivery: WebhookDelivery,
-      endOf: (failingSince: Timestamp | null) => Effect.Effect<AttemptEnd>,
+      endOf: (failingSince: Timestamp | null) => Effect.Effect<DeliveryAttemptEnd>,
       disabled: (reason: WebhookDisabledReason) => Effect.Effect<void, never, Commit>
-    ) => Effect.Effect<AttemptEnd, HoldLost>
+    ) => Effect.Effect<DeliveryAttemptEnd, HoldLost>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -39,4 +39,7 @@ const records = ({ all, run, sql }: Db): Effect.Effect<ReadonlyArray<SealedRecor
  * webhook endpoints.
  */
 export const everySealed = (db: Db): Effect.Effect<ReadonlyArray<SealedRecord>> =>
-  Effect.map(Effect.all([SealedCredentials.records(db), ProjectSecrets.records(db), records(db)]), (all) => all.flat())
+  Effect.map(
+    Effect.all([SealedCredentials.credentialRecords(db), ProjectSecrets.secretRecords(db), records(db)]),
+    (all) => all.flat()
+  )

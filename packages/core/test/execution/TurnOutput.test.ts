@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { ModelCall } from "@reins/core/connections/ModelCall"
 import { MessageId } from "@reins/core/domain/Ids"
 import { TurnOutput } from "@reins/core/execution/TurnOutput"
-import type { HarnessEvent, Usage } from "@reins/core/harness/HarnessEvent"
+import type { HarnessEvent, HarnessUsage } from "@reins/core/harness/HarnessEvent"
 import { noUsage } from "@reins/core/sessions/Session"
 
 const tokens = { input_tokens: null, output_tokens: null, cached_tokens: null, reasoning_tokens: null }
@@ -14,7 +14,7 @@ const costing = (amount: number, currency = "USD"): HarnessEvent => ({
   context_size: 10,
   cost: { amount, currency }
 })
-const using = (scope: Usage["scope"], input_tokens: number): HarnessEvent => ({
+const using = (scope: HarnessUsage["scope"], input_tokens: number): HarnessEvent => ({
   _tag: "usage",
   scope,
   ...tokens,

@@ -11,7 +11,7 @@ import type { SessionId } from "../../domain/Ids.js"
 import { attempt, type BeneathError, inDirectory, replaceFile } from "../../files/Beneath.js"
 import { usualMode } from "../../files/Leftovers.js"
 import { pathNames, pathText } from "../../files/NameText.js"
-import { setModes, unpack, unpackJson } from "../../files/PackedFiles.js"
+import { setModes, unpackFiles, unpackJson } from "../../files/PackedFiles.js"
 import { removeTree } from "../../files/RemoveTree.js"
 import { nameForAgent } from "../../git/AgentAlternates.js"
 import { namedStore } from "../../git/Alternates.js"
@@ -287,7 +287,7 @@ const fileParts = Effect.gen(function* () {
       if (blob === null) continue
       const file = yield* fetch(blob, join(staging, name))
       if (name === "repository") yield* attempt(name, () => fs.mkdir(join(workTree, ".git"), { recursive: true }))
-      skipped.push(...(yield* unpack(file, (part) => roots.get(part) ?? null)))
+      skipped.push(...(yield* unpackFiles(file, (part) => roots.get(part) ?? null)))
     }
     yield* setModes(workTree, yield* modesOf(session, snapshot, staging))
     return skipped

@@ -5,7 +5,7 @@ import { Args, Command, Options } from "@effect/cli"
 import { now } from "@reins/core/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
 import { capabilityNames } from "@reins/core/harness/Capability"
-import { type Check, type Evidence, proofsOf, subjectOf, vouched } from "@reins/core/harness/Evidence"
+import { type Check, type Evidence, evidenceSubject, proofsOf, vouched } from "@reins/core/harness/Evidence"
 import { select } from "@reins/core/harness/HostPlatform"
 import { HarnessInstall } from "@reins/core/harness/Install"
 import type { Manifest } from "@reins/core/harness/Manifest"
@@ -63,7 +63,7 @@ export const verify = Command.make(
       const found = yield* trial(config, manifest, { isQuick: quick, ...(only !== undefined && { only }) })
       const checks = only === undefined ? found : merged(seen ?? [], found)
       const evidence: Evidence = {
-        of: subjectOf(manifest),
+        of: evidenceSubject(manifest),
         agent: `${agent.name} ${agent.version}`,
         platform: select(install.platforms)?.id ?? `${process.platform}-${process.arch}`,
         observed_at: yield* now,
@@ -243,7 +243,7 @@ const writing = Effect.fnUntraced(function* (file: string, manifest: Manifest) {
     () => new CommandFailed({ message: `${file} is no JSON object.` })
   )
   const { credential, runtime } = content
-  if (subjectOf({ credential, runtime }) !== subjectOf(manifest))
+  if (evidenceSubject({ credential, runtime }) !== evidenceSubject(manifest))
     return yield* new CommandFailed({ message: `${file} is not the manifest of ${manifest.provider_id}.` })
   return (evidence: Evidence) =>
     Effect.promise(async () => {

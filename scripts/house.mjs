@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Counts what the plan of the core bounds, and fails where a bound is passed: node scripts/house.mjs
-// Folders that need each other both ways are one folder in two. A file with many imports does too much, or is one of the lists beside the rooms.
+// Folders that need each other both ways are one folder in two. A name that two files export is two things with one name. A file with many
+// imports does too much, or is one of the lists beside the rooms.
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 
@@ -13,7 +14,13 @@ const files = readdirSync(root, { recursive: true, withFileTypes: true })
 const statement = /^(?:import|export)\b[^"';]*?\bfrom "([^"]+)"/gm
 const later = /\bimport\("(\.[^"]+)"\)/g
 
+// Every room exports these by convention: services their layers, and the lists of a room its name.
+const shared = new Set(["make", "layer", "layerOf", "sessionRows"])
+const ofEachRoom = /(?:^|\/)(?:Room|Operations|Errors|Events)\.ts$|^store\/schema\//
+const exported = /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|type|interface|class|function\*?) (\w+)/gm
+
 let lines = 0
+const exportersOf = new Map()
 const importsOf = new Map()
 const neededBy = new Map()
 for (const file of files) {
@@ -21,6 +28,9 @@ for (const file of files) {
   lines += text.split("\n").length - 1
   const named = [...text.matchAll(statement)].map(([, name]) => name)
   importsOf.set(file, named.length)
+  if (!ofEachRoom.test(file))
+    for (const name of new Set([...text.matchAll(exported)].map(([, name]) => name)))
+      exportersOf.set(name, [...(exportersOf.get(name) ?? []), file])
   const own = [...named, ...[...text.matchAll(later)].map(([, name]) => name)].filter((name) => name.startsWith("."))
   for (const name of own) {
     const [from, to] = [dirname(file), dirname(join(dirname(file), name))]
@@ -32,6 +42,7 @@ for (const file of files) {
 const bothWays = [...neededBy].flatMap(([from, all]) =>
   [...all].filter((to) => from < to && neededBy.get(to)?.has(from)).map((to) => `${from} and ${to}`)
 )
+const twice = [...exportersOf].filter(([name, all]) => all.length > 1 && !shared.has(name))
 const busy = [...importsOf].filter(([, count]) => count > 20).sort((a, b) => b[1] - a[1])
 const row = readFileSync(join(root, "sessions/SessionRow.ts"), "utf8")
 const fields = /export interface SessionRow \{(.*?)\n\}/s.exec(row)[1].match(/^ {2}readonly /gm).length
@@ -40,9 +51,10 @@ process.stdout.write(
   `${[
     `${lines} lines in ${files.length} files`,
     `${bothWays.length} pairs of folders that need each other${bothWays.map((pair) => `\n  ${pair}`).join("")}`,
+    `${twice.length} names that two files export${twice.map(([name, all]) => `\n  ${name}: ${all.join(", ")}`).join("")}`,
     `${busy.length} files with more than 20 imports`,
     ...busy.map(([file, count]) => `  ${file}: ${count}`),
     `${fields} fields in the row of a session`
   ].join("\n")}\n`
 )
-if (bothWays.length > 0) process.exitCode = 1
+if (bothWays.length > 0 || twice.length > 0) process.exitCode = 1

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http"
-import { bytesOf, type Sink } from "@reins/core/events/Audience"
+import { frameBytes, type Sink } from "@reins/core/events/Audience"
 import type { Exchange } from "./http/Exchange.js"
 
 /** The reason that a stream ends. It is `refused` when its caller may no longer read, as the answer to the next request says. */
@@ -19,7 +19,7 @@ export class StreamWriter {
   readonly sink: Sink = (frames, cursor) => {
     // A write after the end is an error that nobody would catch.
     if (this.response.writableEnded) return false
-    const bytes = bytesOf(frames)
+    const bytes = frameBytes(frames)
     // Moves the client beyond events that its filter left out, so that it does not ask for them again.
     const isMovedOn = frames.at(-1)?.event.seq !== cursor
     if (this.response.write(isMovedOn ? Buffer.concat([bytes, Buffer.from(`id: ${cursor}\n\n`)]) : bytes)) return true

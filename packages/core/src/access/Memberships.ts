@@ -41,7 +41,7 @@ export const setRole = (
     where workspace_id = ${workspace_id} and account_id = ${account_id}`)
 
 /** Removes an account from a workspace. */
-export const remove = (db: Db, workspaceId: string, accountId: string): Effect.Effect<void, never, Commit> =>
+export const removeMembership = (db: Db, workspaceId: string, accountId: string): Effect.Effect<void, never, Commit> =>
   db.run(db.sql`delete from workspace_members where workspace_id = ${workspaceId} and account_id = ${accountId}`)
 
 /** The accounts that own a workspace. */

@@ -54,7 +54,7 @@ export interface KeptAgent {
  * All that an agent is started with. An agent serves only turns with the same fingerprint. The key of its connection is left out, because the
  * agent never has it.
  */
-export const fingerprintOf = (input: AgentStart): string => {
+export const startFingerprint = (input: AgentStart): string => {
   const { connection, executor, homeDir, installed, leaseId, manifest, model, network, workspaceDir } = input
   const secrets = Object.entries(connection?.secrets ?? {}).map(([name, secret]) => [
     name,
@@ -83,7 +83,7 @@ export const fingerprintOf = (input: AgentStart): string => {
 
 /** True when the agent can go on with a turn. */
 export const fits = (kept: KeptAgent, input: AgentStart): boolean =>
-  !kept.isGone && kept.nativeSessionId === input.nativeSessionId && kept.fingerprint === fingerprintOf(input)
+  !kept.isGone && kept.nativeSessionId === input.nativeSessionId && kept.fingerprint === startFingerprint(input)
 
 /** The places of an agent; undefined where it needs no way out. One that connects by itself finds none where the proxy of the operator is the only one. */
 const placesOf = (network: NetworkAccess | undefined, executor: AgentInput["executor"], wayOut: WayOut["Type"]) => {
@@ -117,7 +117,7 @@ export const starting = (harness: Harness["Type"], credentials: CredentialProxy[
     const kept: KeptAgent = {
       leaseId: input.leaseId,
       providerId: input.manifest.provider_id,
-      fingerprint: fingerprintOf(input),
+      fingerprint: startFingerprint(input),
       opened,
       ended: yield* Deferred.make<void>(),
       lend: (connection, observer) =>

@@ -9,7 +9,7 @@ import type { SessionPaths } from "../bench/SessionPaths.js"
 import { storesAt } from "../bench/StoresHere.js"
 import { now } from "../domain/Timestamp.js"
 import { archiveWriter, type PartSummary } from "../files/Archive.js"
-import { readOne, readTree, type TreeEntry, type TreeOptions, treeState } from "../files/TreeReader.js"
+import { type DiskEntry, readOne, readTree, type TreeOptions, treeState } from "../files/TreeReader.js"
 import { readStore } from "../git/Alternates.js"
 import type { ObjectStore } from "../git/ObjectStore.js"
 import { storesIn } from "../git/StorePlace.js"
@@ -122,7 +122,7 @@ const writeParts = Effect.fnUntraced(function* (
 ) {
   const summaries: Record<string, PartSummary> = {}
   const skipped: Array<string> = []
-  const add = (part: string, entries: AsyncIterable<TreeEntry>) =>
+  const add = (part: string, entries: AsyncIterable<DiskEntry>) =>
     onDisk(`${request.target} cannot be written`, async () => {
       summaries[part] = await archive.writePart(part, entries)
     })
@@ -201,7 +201,7 @@ const writeParts = Effect.fnUntraced(function* (
 /** Writes an object store. Nobody joins its packs meanwhile. */
 const writeStore = (
   { alone, path }: ObjectStore,
-  add: (entries: AsyncIterable<TreeEntry>) => Effect.Effect<void, BackupError>
+  add: (entries: AsyncIterable<DiskEntry>) => Effect.Effect<void, BackupError>
 ) =>
   alone(Effect.either(add(readTree(path, storeIn, trustedGit(storeIn))))).pipe(
     Effect.mapError(({ message }) => new BackupError({ message: `${message} Back up again later.` })),
@@ -227,7 +227,7 @@ async function* sessionTree(
   paths: SessionPaths | null,
   session: SessionFacts,
   skipped: (path: string) => void
-): AsyncGenerator<TreeEntry> {
+): AsyncGenerator<DiskEntry> {
   if (paths === null) return
   const { gitDir, home, setupOwed, workTree } = paths
   yield* readTree(gitDir, basename(gitDir), { ...trustedGit(basename(gitDir)), skipped })

@@ -8,7 +8,7 @@ export const manifestName = "manifest.json"
 
 const Part = Schema.Struct({ entries: Schema.Number, bytes: Schema.Number, digest: Schema.String })
 /** A step of the schema that a database has taken. */
-export const Step = Schema.Struct({ id: Schema.Number, name: Schema.String })
+export const TakenStep = Schema.Struct({ id: Schema.Number, name: Schema.String })
 
 /** The things that a backup lacks of a session. */
 export const Lack = Schema.Struct({
@@ -43,7 +43,7 @@ export const BackupManifest = Schema.Struct({
   created_at: Schema.String,
   /** `sqlite`: the backup holds the database. `postgresql`: it holds the files only, and a dump holds the database. */
   database: Schema.Literal("sqlite", "postgresql"),
-  schema: Schema.Array(Step),
+  schema: Schema.Array(TakenStep),
   /** The oldest release that works with the database. */
   min_release: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
   /** The keys that the stored credentials are sealed with. */

@@ -4,7 +4,7 @@ import { SessionId } from "../domain/Ids.js"
 import { NetworkAccess } from "../domain/NetworkAccess.js"
 import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
-import { ExecutorBounds, Variables } from "./TreeOrder.js"
+import { AgentVariables, ExecutorBounds } from "./TreeOrder.js"
 import { PromptPart } from "./TurnPrompt.js"
 
 /** An agent that somebody wants, without a session: its provider, and where it is to run. */
@@ -38,7 +38,7 @@ export const AgentOrder = Schema.Struct({
   isFixed: Schema.Boolean,
   /** The hosts that the project lets it connect to; absent where the project says nothing. */
   network: Schema.optionalWith(NetworkAccess, { exact: true }),
-  environment: Variables,
+  environment: AgentVariables,
   limits: Schema.optionalWith(Schema.typeSchema(ExecutorLimits), { exact: true }),
   /** Null where the provider runs without a credential. */
   connection: Schema.NullOr(AgentConnection),

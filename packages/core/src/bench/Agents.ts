@@ -2,7 +2,7 @@ import { Data, type Effect, type Scope, type Stream } from "effect"
 import type { PooledTurn } from "../agents/AgentPool.js"
 import type { SessionId } from "../domain/Ids.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
-import type { Answer } from "../harness/TurnInput.js"
+import type { QuestionAnswer } from "../harness/TurnInput.js"
 import type { AgentKind, AgentOrder, NativeRecord, SaidWord, StoppedAgent, TurnOrder } from "./AgentOrder.js"
 
 /** An agent cannot run on a bench. `message` says why to a person; it is empty for a program that is not there. */
@@ -24,7 +24,7 @@ export interface TurnEar extends AgentEar {
   /** Completes when the turn is to be cancelled. It may never complete. */
   readonly cancelled: Effect.Effect<void>
   /** Waits for the answer of a person to an `asked` event; null when nobody answered. Absent where the agent may not ask. */
-  readonly answer?: (request: string) => Effect.Effect<Answer | null>
+  readonly answer?: (request: string) => Effect.Effect<QuestionAnswer | null>
   /** Waits for the next thing that is said to the agent while it works. Absent where nothing is. */
   readonly nextWord?: Effect.Effect<SaidWord>
   /** Tells what became of a word: the agent has it, or has ended its work without it. */

@@ -1,6 +1,13 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { SessionId } from "../domain/Ids.js"
-import type { FileDigestMismatch, FileError, FileItem, FileRead, FileWritten, WriteOptions } from "../files/Files.js"
+import type {
+  DirectoryEntry,
+  FileDigestMismatch,
+  FileError,
+  FileRead,
+  FileWritten,
+  WriteOptions
+} from "../files/Files.js"
 import type { TreeFilter } from "../git/Filters.js"
 import type { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
@@ -66,7 +73,7 @@ export interface TreeFiles {
   readonly list: (
     session: SessionId,
     path: string
-  ) => Effect.Effect<{ readonly items: ReadonlyArray<FileItem>; readonly truncated: boolean }, FileError>
+  ) => Effect.Effect<{ readonly items: ReadonlyArray<DirectoryEntry>; readonly truncated: boolean }, FileError>
   /** As `Files.read`. */
   readonly read: (session: SessionId, path: string, maxBytes: number) => Effect.Effect<FileRead, FileError>
   /** As `Files.write`. */

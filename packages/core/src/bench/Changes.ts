@@ -2,7 +2,7 @@ import type { DateTime, Effect } from "effect"
 import type { ChangesetId, SessionId } from "../domain/Ids.js"
 import type { ApplyResult } from "../git/ApplyTree.js"
 import type { FileChange } from "../git/Changes.js"
-import type { Diff } from "../git/Diff.js"
+import type { DiffText } from "../git/Diff.js"
 import type { GitError } from "../git/GitError.js"
 import type { Obstacle } from "../git/Obstacles.js"
 import type { PushResult } from "../git/Push.js"
@@ -17,7 +17,7 @@ export interface CurrentTree {
 }
 
 /** What a changeset holds. Its objects are pinned before anybody writes it down. */
-export interface CapturedTree extends CurrentTree {
+export interface TreeCapture extends CurrentTree {
   /** `sha256:<hex>` of the canonical manifest of the changed files. */
   readonly digest: string
   readonly additions: number
@@ -60,13 +60,13 @@ export interface Changes {
     session: SessionId,
     base: string | null,
     changeset: ChangesetId
-  ) => Effect.Effect<CapturedTree, GitError>
+  ) => Effect.Effect<TreeCapture, GitError>
   /** The same at this moment, which nothing pins. */
   readonly current: (session: SessionId, base: string | null) => Effect.Effect<CurrentTree, GitError>
   readonly diff: (
     change: TreeChange,
     view: { readonly path?: string; readonly context?: number }
-  ) => Effect.Effect<Diff, GitError>
+  ) => Effect.Effect<DiffText, GitError>
   readonly file: (session: SessionId, tree: string, path: string, maxBytes: number) => Effect.Effect<Blob, GitError>
   readonly patch: (change: TreeChange) => Effect.Effect<string, GitError>
   readonly obstacles: (change: TreeChange) => Effect.Effect<ReadonlyArray<Obstacle>, GitError>

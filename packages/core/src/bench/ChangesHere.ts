@@ -3,7 +3,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import type { ChangesetId, SessionId } from "../domain/Ids.js"
 import { Git } from "../git/Git.js"
-import type { CapturedTree, Changes } from "./Changes.js"
+import type { Changes, TreeCapture } from "./Changes.js"
 import { sessionPaths } from "./SessionPaths.js"
 import { gitDirOf } from "./TreesHere.js"
 
@@ -67,7 +67,7 @@ const capturing = Effect.gen(function* () {
       { concurrency: 4 }
     )
     yield* failpoint("capture.kept")
-    const captured: CapturedTree = {
+    const captured: TreeCapture = {
       tree,
       files,
       additions,

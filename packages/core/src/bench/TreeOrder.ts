@@ -11,8 +11,8 @@ const SecretValue = Schema.transform(Schema.Struct({ secret: Schema.String }), S
 })
 
 /** The variables that a program gets. Those that are secrets are redacted. */
-export const Variables = Schema.Record({ key: Schema.String, value: Schema.Union(Schema.String, SecretValue) })
-export type Variables = typeof Variables.Type
+export const AgentVariables = Schema.Record({ key: Schema.String, value: Schema.Union(Schema.String, SecretValue) })
+export type AgentVariables = typeof AgentVariables.Type
 
 /** The credential with which git asks a remote. */
 export const GitLogin = Schema.Union(
@@ -22,12 +22,12 @@ export const GitLogin = Schema.Union(
 )
 
 /** A command that prepares the files of a session. */
-export const SetupStep = Schema.Struct({
+export const SetupCommand = Schema.Struct({
   name: Schema.String,
   argv: Schema.Array(Schema.String),
   timeout_seconds: Schema.Int
 })
-export type SetupStep = typeof SetupStep.Type
+export type SetupCommand = typeof SetupCommand.Type
 
 /** The bounds that the executor of an agent, or of a setup, has to enforce. */
 export const ExecutorBounds = Schema.Struct({
@@ -37,8 +37,8 @@ export const ExecutorBounds = Schema.Struct({
 
 /** The commands that prepare the files of a session. */
 export const SetupOrder = Schema.Struct({
-  steps: Schema.Array(SetupStep),
-  variables: Variables,
+  steps: Schema.Array(SetupCommand),
+  variables: AgentVariables,
   /** The hosts that the commands may connect to; absent where the project says nothing. */
   network: Schema.optionalWith(NetworkAccess, { exact: true }),
   /** The limits of each command; absent for those of the executor. */

@@ -58,7 +58,7 @@ export const Budget = Schema.Struct({
 export type Budget = typeof Budget.Type
 
 /** The limits of a budget, as they are set. */
-export const limitsOf = ({ max_cost_usd, max_tokens }: Budget): BudgetInput => ({
+export const budgetLimits = ({ max_cost_usd, max_tokens }: Budget): BudgetInput => ({
   ...(max_tokens !== null && { max_tokens }),
   ...(max_cost_usd !== null && { max_cost_usd })
 })

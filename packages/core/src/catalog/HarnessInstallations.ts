@@ -13,7 +13,7 @@ import { Providers } from "./Providers.js"
 export const installJobKind = "harness.install"
 
 /** A job that finds its agent installed costs nothing, so the limit is about registries and disks alone. */
-const limit: Throttle.Limit = { kind: "harness_installations", max: 10, windowMs: 60 * 60 * 1000 }
+const limit: Throttle.ThrottleLimit = { kind: "harness_installations", max: 10, windowMs: 60 * 60 * 1000 }
 
 /**
  * Installations of agents that are asked for over the API. An owner of a workspace may ask for one: the manifest pins what is downloaded and its

@@ -5,11 +5,11 @@ import { retentionMs } from "../store/AnswerStore.js"
 import type { Limits as LimitValues } from "./CatalogApi.js"
 
 /** The limits in force, as callers may read them. */
-export class Limits extends Context.Tag("@reins/core/catalog/Limits")<Limits, LimitValues>() {
+export class LimitsInForce extends Context.Tag("@reins/core/catalog/Limits")<LimitsInForce, LimitValues>() {
   static readonly layer = Layer.effect(
-    Limits,
+    LimitsInForce,
     Effect.map(CoreConfig, ({ idleReleaseMs, interactionExpiryMs, limits, turnDeadlineMs }) =>
-      Limits.of({
+      LimitsInForce.of({
         message_characters: limits.messageCharacters,
         attachments_per_message: maxAttachments,
         json_body_bytes: limits.jsonBodyBytes,

@@ -4,14 +4,14 @@ import type { Operations } from "../store/Operation.js"
 import type { CatalogApi } from "./CatalogApi.js"
 import type { operationErrors } from "./Errors.js"
 import { HarnessInstallations } from "./HarnessInstallations.js"
-import { Limits } from "./Limits.js"
+import { LimitsInForce } from "./Limits.js"
 import { Models } from "./Models.js"
 import { Providers } from "./Providers.js"
 
 export const catalog = Effect.gen(function* () {
   const executors = yield* Executors
   const installations = yield* HarnessInstallations
-  const limits = yield* Limits
+  const limits = yield* LimitsInForce
   const models = yield* Models
   const providers = yield* Providers
   const operations: Operations<"catalog", typeof CatalogApi, typeof operationErrors, "getVersion"> = {

@@ -1,13 +1,13 @@
 import { oneByOne, onTopOf } from "../base/Layered.js"
 import { HarnessInstallations } from "./HarnessInstallations.js"
 import { installJob } from "./InstallJob.js"
-import { Limits } from "./Limits.js"
+import { LimitsInForce } from "./Limits.js"
 import { Models } from "./Models.js"
 import { Providers } from "./Providers.js"
 
 /** Providers, models, executors and limits, as clients may choose them. */
 export const catalog = {
   name: "catalog",
-  layer: oneByOne(HarnessInstallations.layer, Limits.layer, Models.layer).pipe(onTopOf(Providers.layer)),
+  layer: oneByOne(HarnessInstallations.layer, LimitsInForce.layer, Models.layer).pipe(onTopOf(Providers.layer)),
   jobs: [installJob]
 } as const

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { fn } from "../base/Traced.js"
 import { Bench } from "../bench/Bench.js"
-import type { CapturedTree } from "../bench/Changes.js"
+import type { TreeCapture } from "../bench/Changes.js"
 import type { ChangesetId } from "../domain/Ids.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Commit } from "../store/Commit.js"
@@ -12,7 +12,7 @@ import type { ChangedFile } from "./Changeset.js"
 const obstacleTexts = Effect.promise(() => import("./ObstacleTexts.js"))
 
 /** The content of a workspace at one moment. The git objects that it names are pinned before anybody writes it down. */
-export interface Captured {
+export interface CapturedTree {
   /** The id of the git tree. */
   readonly tree: string
   /** `sha256:<hex>` of the canonical manifest of the changed files. */
@@ -42,7 +42,7 @@ export const workspaceCapture = Effect.gen(function* () {
       changesetId
     )
     const kept = yield* snapshots.keepChangeset(session, changesetId)
-    const captured: Captured = {
+    const captured: CapturedTree = {
       ...found,
       diagnostics: [...found.diagnostics, ...(yield* sentencesOf(obstacles)), ...left],
       subjectDigest: digest,
@@ -52,7 +52,7 @@ export const workspaceCapture = Effect.gen(function* () {
   })
 })
 
-const sentencesOf = Effect.fnUntraced(function* (obstacles: CapturedTree["obstacles"]) {
+const sentencesOf = Effect.fnUntraced(function* (obstacles: TreeCapture["obstacles"]) {
   if (typeof obstacles === "string") return [unknownObstacles(obstacles)]
   if (obstacles.length === 0) return []
   const { obstacleDiagnostic } = yield* obstacleTexts

@@ -11,7 +11,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState } from "../store/StateList.js"
-import type { Captured } from "./Capture.js"
+import type { CapturedTree } from "./Capture.js"
 import {
   type ChangedFile,
   type Changeset,
@@ -48,7 +48,11 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
       from: CaptureSource
     ) => Effect.Effect<Changeset, never, Commit>
     /** Seals a changeset that is being captured. Dies for any other one. */
-    readonly seal: (changesetId: ChangesetId, captured: Captured, actor: Actor) => Effect.Effect<void, never, Commit>
+    readonly seal: (
+      changesetId: ChangesetId,
+      captured: CapturedTree,
+      actor: Actor
+    ) => Effect.Effect<void, never, Commit>
     /** Ends a changeset that could not be captured; its diagnostics hold the reason. Dies unless it is being captured. */
     readonly fail: (changesetId: ChangesetId, reason: string, actor: Actor) => Effect.Effect<void, never, Commit>
   }

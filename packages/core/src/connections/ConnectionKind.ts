@@ -93,5 +93,5 @@ const isOrigin = (protocols: ReadonlyArray<string>, text: string): boolean => {
 export const Secret = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(20_000))
 
 /** A field that may be absent or null. */
-export const optional = <A, I>(schema: Schema.Schema<A, I>) =>
+export const optionalField = <A, I>(schema: Schema.Schema<A, I>) =>
   Schema.optionalWith(schema, { exact: true, nullable: true })

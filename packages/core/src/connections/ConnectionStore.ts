@@ -11,7 +11,7 @@ import * as Keyset from "../store/Keyset.js"
 import { type Connection, type ConnectionHealth, connectionStates } from "./Connection.js"
 import { type ConnectionRow, disabled, revoked, toConnection } from "./ConnectionRow.js"
 import type { CredentialParts } from "./CredentialParts.js"
-import { fingerprintOf, openSecrets, type SealedFor, sealSecrets } from "./CredentialSeal.js"
+import { credentialFingerprint, openSecrets, type SealedFor, sealSecrets } from "./CredentialSeal.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import { ValidationStore } from "./ValidationStore.js"
 
@@ -22,7 +22,7 @@ export type Inactive = ReinsError<"connection_revoked" | "connection_required">
 export type Unopenable = ReinsError<"not_found" | "credential_invalid"> | Inactive
 
 /** The version is not the current one, its secrets are destroyed, or the key that seals them is missing. */
-export type Unreadable = ReinsError<"not_found" | "connection_revoked" | "credential_invalid">
+export type UnreadableCredential = ReinsError<"not_found" | "connection_revoked" | "credential_invalid">
 
 /** A new session takes these of its connection. No secret is among them. */
 export type ChosenConnection = Pick<OpenConnection, "id" | "preferredModel">
@@ -50,7 +50,7 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
     readonly openVersion: (
       connectionId: ConnectionId,
       credentialId: CredentialId
-    ) => Effect.Effect<OpenConnection, Unreadable>
+    ) => Effect.Effect<OpenConnection, UnreadableCredential>
     /**
      * Locks the connection until the commit ends, so that nobody else changes it, and gives its workspace. Undefined when there is no such
      * connection.
@@ -252,7 +252,7 @@ const credentialAdder = ({ run, sql }: Database["Type"], vault: Vault["Type"]) =
         sealed,
         last4: parts.last4,
         created_at: at,
-        fingerprint: fingerprintOf(vault, parts.fingerprintOf)
+        fingerprint: credentialFingerprint(vault, parts.fingerprintOf)
       })}`
     )
     yield* run(sql`update connections set credential_id = ${id}, settings = ${settings},

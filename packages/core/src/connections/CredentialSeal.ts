@@ -29,7 +29,7 @@ export const sealSecrets = (vault: Vault["Type"], sealedFor: SealedFor, secrets:
   vault.seal(Redacted.make(JSON.stringify(secrets)), credentialContext(sealedFor))
 
 /** The start of a MAC of the secrets under a key of the installation. It tells two credentials apart and reveals nothing about them. */
-export const fingerprintOf = (vault: Vault["Type"], text: string): string =>
+export const credentialFingerprint = (vault: Vault["Type"], text: string): string =>
   vault.mac("credential fingerprint", text).split(".")[1]?.slice(0, 16) ?? ""
 
 /** Opens the secrets of a credential. Fails with `credential_invalid` when no key of the installation opens them. */

@@ -87,7 +87,7 @@ const completions: Readonly<
 }
 
 /** The request that has a model answer with as few tokens as the protocol allows. */
-export const complete = (gateway: Gateway, model: string): ProbeRequest => {
+export const completionRequest = (gateway: Gateway, model: string): ProbeRequest => {
   const { body, path: pathOf } = completions[gateway.protocol]
   const path = pathOf(model)
   return {

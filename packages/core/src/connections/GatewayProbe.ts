@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { now } from "../domain/Timestamp.js"
 import type { ConnectionKind } from "./ConnectionKind.js"
 import type { Observation } from "./ConnectionValidation.js"
-import { complete, type Gateway, gatewayOf, listModels, modelsOf, statusOf } from "./GatewayClient.js"
+import { completionRequest, type Gateway, gatewayOf, listModels, modelsOf, statusOf } from "./GatewayClient.js"
 import { type AskProbe, asking, inconclusive, passed, refusal, unexpected, type Verdict } from "./Verdict.js"
 
 /** The capabilities that the probe of a gateway observes. */
@@ -48,7 +48,7 @@ const probe = Effect.fnUntraced(function* (ask: AskProbe, gateway: Gateway, mode
 })
 
 const probeModel = Effect.fnUntraced(function* (ask: AskProbe, gateway: Gateway, model: string, listed: Observation) {
-  const said = yield* ask(complete(gateway, model))
+  const said = yield* ask(completionRequest(gateway, model))
   const isTaken = said.answer.status >= 200 && said.answer.status < 300
   if (isTaken) {
     const { evidence } = said

@@ -16,6 +16,6 @@ export const connections = {
     onTopOf(ValidationStore.layer)
   ),
   tables: ["connections", "credentials", "connection_validations"],
-  sealed: SealedCredentials.records,
+  sealed: SealedCredentials.credentialRecords,
   jobs: [validationJob]
 } as const

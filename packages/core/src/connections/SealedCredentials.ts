@@ -6,7 +6,7 @@ import { credentialContext, type SealedFor } from "./CredentialSeal.js"
 type Db = Database["Type"]
 
 /** The stored credentials that are not destroyed. */
-export const records = (db: Db): Effect.Effect<ReadonlyArray<SealedRecord>> =>
+export const credentialRecords = (db: Db): Effect.Effect<ReadonlyArray<SealedRecord>> =>
   Effect.map(sealedCredentials(db), (rows) =>
     rows.map(({ id, sealed, ...row }) => ({
       sealed,

@@ -5,7 +5,7 @@ import type { Claim } from "../jobs/Claim.js"
 import type { JobKind } from "../jobs/JobKind.js"
 import { Outbound } from "../outbound/Outbound.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
-import { ConnectionStore, type Unreadable } from "./ConnectionStore.js"
+import { ConnectionStore, type UnreadableCredential } from "./ConnectionStore.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import { ValidationStore } from "./ValidationStore.js"
 import { validationJobKind } from "./Validations.js"
@@ -88,7 +88,7 @@ const noKind = inconclusive(
   "This installation has no connections of that kind any more. Create one of another kind."
 )
 
-const unreadable = ({ message }: Unreadable): Verdict => ({
+const unreadable = ({ message }: UnreadableCredential): Verdict => ({
   state: "failed",
   health: "reauth_required",
   reason: "credential_unreadable",

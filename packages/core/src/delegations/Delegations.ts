@@ -19,7 +19,7 @@ import { delegationEndings } from "./DelegationEndings.js"
 import { DelegationStore } from "./DelegationStore.js"
 import type { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
 import { ResultSchemas } from "./ResultSchemas.js"
-import { spawning } from "./Spawning.js"
+import { makeSpawn } from "./Spawning.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
 type CommandRefusal = Denied | ReinsError<"invalid_transition">
@@ -119,7 +119,7 @@ const spawnPreparation = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const inbox = yield* Inbox
   const schemas = yield* ResultSchemas
-  const make = yield* spawning
+  const make = yield* makeSpawn
 
   const inside = Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: DelegationInput) {
     const actor = actorOf(principal)

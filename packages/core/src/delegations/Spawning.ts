@@ -21,7 +21,7 @@ export const deadlineJobKind = "delegation.deadline"
  * Gives the function that makes a delegation and its child session, which has no message yet. The commit holds the parent. Fails with
  * `delegation_limit`, with `stale_subject` for an unsealed changeset, and as `SessionLifecycles.spawn` does.
  */
-export const spawning = Effect.gen(function* () {
+export const makeSpawn = Effect.gen(function* () {
   const { limits } = yield* CoreConfig
   const sessions = yield* SessionLifecycles
   const store = yield* DelegationStore

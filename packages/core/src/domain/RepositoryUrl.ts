@@ -51,7 +51,7 @@ const filePlace = ({ host, pathname }: URL): RepositoryPlace | undefined => {
  * Reads the URL of a repository: https, http or ssh, `user@host:path`, `file:` or an absolute path. Undefined for every other text, as for one
  * that git would take for an option, a helper or a path within its own folder, and for a URL with a password in it.
  */
-export const placeOf = (text: string): RepositoryPlace | undefined => {
+export const repositoryPlace = (text: string): RepositoryPlace | undefined => {
   if (/[\s\p{Cc}]/u.test(text)) return undefined
   if (text.startsWith("/")) return { kind: "path", path: text }
   if (!text.includes("://")) {

@@ -18,7 +18,7 @@ export class Frame<Entry extends LogEntry = LogEntry> {
 const together = new WeakMap<ReadonlyArray<Frame>, Buffer>()
 
 /** The bytes of frames. They are put together once for all readers of the same list. */
-export const bytesOf = (frames: ReadonlyArray<Frame>): Buffer => {
+export const frameBytes = (frames: ReadonlyArray<Frame>): Buffer => {
   const [only] = frames
   if (only !== undefined && frames.length === 1) return only.bytes
   const known = together.get(frames)

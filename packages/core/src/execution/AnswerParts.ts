@@ -1,5 +1,5 @@
 import { cutText } from "../base/CutText.js"
-import type { Media, Plan } from "../harness/AgentReport.js"
+import type { AgentPlan, Media } from "../harness/AgentReport.js"
 import { type AnswerPart, type ContentBlock, withoutResult } from "../sessions/Message.js"
 import type { ToolPayload } from "../sessions/ToolCall.js"
 
@@ -26,7 +26,7 @@ export class AnswerParts {
   }
 
   /** Takes the present state of a plan. */
-  intend(plan: Plan): void {
+  intend(plan: AgentPlan): void {
     const part_key = `plan:${plan.plan_id ?? ""}`
     if (plan.removed) this.parts.delete(part_key)
     else this.parts.set(part_key, { kind: "plan", part_key, plan })

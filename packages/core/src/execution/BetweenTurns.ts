@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Bench } from "../bench/Bench.js"
 import { ApplicationStore } from "../changes/ApplicationStore.js"
-import type { Captured } from "../changes/Capture.js"
+import type { CapturedTree } from "../changes/Capture.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import { toMillis } from "../domain/Timestamp.js"
@@ -24,7 +24,7 @@ export const betweenTurns = Effect.gen(function* () {
   const uploads = yield* UploadStore
 
   return Effect.fnUntraced(
-    function* (session: SessionRow, turn: Turn, captured: Captured) {
+    function* (session: SessionRow, turn: Turn, captured: CapturedTree) {
       const last = yield* changesets.newestSealed(session.id)
       if (last === undefined || last.tree === null || last.tree === captured.tree || turn.started_at === null) return []
       const written = yield* changes.writtenBefore({

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { eventKinds, type PayloadsOf } from "../domain/Event.js"
 import { field } from "../domain/Field.js"
-import { AgentCommands, AgentOptions, AgentTitle, Compaction, Notice, Plan } from "../harness/AgentReport.js"
+import { AgentCommands, AgentNotice, AgentOptions, AgentPlan, AgentTitle, Compaction } from "../harness/AgentReport.js"
 import { Usage } from "../sessions/Session.js"
 import { ToolPayload, ToolUpdate } from "../sessions/ToolCall.js"
 
@@ -30,9 +30,9 @@ export const agentEvents = eventKinds({
     text: "A tool call made progress: what has changed, at most four times a second."
   },
   "tool.completed": { payload: ToolPayload, text: "A tool call ended: `done`, `failed`, or `aborted` with its turn." },
-  "plan.updated": { payload: Plan, text: "The agent made a plan, or changed it." },
+  "plan.updated": { payload: AgentPlan, text: "The agent made a plan, or changed it." },
   "agent.notice_given": {
-    payload: Notice,
+    payload: AgentNotice,
     text: "The agent tells people something beside its answer, such as a warning."
   },
   "agent.compaction_updated": {

@@ -1,5 +1,5 @@
 import { Effect, Either } from "effect"
-import { type Captured, workspaceCapture } from "../changes/Capture.js"
+import { type CapturedTree, workspaceCapture } from "../changes/Capture.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { ConnectionHealth } from "../connections/Connection.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
@@ -128,7 +128,7 @@ const conclusion = Effect.gen(function* () {
 /** A capture that was taken, or that failed, under the id that its changeset will have. */
 interface Capture {
   readonly id: ChangesetId
-  readonly taken: Either.Either<Captured, GitError>
+  readonly taken: Either.Either<CapturedTree, GitError>
   /** Tells of what was written between the turns. */
   readonly between: ReadonlyArray<NewEvent>
 }

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { MessageId, newId } from "../domain/Ids.js"
 import { EventLog } from "../events/EventLog.js"
-import { Plan } from "../harness/AgentReport.js"
+import { AgentPlan } from "../harness/AgentReport.js"
 import { MessagePart } from "../sessions/Message.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -102,7 +102,7 @@ const partTypes: ReadonlySet<string> = new Set(["message.part_added", "message.p
 /** Tool calls of a release before have another shape and are left out. */
 const decodeTool = Schema.decodeUnknownOption(Schema.parseJson(Schema.Struct({ payload: ToolUpdate })))
 
-const decodePlan = Schema.decodeUnknown(Schema.parseJson(Schema.Struct({ payload: Plan })))
+const decodePlan = Schema.decodeUnknown(Schema.parseJson(Schema.Struct({ payload: AgentPlan })))
 
 const decodePart = Schema.decodeUnknown(
   Schema.parseJson(Schema.Struct({ payload: Schema.Struct({ message_id: MessageId, part: MessagePart }) }))

@@ -4,7 +4,7 @@ import type { EventPayload, EventSubjects, EventType, NewEvent } from "../domain
 import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
 import type { MessageDelta } from "../domain/MessageDelta.js"
 import type { Media } from "../harness/AgentReport.js"
-import type { HarnessEvent, Usage as HarnessUsage, Reported } from "../harness/HarnessEvent.js"
+import type { HarnessEvent, HarnessUsage, Reported } from "../harness/HarnessEvent.js"
 import type { ModelCall } from "../relay/gateway/ModelCall.js"
 import type { Message, MessagePart } from "../sessions/Message.js"
 import { addUsage, noUsage, toNanos, type Usage } from "../sessions/Session.js"

@@ -2,7 +2,7 @@ import { Deferred, Effect, FiberId } from "effect"
 import type { Actor } from "../domain/Event.js"
 import type { InteractionId } from "../domain/Ids.js"
 import type { Asked, Withdrawn } from "../harness/HarnessEvent.js"
-import type { Answer } from "../harness/TurnInput.js"
+import type { QuestionAnswer } from "../harness/TurnInput.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import type { Interaction } from "../sessions/Interaction.js"
 import type { InteractionStore } from "../sessions/questions/InteractionStore.js"
@@ -51,7 +51,7 @@ export class TurnQuestions {
     )
 
   /** `TurnInput.ask`. It never completes when the turn ends or the attempt is over, because the driver learns of both by itself. */
-  readonly answer = (requestId: string): Effect.Effect<Answer | null> =>
+  readonly answer = (requestId: string): Effect.Effect<QuestionAnswer | null> =>
     Deferred.await(this.slot(requestId)).pipe(
       Effect.flatMap((interaction) =>
         interaction === undefined

@@ -11,7 +11,7 @@ import type { AgentCommand, Executor, Isolation } from "./Executor.js"
 import { limitedBy } from "./Marks.js"
 import { inNamespaceSince } from "./ProcessTable.js"
 import * as Supervision from "./Supervision.js"
-import { argumentsOf, givenTo, groupIn, namespaceIn, nodeDirectory } from "./sandbox/Arguments.js"
+import { givenTo, groupIn, namespaceIn, nodeDirectory, sandboxArguments } from "./sandbox/Arguments.js"
 import * as Bridge from "./sandbox/Bridge.js"
 import * as Cgroups from "./sandbox/Cgroups.js"
 import * as DiskWatch from "./sandbox/DiskWatch.js"
@@ -100,7 +100,7 @@ const look = (filter: Uint8Array, launcher: ReadonlyArray<string>): Promise<stri
     const nothing = { readable: [], writable: [], directory: "/", socket: undefined, temporaryBytes: 4096 }
     const given = givenTo(filter)
     const seeing = ["cat", "/proc/self/status", "/proc/net/dev"]
-    const [program = "", ...args] = [...launcher, "bwrap", ...argumentsOf(nothing), ...seeing]
+    const [program = "", ...args] = [...launcher, "bwrap", ...sandboxArguments(nothing), ...seeing]
     const child = spawn(program, args, {
       env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
       stdio: ["ignore", "pipe", "pipe", ...given.map(() => "pipe" as const), "pipe"],
@@ -179,7 +179,7 @@ export const make = fn("Bubblewrap.make")(function* (
     const bridge = relayPorts.length === 0 ? undefined : yield* Bridge.make(relayPorts)
     const own = lowered(limits, command.limits)
     const cgroup = cgroups === undefined ? undefined : yield* cgroups.make(own)
-    const contents = argumentsOf({
+    const contents = sandboxArguments({
       readable: programDirs,
       writable: [
         [homeDir, seenAt.homeDir],

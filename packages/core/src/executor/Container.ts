@@ -8,7 +8,7 @@ import { once } from "../base/Once.js"
 import { hasProc, thisSystem } from "../base/ProcFs.js"
 import { fn } from "../base/Traced.js"
 import { environmentOf, inheritedInSandbox } from "./AgentEnvironment.js"
-import { argumentsOf, type Container, type OwnFiles, refused, userOf } from "./container/Arguments.js"
+import { type Container, type ContainerFiles, containerArguments, refusedPath, userOf } from "./container/Arguments.js"
 import * as Engine from "./container/Engine.js"
 import { entry, preface, unnameable } from "./container/Entry.js"
 import { profileHere } from "./container/SeccompProfile.js"
@@ -36,7 +36,7 @@ export interface ContainerOptions {
   readonly limits?: AgentLimits
 }
 
-const enforcedBy = (engine: Engine.Engine, limits: AgentLimits) =>
+const enforcedBy = (engine: Engine.ContainerEngine, limits: AgentLimits) =>
   enforced(limits, {
     memory: engine.limits.memory ? engine.cgroup : null,
     processes: engine.limits.processes ? engine.cgroup : "rlimit",
@@ -46,7 +46,7 @@ const enforcedBy = (engine: Engine.Engine, limits: AgentLimits) =>
     temporary: "tmpfs"
   })
 
-const isolationOf = (engine: Engine.Engine, image: string, limits: AgentLimits): Isolation => ({
+const isolationOf = (engine: Engine.ContainerEngine, image: string, limits: AgentLimits): Isolation => ({
   level: "sandbox",
   process_group: true,
   own_home: true,
@@ -72,7 +72,7 @@ const kept = (directory: string, name: string, text: string): string => {
   return path
 }
 
-const ownFiles = (engine: Engine.Engine, cacheDir: string, seccomp: string): OwnFiles => {
+const ownFiles = (engine: Engine.ContainerEngine, cacheDir: string, seccomp: string): ContainerFiles => {
   const directory = join(cacheDir, "container")
   mkdirSync(directory, { recursive: true })
   const [uid, gid] = userOf(engine)
@@ -92,9 +92,9 @@ const kernelFile = "/proc/sys/kernel/random/boot_id"
 const look = `cat /proc/self/status /proc/net/dev; cat ${kernelFile}; "$0" --version`
 
 /** Starts a program in a container like that of agents, and looks at what it sees. */
-const probe = Effect.fnUntraced(function* (engine: Engine.Engine, container: Container) {
-  const words = [...argumentsOf(engine, container), "-i", "/bin/sh", "-c", look, process.execPath]
-  const said = yield* Engine.run(engine.name, words)
+const probe = Effect.fnUntraced(function* (engine: Engine.ContainerEngine, container: Container) {
+  const words = [...containerArguments(engine, container), "-i", "/bin/sh", "-c", look, process.execPath]
+  const said = yield* Engine.runEngine(engine.name, words)
   if (said.failed && said.stdout.trim() === "") return yield* Engine.unavailable(engine.name, said.stderr)
   const missing = isolationProofs(said.stdout)
   if (missing.length > 0)
@@ -136,7 +136,7 @@ const wanted = Effect.fnUntraced(function* (options: ContainerOptions) {
 })
 
 /** The likely reason that the agent was killed in its container by somebody else than the service. The engine has forgotten the container. */
-const killedInside = ({ limits }: Engine.Engine, { memoryBytes }: AgentLimits): string | undefined =>
+const killedInside = ({ limits }: Engine.ContainerEngine, { memoryBytes }: AgentLimits): string | undefined =>
   limits.memory
     ? `The agent was killed in its container, most likely because it needed more than the ${Math.round(memoryBytes / 1024 ** 2)} MiB of memory ` +
       "that it may have."
@@ -163,7 +163,7 @@ const environmentIn = (image: Engine.Image, command: AgentCommand, bootId: strin
 
 /** The process namespace of a running container; none where the engine does not tell. */
 const namespaceOf = (engine: Engine.EngineName, name: string): Effect.Effect<Option.Option<string>> =>
-  Effect.map(Engine.run(engine, ["inspect", "--format", "{{.State.Pid}}", name]), ({ stdout }) => {
+  Effect.map(Engine.runEngine(engine, ["inspect", "--format", "{{.State.Pid}}", name]), ({ stdout }) => {
     try {
       return Option.fromNullable(/pid:\[(\d+)\]/.exec(readlinkSync(`/proc/${Number(stdout)}/ns/pid`))?.[1])
     } catch {
@@ -178,7 +178,7 @@ const namespaceOf = (engine: Engine.EngineName, name: string): Effect.Effect<Opt
 export const make = fn("Container.make")(function* (bootId: string, options: ContainerOptions) {
   const { image: reference, seccomp } = yield* wanted(options)
   const limits = options.limits ?? defaultAgentLimits
-  const engine = yield* Engine.find(options.engine)
+  const engine = yield* Engine.findEngine(options.engine)
   const image = yield* Engine.imageOf(engine.name, reference)
   const files = yield* Effect.try({
     try: () => ownFiles(engine, options.cacheDir, seccomp),
@@ -219,16 +219,16 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
       own
     )
     const environment = environmentIn(image, command, bootId)
-    const problem = refused(container) ?? unnamed(environment)
+    const problem = refusedPath(container) ?? unnamed(environment)
     if (problem !== undefined) return yield* problem
     const namespace = yield* once(namespaceOf(engine.name, container.name))
     let killed = false
     // A client that is killed leaves the container to the engine, which may not have started it yet.
     yield* Effect.addFinalizer(() =>
-      killed ? Engine.run(engine.name, ["rm", "--force", container.name]) : Effect.void
+      killed ? Engine.runEngine(engine.name, ["rm", "--force", container.name]) : Effect.void
     )
     const launch: Supervision.Launch = {
-      command: [engine.name, ...argumentsOf(engine, container), ...entry(relayPorts, [executable, ...args])],
+      command: [engine.name, ...containerArguments(engine, container), ...entry(relayPorts, [executable, ...args])],
       environment: Engine.engineEnvironment(),
       preface: preface(environment),
       family: async (since) => {

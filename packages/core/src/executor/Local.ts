@@ -3,7 +3,7 @@ import { hasProc } from "../base/ProcFs.js"
 import { fn } from "../base/Traced.js"
 import { environmentOf, inheritedVariables } from "./AgentEnvironment.js"
 import type { Executor, Isolation } from "./Executor.js"
-import { limitsOf } from "./Marks.js"
+import { markLimits } from "./Marks.js"
 import * as Supervision from "./Supervision.js"
 
 /**
@@ -39,7 +39,7 @@ const endedWith = (limited: boolean): string => {
 
 /** Runs agents as processes of this machine and this user, for a boot of the service. */
 export const make = (bootId: string): Effect.Effect<Executor> =>
-  Effect.map(limitsOf(bootId), ({ limit, supported }) => ({
+  Effect.map(markLimits(bootId), ({ limit, supported }) => ({
     backend: "local",
     isolation: isolationOf(supported),
     spawn: fn("Executor.spawn")(

@@ -22,11 +22,11 @@ const limiter = (leaseId: string, bootId: string): ReadonlyArray<string> => [
 ]
 
 /** The command with its marks in its limits. On a machine that cannot do that, it is the unchanged command. */
-export type Limit = (leaseId: string, command: ReadonlyArray<string>) => ReadonlyArray<string>
+export type MarkByLimits = (leaseId: string, command: ReadonlyArray<string>) => ReadonlyArray<string>
 
 /** Marks processes by their limits, on a machine that can. */
 export const limitedBy =
-  (bootId: string): Limit =>
+  (bootId: string): MarkByLimits =>
   (leaseId, command) => [...limiter(leaseId, bootId), ...command]
 
 /** True when this machine can mark processes by their limits, which takes `prlimit` of util-linux. A process tries it once. */
@@ -43,7 +43,9 @@ const hasPrlimit = Effect.runSync(
 )
 
 /** The way to mark processes by their limits, for a machine that can and shows them; the unchanged command on another one. */
-export const limitsOf = (bootId: string): Effect.Effect<{ readonly supported: boolean; readonly limit: Limit }> =>
+export const markLimits = (
+  bootId: string
+): Effect.Effect<{ readonly supported: boolean; readonly limit: MarkByLimits }> =>
   Effect.map(hasProc() ? hasPrlimit : Effect.succeed(false), (supported) => ({
     supported,
     limit: supported ? limitedBy(bootId) : (_, command) => command

@@ -93,11 +93,11 @@ const living = async (
  * another process that got the same pid meanwhile is never taken for ours. Without `/proc`, `ps` finds them with their families.
  */
 export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
-  hasProc() ? living(await otherProcesses(), bears(marks)) : PsTable.bearing(marks)
+  hasProc() ? living(await otherProcesses(), bears(marks)) : PsTable.bearingByPs(marks)
 
 /** Notes the family of a mark while parents live: `ps` tells a child without its environment by its parent alone. `/proc` needs no notes. */
 export const note = async (mark: Mark): Promise<void> => {
-  if (!hasProc()) await PsTable.bearing([mark])
+  if (!hasProc()) await PsTable.bearingByPs([mark])
 }
 
 const processesSince = async (since: number): Promise<ReadonlyArray<number>> =>
@@ -105,7 +105,7 @@ const processesSince = async (since: number): Promise<ReadonlyArray<number>> =>
 
 /** The living processes that bear the mark. Processes that are older than the first one with the mark are not read. */
 export const bearingSince = async (mark: Mark, since: number): Promise<ReadonlyArray<ReapedProcess>> =>
-  hasProc() ? living(await processesSince(since), bears([mark])) : PsTable.bearing([mark])
+  hasProc() ? living(await processesSince(since), bears([mark])) : PsTable.bearingByPs([mark])
 
 /** The living processes of a process namespace, which none of them can leave. It is named by its number; `since` is as for `bearingSince`. */
 export const inNamespaceSince = async (namespace: string, since: number): Promise<ReadonlyArray<ReapedProcess>> =>
@@ -130,7 +130,7 @@ export const signal = (target: number, name: NodeJS.Signals | 0): boolean => {
 /** True while a process group has a living member. */
 export const groupAlive = async (group: number): Promise<boolean> => {
   if (!signal(-group, 0)) return false
-  if (!hasProc()) return PsTable.groupAlive(group)
+  if (!hasProc()) return PsTable.groupAliveByPs(group)
   for (const pid of await otherProcesses()) {
     const member = status(pid)
     if (member.alive && member.group === group) return true

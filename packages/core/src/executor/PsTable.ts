@@ -73,7 +73,7 @@ const shown = ({ pid, words }: Listed): ReapedProcess => ({ pid, command: words[
  * The living processes of the families of the marks: what bears one in its environment, all children of those, and all of their groups. What
  * was seen in a family stays in it, also when it is orphaned later.
  */
-export const bearing = async (marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
+export const bearingByPs = async (marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
   members(await listing(), marks).map(shown)
 
 /** `bearing` for a service that ends at once and can wait for nothing. */
@@ -81,7 +81,7 @@ export const bearingNow = (marks: ReadonlyArray<Mark>): ReadonlyArray<ReapedProc
   marks.length === 0 ? [] : members(listingNow(), marks).map(shown)
 
 /** True while a process group has a living member. */
-export const groupAlive = async (group: number): Promise<boolean> => {
+export const groupAliveByPs = async (group: number): Promise<boolean> => {
   const found = familyIn(await listing(), { entries: [], group }, process.pid)
   if (found === undefined) throw cannotList(undefined)
   return found.some((each) => each.alive && each.group === group)

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import type { FileHandle } from "node:fs/promises"
 import { Header, Pax } from "tar"
-import type { TreeEntry } from "./TreeReader.js"
+import type { DiskEntry } from "./TreeReader.js"
 
 // Owns the form of an archive: an uncompressed tar whose entries belong to parts, `<part>/<path>`. It does not know the meaning of a part.
 
@@ -23,7 +23,7 @@ export const partDigest = () => {
   let entries = 0
   let bytes = 0
   return {
-    begin: (entry: Omit<TreeEntry, "mtime" | "content">) => {
+    begin: (entry: Omit<DiskEntry, "mtime" | "content">) => {
       entries++
       bytes += entry.size
       hash.update(`${entry.type}\0${entry.path}\0${entry.mode.toString(8)}\0${entry.size}\0${entry.linkpath}\n`)
@@ -39,7 +39,7 @@ export const archiveWriter = (file: FileHandle) => {
     let done = 0
     while (done < bytes.length) done += (await file.write(bytes, done)).bytesWritten
   }
-  const writeHeader = async (path: string, entry: TreeEntry) => {
+  const writeHeader = async (path: string, entry: DiskEntry) => {
     const fields = {
       path,
       mode: entry.mode,
@@ -54,7 +54,7 @@ export const archiveWriter = (file: FileHandle) => {
     await write(header.block)
   }
   /** Fills up a file that has become shorter and cuts one that has grown, because the header already holds its size. */
-  const writeContent = async (entry: TreeEntry, seen: (piece: Uint8Array) => void) => {
+  const writeContent = async (entry: DiskEntry, seen: (piece: Uint8Array) => void) => {
     let left = entry.size
     const put = async (piece: Uint8Array) => {
       const taken = piece.subarray(0, left)
@@ -69,7 +69,7 @@ export const archiveWriter = (file: FileHandle) => {
   const end = () => write(Buffer.alloc(2 * blockBytes))
   return {
     /** Writes the entries of one part, and gives back their sum. */
-    writePart: async (part: string, entries: AsyncIterable<TreeEntry>): Promise<PartSummary> => {
+    writePart: async (part: string, entries: AsyncIterable<DiskEntry>): Promise<PartSummary> => {
       const digest = partDigest()
       for await (const entry of entries) {
         digest.begin(entry)
@@ -83,7 +83,7 @@ export const archiveWriter = (file: FileHandle) => {
     /** Writes the last entry and the end mark. */
     finish: async (name: string, text: string) => {
       const content = Buffer.from(text)
-      const entry: TreeEntry = {
+      const entry: DiskEntry = {
         path: name,
         type: "File",
         mode: 0o600,
@@ -105,7 +105,7 @@ export const archiveWriter = (file: FileHandle) => {
 export class ArchiveDamaged extends Error {}
 
 /** An entry of an archive. Its content can be read until the next entry is asked for. */
-export interface ArchivedEntry extends Omit<TreeEntry, "content"> {
+export interface ArchivedEntry extends Omit<DiskEntry, "content"> {
   readonly content: () => AsyncGenerator<Uint8Array>
 }
 

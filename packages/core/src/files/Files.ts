@@ -42,7 +42,7 @@ export class FileAccessFailed extends Schema.TaggedError<FileAccessFailed>()("Fi
 export type FileError = PathRefused | FileNotFound | NotAFile | NotADirectory | FileAccessFailed
 
 /** An entry of a directory. `name` is as `nameText` writes it, `size` is in bytes, `mode` the permission bits in octal, as in `0644`. `other` is a FIFO, socket or device. */
-export interface FileItem {
+export interface DirectoryEntry {
   readonly name: string
   readonly path: string
   readonly type: "file" | "directory" | "symlink" | "other"
@@ -97,7 +97,7 @@ export class Files extends Context.Tag("@reins/core/files/Files")<
     readonly list: (
       root: string,
       path?: string
-    ) => Effect.Effect<{ readonly items: ReadonlyArray<FileItem>; readonly truncated: boolean }, FileError>
+    ) => Effect.Effect<{ readonly items: ReadonlyArray<DirectoryEntry>; readonly truncated: boolean }, FileError>
     /**
      * The content of a regular file, cut at `maxBytes` (default 10 MiB). A file with a second name outside the root (a hard link) is refused.
      * A write puts a new file in its place.
@@ -155,10 +155,10 @@ const fileError =
     }
   }
 
-const typeOf = (stat: Awaited<ReturnType<typeof fs.lstat>>): FileItem["type"] =>
+const typeOf = (stat: Awaited<ReturnType<typeof fs.lstat>>): DirectoryEntry["type"] =>
   stat.isFile() ? "file" : stat.isDirectory() ? "directory" : stat.isSymbolicLink() ? "symlink" : "other"
 
-const itemOf = async (directory: OpenDirectory, path: string, raw: Buffer): Promise<FileItem | null> => {
+const itemOf = async (directory: OpenDirectory, path: string, raw: Buffer): Promise<DirectoryEntry | null> => {
   // An entry may vanish between the listing and the look at it.
   const stat = await fs.lstat(directory.entry(raw)).catch(() => null)
   if (stat === null) return null

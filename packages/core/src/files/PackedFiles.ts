@@ -7,14 +7,14 @@ import { Effect } from "effect"
 import { type ArchivedEntry, archiveWriter, readArchive } from "./Archive.js"
 import { attempt, type BeneathError, inDirectory } from "./Beneath.js"
 import { pathBytes, pathNames } from "./NameText.js"
-import type { TreeEntry } from "./TreeReader.js"
+import type { DiskEntry } from "./TreeReader.js"
 
 // Writes files into compressed archives, and such archives into folders. A folder may hold links that lead out of it, so nothing is written through one.
 
 /** Some entries under a name. */
 export interface PackedPart {
   readonly part: string
-  readonly entries: AsyncIterable<TreeEntry>
+  readonly entries: AsyncIterable<DiskEntry>
 }
 
 /** A file that was written, by its content. */
@@ -115,7 +115,7 @@ const put = (root: string, names: ReadonlyArray<Buffer>, entry: ArchivedEntry) =
  * Writes the entries of an archive into the folder of their part, which exists; null leaves a part out. What is there already stays, and an entry that would lead through a link or over
  * something else is left out: gives back the paths of these.
  */
-export const unpack = (
+export const unpackFiles = (
   file: string,
   rootOf: (part: string) => string | null
 ): Effect.Effect<ReadonlyArray<string>, BeneathError> =>

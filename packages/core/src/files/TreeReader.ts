@@ -6,7 +6,7 @@ import { beneath, nameText, pathText } from "./NameText.js"
 // An agent may rearrange a tree while it is read. So each entry is opened from its open directory, and never through a link.
 
 /** A file, directory or symbolic link of a tree. Its content can be read once, before the next entry is asked for. */
-export interface TreeEntry {
+export interface DiskEntry {
   /** The path in the tree, with `/` between the names, each as `nameText` writes it. */
   readonly path: string
   readonly type: "File" | "Directory" | "SymbolicLink"
@@ -48,7 +48,7 @@ async function* piecesOf(handle: fs.FileHandle): AsyncGenerator<Uint8Array> {
 const nameless = { size: 0, linkpath: "" }
 
 /** The root as a directory named `prefix`, and every entry below it. A directory comes before its entries. There are none without a root. */
-export async function* readTree(root: string, prefix: string, options: TreeOptions = {}): AsyncGenerator<TreeEntry> {
+export async function* readTree(root: string, prefix: string, options: TreeOptions = {}): AsyncGenerator<DiskEntry> {
   const top = await fs.open(root, directoryFlags).catch(() => undefined)
   if (top === undefined) return
   yield { path: prefix, type: "Directory", mode: 0o700, mtime: (await top.stat()).mtime, ...nameless }
@@ -61,7 +61,7 @@ async function* readDirectory(
   prefix: string,
   options: TreeOptions,
   depth: number
-): AsyncGenerator<TreeEntry> {
+): AsyncGenerator<DiskEntry> {
   const base = directoryPath(directory, plainPath)
   const skip = (path: string) => options.skipped?.(path)
   try {
@@ -113,7 +113,7 @@ const whileSame = async (base: () => unknown, opening: Promise<fs.FileHandle>): 
   }
 }
 
-async function* readFile(from: string | Buffer, path: string, base: () => unknown): AsyncGenerator<TreeEntry> {
+async function* readFile(from: string | Buffer, path: string, base: () => unknown): AsyncGenerator<DiskEntry> {
   const handle = await whileSame(base, fs.open(from, fileFlags))
   try {
     const { mode, mtime, size } = await handle.stat()
@@ -124,7 +124,7 @@ async function* readFile(from: string | Buffer, path: string, base: () => unknow
 }
 
 /** One file as a tree of its own. */
-export async function* readOne(from: string, path: string): AsyncGenerator<TreeEntry> {
+export async function* readOne(from: string, path: string): AsyncGenerator<DiskEntry> {
   yield* readFile(from, path, () => undefined)
 }
 

@@ -10,7 +10,7 @@ export interface Branches {
 }
 
 /** A merge request to open. */
-export interface NewMergeRequest extends Branches {
+export interface MergeRequestToOpen extends Branches {
   /** One line. */
   readonly title: string
   /** Markdown; may be empty. */
@@ -107,7 +107,7 @@ export const refusedWith = ({ said, status }: Refusal): string =>
   said === "" ? `HTTP ${status}, without a word about the reason` : `HTTP ${status}: ${said}`
 
 /** Decodes an answer of the forge. An answer of another shape is `unavailable`. */
-export const understood =
+export const decodeAnswer =
   <A, I>(schema: Schema.Schema<A, I>) =>
   (answer: unknown): Effect.Effect<A, ForgeError> =>
     Effect.mapError(
@@ -124,7 +124,7 @@ export interface Forge {
   /** The open merge request of the two branches, or undefined when there is none. */
   readonly find: (branches: Branches) => Effect.Effect<RemoteMergeRequest | undefined, ForgeError>
   /** Fails with `exists` when the forge reports that there may be one already. Look for it again then. */
-  readonly create: (request: NewMergeRequest) => Effect.Effect<RemoteMergeRequest, ForgeError>
+  readonly create: (request: MergeRequestToOpen) => Effect.Effect<RemoteMergeRequest, ForgeError>
   /** Fails with `not_found` for a number that the forge does not have. */
   readonly get: (number: number) => Effect.Effect<RemoteMergeRequest, ForgeError>
   /** Merges when the head is exactly `expectedHead`, else fails with `remote_head_changed`. */

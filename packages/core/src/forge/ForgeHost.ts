@@ -1,4 +1,4 @@
-import { originOf, placeOf as repositoryPlace } from "../domain/RepositoryUrl.js"
+import { originOf, repositoryPlace } from "../domain/RepositoryUrl.js"
 import type { ForgeAddress, ForgeKind } from "./Forge.js"
 
 /** A forge at an address. */

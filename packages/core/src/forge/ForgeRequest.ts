@@ -23,7 +23,7 @@ const maxAnswerBytes = 16 * 1024 * 1024
 const maxRedirects = 5
 
 /** Asks one forge with one token. It follows redirects below the root of the API, as they come for a repository that was renamed. */
-export const ask = (access: ForgeAccess): Ask => {
+export const askForge = (access: ForgeAccess): Ask => {
   // Some forges redirect reads alone, so what a read was told holds for the changes after it.
   let moved: Moved | undefined
   const at = (call: ForgeCall, url: string, redirects: number): Effect.Effect<unknown, ForgeError | Refusal> =>

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, type Redacted } from "effect"
 import { Outbound } from "../outbound/Outbound.js"
 import { type Forge, ForgeError, type ForgeKind } from "./Forge.js"
 import { forgeHost, isHome, mayReceive, repositoryOn } from "./ForgeHost.js"
-import { ask } from "./ForgeRequest.js"
+import { askForge } from "./ForgeRequest.js"
 import { gitea } from "./Gitea.js"
 import { gitHub } from "./GitHub.js"
 import { gitLab } from "./GitLab.js"
@@ -76,7 +76,7 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
             const repository = repositoryOn(host, repositoryUrl)
             if (repository === undefined) return yield* notThere(host.web)
             const { api, forge } = host
-            return forge.open(ask({ outbound, api, token, headers: forge.headers }), repository)
+            return forge.open(askForge({ outbound, api, token, headers: forge.headers }), repository)
           })
         })
       })

@@ -1,13 +1,13 @@
 import { Effect, Schema } from "effect"
 import {
   type Ask,
+  decodeAnswer,
   type Forge,
   ForgeError,
   type ForgeKind,
   type Refusal,
   type RemoteMergeRequest,
-  refusedWith,
-  understood
+  refusedWith
 } from "./Forge.js"
 
 const MergeRequest = Schema.Struct({
@@ -41,7 +41,7 @@ const open = (call: Ask, repository: string): Forge => {
       const query = new URLSearchParams({ state: "opened", source_branch: head, target_branch: base })
       return call({ method: "GET", path: `${requests}?${query}` }).pipe(
         Effect.catchTag("Refusal", declined),
-        Effect.flatMap(understood(Schema.Array(MergeRequest))),
+        Effect.flatMap(decodeAnswer(Schema.Array(MergeRequest))),
         Effect.map((found) => {
           // A fork may have a branch of the same name.
           const own = found.find((request) => request.source_project_id === request.target_project_id)
@@ -60,13 +60,13 @@ const open = (call: Ask, repository: string): Forge => {
             ? Effect.fail(new ForgeError({ kind: "exists", message: refusal.said }))
             : declined(refusal)
         ),
-        Effect.flatMap(understood(MergeRequest)),
+        Effect.flatMap(decodeAnswer(MergeRequest)),
         Effect.map(toRemote)
       ),
     get: (number) =>
       call({ method: "GET", path: `${requests}/${number}` }).pipe(
         Effect.catchTag("Refusal", declined),
-        Effect.flatMap(understood(MergeRequest)),
+        Effect.flatMap(decodeAnswer(MergeRequest)),
         Effect.map(toRemote)
       ),
     merge: (number, { expectedHead, method }) =>

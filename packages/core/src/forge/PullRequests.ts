@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
-import { type Ask, ForgeError, type Refusal, type RemoteMergeRequest, refusedWith, understood } from "./Forge.js"
+import { type Ask, decodeAnswer, ForgeError, type Refusal, type RemoteMergeRequest, refusedWith } from "./Forge.js"
 
 /** The differences between forges that have pull requests below `/repos/<owner>/<name>/pulls`. */
-export interface Dialect<A, I> {
+export interface PullRequestDialect<A, I> {
   /** The name of the product, for messages. */
   readonly name: string
   readonly schema: Schema.Schema<A, I>
@@ -12,7 +12,7 @@ export interface Dialect<A, I> {
 }
 
 /** The calls that such forges share. */
-export const pullRequests = <A, I>(call: Ask, repository: string, dialect: Dialect<A, I>) => {
+export const pullRequests = <A, I>(call: Ask, repository: string, dialect: PullRequestDialect<A, I>) => {
   const path = `/repos/${repository}/pulls`
   const absent = new ForgeError({
     kind: "not_found",
@@ -31,7 +31,7 @@ export const pullRequests = <A, I>(call: Ask, repository: string, dialect: Diale
     list: (query: Readonly<Record<string, string>>) =>
       call({ method: "GET", path: `${path}?${new URLSearchParams(query)}` }).pipe(
         Effect.catchTag("Refusal", declined),
-        Effect.flatMap(understood(Schema.Array(dialect.schema)))
+        Effect.flatMap(decodeAnswer(Schema.Array(dialect.schema)))
       ),
     create: (body: Readonly<Record<string, unknown>>) =>
       call({ method: "POST", path, body }).pipe(
@@ -40,13 +40,13 @@ export const pullRequests = <A, I>(call: Ask, repository: string, dialect: Diale
             ? Effect.fail(new ForgeError({ kind: "exists", message: refusal.said }))
             : declined(refusal)
         ),
-        Effect.flatMap(understood(dialect.schema)),
+        Effect.flatMap(decodeAnswer(dialect.schema)),
         Effect.map(dialect.toRemote)
       ),
     get: (number: number) =>
       call({ method: "GET", path: `${path}/${number}` }).pipe(
         Effect.catchTag("Refusal", declined),
-        Effect.flatMap(understood(dialect.schema)),
+        Effect.flatMap(decodeAnswer(dialect.schema)),
         Effect.map(dialect.toRemote)
       ),
     /** `known` tells the refusals that mean a moved head or a temporary obstacle. */

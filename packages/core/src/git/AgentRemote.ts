@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { placeOf } from "../domain/RepositoryUrl.js"
+import { repositoryPlace } from "../domain/RepositoryUrl.js"
 import { type BeneathError, replaceFile } from "../files/Beneath.js"
 import { inAgentGit, readPart } from "./AgentGit.js"
 import { quoteConfig } from "./ConfigText.js"
@@ -18,7 +18,7 @@ const maxConfigBytes = 1024 * 1024
 
 /** The URL as a clone writes it: without a name in it. */
 const writtenUrl = (url: string): string => {
-  const place = placeOf(url)
+  const place = repositoryPlace(url)
   return place?.kind === "web" ? place.url.href : url
 }
 

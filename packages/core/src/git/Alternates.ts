@@ -47,7 +47,7 @@ export const unfinished = (path: string): string => join(path, "reins-unfinished
 export const doubted = (path: string): string => join(path, "reins-doubted")
 
 /** True where something is at a path. */
-export const exists = (path: string): Promise<boolean> =>
+export const isAtPath = (path: string): Promise<boolean> =>
   fs.access(path).then(
     () => true,
     () => false
@@ -66,4 +66,4 @@ export const reserveStore = async (path: string): Promise<void> => {
 
 /** False for a store that has to be filled anew before a session can rely on it. */
 export const isReliable = async (path: string): Promise<boolean> =>
-  (await exists(join(path, "HEAD"))) && (await exists(objectsOfStore(path))) && !(await exists(doubted(path)))
+  (await isAtPath(join(path, "HEAD"))) && (await isAtPath(objectsOfStore(path))) && !(await isAtPath(doubted(path)))

@@ -4,13 +4,13 @@ import { DateTime, Effect } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import { attempt, type BeneathError, inDirectory, removeFile, replaceFile, replaceLink } from "../files/Beneath.js"
 import { type BlobWriter, blobId } from "./BlobWriter.js"
-import { capture, pathBytes, refusedName } from "./Capture.js"
+import { capture, latinNames, refusedName } from "./Capture.js"
 import { withCapturing } from "./Capturing.js"
 import { type RawChange, rawChanges, shownName } from "./Changes.js"
 import { commitTree } from "./Commit.js"
 import { readCone, writeRemoved } from "./Cone.js"
 import { emptyTree, git, isObjectId, records, runGit } from "./GitCommand.js"
-import { classify, GitError, notUnderstood, understood } from "./GitError.js"
+import { classify, GitError, notUnderstood, readOutput } from "./GitError.js"
 import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { readLinks, writeLinks } from "./Links.js"
@@ -18,7 +18,7 @@ import { attributesOutside, foldersAbove } from "./Outside.js"
 import { requireTrusted } from "./Repository.js"
 import { snapshot } from "./Snapshot.js"
 import { makeStoring } from "./Storing.js"
-import { type Place, placeOf } from "./Submodules.js"
+import { type SubmodulePlace, submodulePlace } from "./Submodules.js"
 
 /** One change, and the workspace that it is brought into. */
 export interface ApplyRequest<E = never> {
@@ -148,11 +148,11 @@ const inTheWay = (options: GitOptionsShape, request: ApplyRequest<unknown>, chan
 const filledSubmodules = (request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
   Effect.filter(
     changes.filter(({ newMode, oldMode }) => oldMode === gitlink || (newMode === gitlink && oldMode === noMode)),
-    ({ path }) => Effect.map(placeOf(request.target.workTree, path), (place) => !isVacant(place))
+    ({ path }) => Effect.map(submodulePlace(request.target.workTree, path), (place) => !isVacant(place))
   ).pipe(Effect.map((filled) => filled.map(({ path }) => path)))
 
 /** True where a submodule can come or go: it has no files in the workspace. */
-const isVacant = ({ kind }: Place): boolean => kind === "elsewhere" || kind === "empty"
+const isVacant = ({ kind }: SubmodulePlace): boolean => kind === "elsewhere" || kind === "empty"
 
 /** The content of a file as a checkout writes it, or the target of a link. */
 const contentOf = (options: GitOptionsShape, request: ApplyRequest<unknown>, { newId, newMode, path }: RawChange) => {
@@ -165,7 +165,7 @@ const contentOf = (options: GitOptionsShape, request: ApplyRequest<unknown>, { n
     timeoutMs: options.localTimeoutMs
   }).pipe(
     Effect.flatMap(({ stdout }) =>
-      isLink ? Effect.succeed(stdout) : understood("cat-file", () => filtered(stdout, newId))
+      isLink ? Effect.succeed(stdout) : readOutput("cat-file", () => filtered(stdout, newId))
     )
   )
 }
@@ -193,7 +193,7 @@ const pruneFolders = (workTree: string, folders: ReadonlyArray<Buffer>): Effect.
 }
 
 const remove = (workTree: string, path: string): Effect.Effect<void, BeneathError> => {
-  const names = pathBytes(path)
+  const names = latinNames(path)
   const folders = names.slice(0, -1)
   return Effect.zipRight(
     inDirectory(workTree, folders, { create: false }, (directory) => removeFile(directory, names.at(-1) ?? "")),
@@ -224,7 +224,7 @@ const bringAttributes = (
     yield* Effect.forEach(
       texts,
       ([folder, text]) =>
-        inDirectory(workTree, pathBytes(folder), { create: true }, (directory) =>
+        inDirectory(workTree, latinNames(folder), { create: true }, (directory) =>
           replaceFile(directory, ".gitattributes", text, { mode: 0o644, exclusive: true })
         ).pipe(
           Effect.catchIf(
@@ -252,11 +252,11 @@ const recordRemoved = (gitDir: string, changes: ReadonlyArray<RawChange>) =>
   })
 
 /** Removes the folder of a submodule, which is empty. */
-const removeFolder = (workTree: string, path: string): Effect.Effect<void> => pruneFolders(workTree, pathBytes(path))
+const removeFolder = (workTree: string, path: string): Effect.Effect<void> => pruneFolders(workTree, latinNames(path))
 
 /** Makes the folder of a submodule, without a checkout of it. */
 const makeFolder = (workTree: string, path: string): Effect.Effect<void, BeneathError> =>
-  inDirectory(workTree, pathBytes(path), { create: true }, () => Effect.void)
+  inDirectory(workTree, latinNames(path), { create: true }, () => Effect.void)
 
 /** Writes down the commits of the submodules that are changed, because an empty folder does not tell them. */
 const recordLinks = (gitDir: string, changes: ReadonlyArray<RawChange>) =>
@@ -271,7 +271,7 @@ const recordLinks = (gitDir: string, changes: ReadonlyArray<RawChange>) =>
   })
 
 const put = (workTree: string, change: RawChange, bytes: Uint8Array): Effect.Effect<void, BeneathError> => {
-  const names = pathBytes(change.path)
+  const names = latinNames(change.path)
   const name = names.at(-1) ?? ""
   return inDirectory(workTree, names.slice(0, -1), { create: true }, (directory) =>
     change.newMode === "120000"

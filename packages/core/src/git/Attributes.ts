@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { beneath } from "../files/NameText.js"
 import { git, records } from "./GitCommand.js"
-import { type GitError, onDisk, understood } from "./GitError.js"
+import { type GitError, onDisk, readOutput } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
 // Asks git for attributes (gitattributes(5)), in a private folder with copies of the files that give them.
@@ -90,5 +90,5 @@ export const attributesOf = (
       stdin: Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1"),
       timeoutMs: options.localTimeoutMs
     })
-    return yield* understood("check-attr", () => parseAttributes(stdout, names))
+    return yield* readOutput("check-attr", () => parseAttributes(stdout, names))
   })

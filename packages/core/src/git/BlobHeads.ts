@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { git } from "./GitCommand.js"
-import { type GitError, understood } from "./GitError.js"
+import { type GitError, readOutput } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
 /** The size of a content, and its first bytes. */
@@ -76,5 +76,5 @@ export const blobHeads = (
       maxStdoutBytes: Number.POSITIVE_INFINITY,
       onStdout: reader.take,
       timeoutMs: options.localTimeoutMs
-    }).pipe(Effect.zipRight(understood("cat-file", reader.end)))
+    }).pipe(Effect.zipRight(readOutput("cat-file", reader.end)))
   })

@@ -6,7 +6,7 @@ import { beneath } from "../files/NameText.js"
 import { rawChanges } from "./Changes.js"
 import { readCone } from "./Cone.js"
 import { git, isObjectId, records, runGit } from "./GitCommand.js"
-import { GitError, onDisk, understood } from "./GitError.js"
+import { GitError, onDisk, readOutput } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
 import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
@@ -136,7 +136,7 @@ const unpack = (options: GitOptionsShape, gitDir: string, file: string) =>
       gitDir,
       timeoutMs: options.localTimeoutMs
     })
-    const added = yield* understood("bundle", () => refsIn(stdout.toString("latin1")))
+    const added = yield* readOutput("bundle", () => refsIn(stdout.toString("latin1")))
     yield* writePackedRefs(gitDir, new Map([...(yield* readPackedRefs(gitDir)), ...added]))
     // A ref that stands in a file of its own would hide the packed one.
     yield* onDisk("The refs could not be written", async () => {
@@ -270,7 +270,7 @@ export const treeModes = Effect.fnUntraced(function* (options: GitOptionsShape, 
     gitDir: request.gitDir,
     timeoutMs: options.localTimeoutMs
   })
-  return yield* understood("ls-tree", () => new Map(records(stdout).map(modeIn)))
+  return yield* readOutput("ls-tree", () => new Map(records(stdout).map(modeIn)))
 })
 
 /** A record of `ls-tree`: `<mode> <type> <id> TAB <path>`. Throws at any other. */

@@ -29,7 +29,7 @@ export interface TreeFile {
  * The finding at a path: a captured file, nothing (`absent`), or something that cannot be captured (`kept`, because the entry of the base
  * stays in the tree). `note` is a sentence for the diagnostics.
  */
-export type Captured =
+export type PathFinding =
   | {
       readonly state: "file"
       readonly file: TreeFile
@@ -46,7 +46,7 @@ export type Captured =
 
 const quoted = quotedName
 
-const noteOf = (path: string, error: BeneathError): Captured => {
+const noteOf = (path: string, error: BeneathError): PathFinding => {
   switch (error.reason) {
     case "missing":
     case "link":
@@ -75,7 +75,7 @@ export const refusedName = (latin1: string): string | null => {
     : null
 }
 
-const tooLarge = (options: GitOptionsShape, path: string): Captured => ({
+const tooLarge = (options: GitOptionsShape, path: string): PathFinding => ({
   state: "kept",
   note: `${quoted(path)} is larger than ${options.maxFileBytes} bytes`
 })
@@ -111,7 +111,7 @@ const captureEntry = (
   directory: OpenDirectory,
   path: string,
   name: Buffer
-): Effect.Effect<Captured, BeneathError | GitError> =>
+): Effect.Effect<PathFinding, BeneathError | GitError> =>
   Effect.gen(function* () {
     const stat = yield* attempt(name, () => fs.lstat(directory.entry(name)))
     if (stat.isDirectory()) return { state: "absent" }
@@ -134,16 +134,16 @@ const splitPath = (path: string): { readonly folder: string; readonly name: stri
 }
 
 /** The names of a latin1 path as bytes, for opening. */
-export const pathBytes = (latin1: string): ReadonlyArray<Buffer> =>
+export const latinNames = (latin1: string): ReadonlyArray<Buffer> =>
   latin1 === "" ? [] : latin1.split("/").map((name) => Buffer.from(name, "latin1"))
 
 const captureFolder = (
   source: Source,
   folder: string,
   names: ReadonlyArray<string>
-): Effect.Effect<ReadonlyArray<readonly [string, Captured]>, GitError> => {
+): Effect.Effect<ReadonlyArray<readonly [string, PathFinding]>, GitError> => {
   const pathOf = (name: string) => (folder === "" ? name : `${folder}/${name}`)
-  return inDirectory(source.workTree, pathBytes(folder), { create: false }, (directory) =>
+  return inDirectory(source.workTree, latinNames(folder), { create: false }, (directory) =>
     Effect.forEach(
       names,
       (name) => {
@@ -168,7 +168,7 @@ export const capture = (
   workTree: string,
   writer: BlobWriter,
   paths: ReadonlyArray<string>
-): Effect.Effect<ReadonlyMap<string, Captured>, GitError> => {
+): Effect.Effect<ReadonlyMap<string, PathFinding>, GitError> => {
   const folders = new Map<string, Array<string>>()
   for (const path of paths) {
     const { folder, name } = splitPath(path)

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { pathText, quotedPath } from "../files/NameText.js"
 import { emptyTree, git, records } from "./GitCommand.js"
-import { type GitError, understood } from "./GitError.js"
+import { type GitError, readOutput } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
 /** One changed file. `mode` is git's (`100644`, `100755`, `120000`); a deleted file has its old mode. Counts are of lines. */
@@ -109,7 +109,7 @@ export const parseChanges = (
 
 /** The changes in the `-z --raw` output of a command, whole or not at all. */
 export const readRaw = (command: string, output: Buffer): Effect.Effect<ReadonlyArray<RawChange>, GitError> =>
-  understood(command, () => parseChanges(output).raw)
+  readOutput(command, () => parseChanges(output).raw)
 
 const byPath = (left: { readonly path: string }, right: { readonly path: string }): number =>
   left.path < right.path ? -1 : left.path > right.path ? 1 : 0
@@ -179,7 +179,7 @@ export const foundChanges = (
     timeoutMs: options.localTimeoutMs
   }).pipe(
     Effect.flatMap((output) =>
-      understood("diff-tree", () => {
+      readOutput("diff-tree", () => {
         const { counts, raw } = parseChanges(output.stdout)
         return [...raw].sort(byPath).map((change) => ({ ...change, file: fileChange(change, counts.get(change.path)) }))
       })

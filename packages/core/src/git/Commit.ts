@@ -63,7 +63,7 @@ export const commitTree = Effect.fnUntraced(function* (options: GitOptionsShape,
 })
 
 /** See `Git.keep`. */
-export const keep = Effect.fnUntraced(function* (
+export const keepCommit = Effect.fnUntraced(function* (
   options: GitOptionsShape,
   request: { readonly gitDir: string; readonly ref: string; readonly commit: string }
 ) {

@@ -31,7 +31,7 @@ export interface DiffRequest {
 }
 
 /** A unified diff for people, and the files that it is about. `truncated` says that `omitted` names files whose lines were left out. */
-export interface Diff {
+export interface DiffText {
   readonly diff: string
   readonly files: ReadonlyArray<FileChange>
   readonly truncated: boolean
@@ -79,7 +79,7 @@ export const limitDiff = (
   complete: boolean,
   changes: ReadonlyArray<FoundChange>,
   limits: DiffLimits
-): Diff => {
+): DiffText => {
   const { parts, truncated } = limitParts(patch, complete, limits)
   const left = [...parts]
   const texts: Array<string> = []
@@ -167,7 +167,7 @@ export const diff = Effect.fnUntraced(function* (options: GitOptionsShape, reque
 })
 
 /** See `Git.patch`. */
-export const patch = Effect.fnUntraced(function* (options: GitOptionsShape, request: PatchRequest) {
+export const makePatch = Effect.fnUntraced(function* (options: GitOptionsShape, request: PatchRequest) {
   yield* requireTrusted(request.gitDir, request.tree, ...(request.base === null ? [] : [request.base]))
   const changes = yield* rawChanges(options, request.gitDir, request.base, request.tree)
   if (changes.length === 0) return ""

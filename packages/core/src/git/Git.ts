@@ -6,7 +6,7 @@ import type { ApplyRequest, ApplyResult } from "./ApplyTree.js"
 import type { AddRequest, BundleRequest, CheckOutRequest, UnbundleRequest } from "./Bundles.js"
 import type { SnapshotRequest } from "./Capturing.js"
 import type { CommitRequest } from "./Commit.js"
-import type { Diff, DiffRequest, PatchRequest } from "./Diff.js"
+import type { DiffRequest, DiffText, PatchRequest } from "./Diff.js"
 import type { FiltersRequest, TreeFilter } from "./Filters.js"
 import type { GitError } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
@@ -17,10 +17,10 @@ import type { Obstacle, ObstacleRequest } from "./Obstacles.js"
 import type { OwnRequest } from "./OwnFiles.js"
 import type { PushRequest, PushResult, RemoteHeadRequest } from "./Push.js"
 import type { ReattachRequest } from "./Reattach.js"
-import { refusalOf } from "./RemoteUrl.js"
+import { urlRefusal } from "./RemoteUrl.js"
 import type { CloneRequest, CloneResult, InitRequest, ResolveRequest } from "./Repository.js"
 import type { Snapshot } from "./Snapshot.js"
-import type { Subject, SubjectRequest } from "./Subject.js"
+import type { DigestedSubject, SubjectRequest } from "./Subject.js"
 import type { Blob, BlobRequest, TreeEntry, TreeRequest } from "./Tree.js"
 import type { WrittenRequest } from "./Written.js"
 
@@ -76,7 +76,7 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     /** Tells the next snapshot that the files of a workspace that was copied with its trusted directory are those that were snapshotted. */
     readonly refresh: (request: Omit<SnapshotRequest, "base">) => Effect.Effect<void, GitError>
     /** The sealed description of `tree` against `base`, and its digest `sha256:<hex>`. Equal if and only if the content is. */
-    readonly subject: (request: SubjectRequest) => Effect.Effect<Subject, GitError>
+    readonly subject: (request: SubjectRequest) => Effect.Effect<DigestedSubject, GitError>
     /** A commit of `tree`. The same request gives the same commit id, always. */
     readonly commitTree: (request: CommitRequest) => Effect.Effect<string, GitError>
     /**
@@ -109,7 +109,7 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      * A unified diff for people: renames found, binary content named only. At most 1,000 files, 512 KiB a file and 1 MiB in all, and `omitted`
      * says which lines were left out. `path` narrows it to one file or folder, by its name before or after.
      */
-    readonly diff: (request: DiffRequest) => Effect.Effect<Diff, GitError>
+    readonly diff: (request: DiffRequest) => Effect.Effect<DiffText, GitError>
     /**
      * The whole change as a text that `git apply` accepts, whatever bytes the content has. Fails with `conflict` above `maxBytes`.
      */
@@ -181,7 +181,7 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
           )
         )
       return Git.of({
-        refusal: (url) => refusalOf(options, url),
+        refusal: (url) => urlRefusal(options, url),
         clone: method("clone", methods, ({ clone }) => clone),
         resolve: method("resolve", methods, ({ resolve }) => resolve),
         init: method(

@@ -73,7 +73,7 @@ export const notUnderstood = (command: string): GitError =>
   })
 
 /** The reading of an output of a git command. A reader throws at what it does not know. */
-export const understood = <A>(command: string, read: () => A): Effect.Effect<A, GitError> =>
+export const readOutput = <A>(command: string, read: () => A): Effect.Effect<A, GitError> =>
   Effect.try({ try: read, catch: () => notUnderstood(command) })
 
 /** An operation on files of the service. `what` begins the sentence of its failure, as in "The index could not be written". */

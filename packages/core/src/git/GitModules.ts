@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { isGitName } from "../files/WorkspacePath.js"
 import { git, records, runGit } from "./GitCommand.js"
-import { classify, type GitError, understood } from "./GitError.js"
+import { classify, type GitError, readOutput } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
 // Reads `.gitmodules` (gitmodules(5)). It is written by others, so git parses it as a plain file and follows no include of it.
@@ -52,7 +52,7 @@ export const modulePaths = (
   }).pipe(
     Effect.flatMap(({ exitCode, stderr, stdout, truncated }) => {
       // 1 says that nothing was found.
-      if ((exitCode === 0 || exitCode === 1) && !truncated) return understood("config", () => parseModules(stdout))
+      if ((exitCode === 0 || exitCode === 1) && !truncated) return readOutput("config", () => parseModules(stdout))
       return /bad config/i.test(stderr) ? Effect.succeed(null) : Effect.fail(classify("config", stderr))
     })
   )
@@ -70,7 +70,7 @@ export const modulePathsOf = (options: GitOptionsShape, gitDir: string, tree: st
   Effect.gen(function* () {
     const run = (args: ReadonlyArray<string>) => git({ args, gitDir, timeoutMs: options.localTimeoutMs })
     const listed = yield* run(["ls-tree", "-z", "--full-tree", tree, "--", ".gitmodules"])
-    const id = yield* understood("ls-tree", () => fileIn(records(listed.stdout)))
+    const id = yield* readOutput("ls-tree", () => fileIn(records(listed.stdout)))
     if (id === null) return new Set<string>()
     return yield* modulePaths(options, gitDir, (yield* run(["cat-file", "blob", id])).stdout)
   })

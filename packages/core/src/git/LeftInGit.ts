@@ -6,11 +6,11 @@ import type { BeneathError } from "../files/Beneath.js"
 import { type AgentGit, inAgentGit, readAgentGit, readPart } from "./AgentGit.js"
 import { copyObjects } from "./AgentObjects.js"
 import { readBaseline } from "./Baseline.js"
-import { pathBytes } from "./Capture.js"
+import { latinNames } from "./Capture.js"
 import { type Capturing, withCapturing } from "./Capturing.js"
 import { quotedName, type RawChange, readRaw } from "./Changes.js"
 import { emptyTree, git } from "./GitCommand.js"
-import { GitError, onDisk, understood } from "./GitError.js"
+import { GitError, onDisk, readOutput } from "./GitError.js"
 import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
@@ -99,7 +99,7 @@ const commitsOf = (look: Look, tip: string, others: ReadonlyArray<string>) =>
     timeoutMs
   }).pipe(
     Effect.flatMap(({ stdout }) =>
-      understood("rev-list", () => {
+      readOutput("rev-list", () => {
         const [, count] = /^(\d+)\n$/.exec(stdout.toString("latin1")) ?? []
         if (count === undefined) throw new Error("not a number")
         return Number(count)
@@ -194,7 +194,7 @@ const aboutCommits = (look: Look, agent: AgentGit): Effect.Effect<ReadonlyArray<
 
 const isOnDisk = (workTree: string, latin1: string): Effect.Effect<boolean> =>
   Effect.promise(() =>
-    fs.lstat(Buffer.concat([Buffer.from(`${workTree}/`), ...joined(pathBytes(latin1))])).then(
+    fs.lstat(Buffer.concat([Buffer.from(`${workTree}/`), ...joined(latinNames(latin1))])).then(
       () => true,
       () => false
     )

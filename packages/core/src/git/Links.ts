@@ -2,7 +2,7 @@ import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { git, isObjectId, records } from "./GitCommand.js"
-import { type GitError, onDisk, understood } from "./GitError.js"
+import { type GitError, onDisk, readOutput } from "./GitError.js"
 
 import type { GitOptionsShape } from "./GitOptions.js"
 
@@ -12,7 +12,7 @@ export type Links = ReadonlyMap<string, string>
 /** The submodules of a tree. */
 export const linksOf = (options: GitOptionsShape, gitDir: string, tree: string): Effect.Effect<Links, GitError> =>
   git({ args: ["ls-tree", "-r", "-z", "--full-tree", tree], gitDir, timeoutMs: options.localTimeoutMs }).pipe(
-    Effect.flatMap(({ stdout }) => understood("ls-tree", () => new Map(records(stdout).flatMap(linkIn))))
+    Effect.flatMap(({ stdout }) => readOutput("ls-tree", () => new Map(records(stdout).flatMap(linkIn))))
   )
 
 /** A record of `ls-tree`: `<mode> <type> <id> TAB <path>`. Throws at any other. */

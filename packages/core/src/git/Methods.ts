@@ -1,7 +1,7 @@
 // What the service `Git` does. It is one module, which the first use of git loads.
 export { applyTree } from "./ApplyTree.js"
-export { commitTree, keep } from "./Commit.js"
-export { diff, patch } from "./Diff.js"
+export { commitTree, keepCommit as keep } from "./Commit.js"
+export { diff, makePatch as patch } from "./Diff.js"
 export { filters } from "./Filters.js"
 export { leftInGit } from "./LeftInGit.js"
 export { obstacles } from "./Obstacles.js"

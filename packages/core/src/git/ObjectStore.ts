@@ -2,7 +2,7 @@ import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { removeTree } from "../files/RemoveTree.js"
-import { doubted, exists, namedStore, nameStore, reserveStore, unfinished } from "./Alternates.js"
+import { doubted, isAtPath, namedStore, nameStore, reserveStore, unfinished } from "./Alternates.js"
 import { git, isObjectId } from "./GitCommand.js"
 import { GitError, onDisk } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
@@ -51,9 +51,9 @@ const finish = (path: string) =>
 
 const lookAt = (path: string) =>
   atStore(async () => ({
-    isMade: await exists(join(path, "HEAD")),
-    isUnfinished: await exists(unfinished(path)),
-    isDoubted: await exists(doubted(path))
+    isMade: await isAtPath(join(path, "HEAD")),
+    isUnfinished: await isAtPath(unfinished(path)),
+    isDoubted: await isAtPath(doubted(path))
   }))
 
 /** The references of a store whose objects are all there; null for a store that is damaged. */
@@ -72,7 +72,7 @@ const wholeRefs = Effect.fnUntraced(function* (means: GitMeans, path: string) {
 })
 
 /** References of a remote, and the commits besides to which none of them leads. */
-export interface Wanted {
+export interface WantedRefs {
   readonly refs: Refs
   readonly heads: ReadonlyArray<string>
 }
@@ -85,7 +85,7 @@ export const fillStore = <A>(
   means: GitMeans,
   store: ObjectStore,
   remote: Remote,
-  { heads, refs }: Wanted,
+  { heads, refs }: WantedRefs,
   use: Effect.Effect<A, GitError>
 ): Effect.Effect<A, GitError> => {
   const { path } = store
@@ -106,7 +106,7 @@ export const fillStore = <A>(
 }
 
 /** True for a store that is whole after all. It is looked at once. */
-export const isWhole = (means: GitMeans, { alone, path }: ObjectStore): Effect.Effect<boolean, GitError> =>
+export const isStoreWhole = (means: GitMeans, { alone, path }: ObjectStore): Effect.Effect<boolean, GitError> =>
   alone(
     Effect.gen(function* () {
       if (!(yield* lookAt(path)).isMade || (yield* wholeRefs(means, path)) === null) return false
@@ -142,7 +142,7 @@ const requireListed = (means: GitMeans, path: string, commit: string, { names }:
 /** The ends of the history, where the remote is a shallow clone itself. */
 const copyShallow = (path: string, gitDir: string) =>
   atStore(async () => {
-    if (await exists(join(path, "shallow"))) await fs.copyFile(join(path, "shallow"), join(gitDir, "shallow"))
+    if (await isAtPath(join(path, "shallow"))) await fs.copyFile(join(path, "shallow"), join(gitDir, "shallow"))
   })
 
 /**

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import type { Captured, TreeFile } from "./Capture.js"
+import type { PathFinding, TreeFile } from "./Capture.js"
 import type { Cone } from "./Cone.js"
 import { git, records } from "./GitCommand.js"
-import { type GitError, understood } from "./GitError.js"
+import { type GitError, readOutput } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { parseBatch } from "./Storing.js"
 
@@ -22,7 +22,7 @@ export const treeFiles = (
   tree: string
 ): Effect.Effect<ReadonlyMap<string, TreeFile>, GitError> =>
   git({ args: ["ls-tree", "-r", "-z", "--full-tree", tree], gitDir, timeoutMs: options.localTimeoutMs }).pipe(
-    Effect.flatMap(({ stdout }) => understood("ls-tree", () => new Map(records(stdout).map(treeFileIn))))
+    Effect.flatMap(({ stdout }) => readOutput("ls-tree", () => new Map(records(stdout).map(treeFileIn))))
   )
 
 /** A trusted git directory, and the commit that its workspace started from. */
@@ -52,7 +52,7 @@ export const attributesOutside =
         stdin: Buffer.from(ids.map((id) => `${id}\n`).join("")),
         timeoutMs: options.localTimeoutMs
       })
-      const contents = yield* understood("cat-file", () => parseBatch(stdout, ids))
+      const contents = yield* readOutput("cat-file", () => parseBatch(stdout, ids))
       return new Map(contents.map((content, at) => [found[at]?.folder ?? "", content]))
     })
 
@@ -92,7 +92,7 @@ export const skipPaths = (
  */
 export const neverThere = (
   cone: Cone,
-  captured: ReadonlyMap<string, Captured>,
+  captured: ReadonlyMap<string, PathFinding>,
   wanted: ReadonlyMap<string, TreeFile>
 ): ReadonlyArray<string> =>
   cone.isSparse

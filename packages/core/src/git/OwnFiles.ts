@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util"
 import { Effect, Ref } from "effect"
 import { attempt, inDirectory } from "../files/Beneath.js"
 import { type BlobWriter, blobId } from "./BlobWriter.js"
-import { capture, pathBytes, type TreeFile } from "./Capture.js"
+import { capture, latinNames, type TreeFile } from "./Capture.js"
 import { git } from "./GitCommand.js"
 import { type GitError, onDisk } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
@@ -37,7 +37,7 @@ interface Rewritten {
 }
 
 /** All that is known of the programs that have worked in a workspace. */
-export interface OwnFiles {
+export interface KnownPrograms {
   readonly rewritten: ReadonlyMap<string, Rewritten>
   readonly packages: ReadonlyArray<OwnPackage>
 }
@@ -50,12 +50,12 @@ const maxBytes = 256 * 1024
 const maxFiles = 500
 const maxDepth = 6
 
-const none: OwnFiles = { rewritten: new Map(), packages: [] }
+const none: KnownPrograms = { rewritten: new Map(), packages: [] }
 
 const atDisk = <A>(run: () => Promise<A>) => onDisk("The record of the agent's own files could not be kept", run)
 
 /** The record of a trusted git directory; empty where no agent has opened a session yet. */
-export const readOwnFiles = (gitDir: string): Effect.Effect<OwnFiles, GitError> =>
+export const readOwnFiles = (gitDir: string): Effect.Effect<KnownPrograms, GitError> =>
   atDisk(async () => {
     const text = await fs.readFile(join(gitDir, ownFilesRecord), "utf8").catch((cause: unknown) => {
       if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return null
@@ -67,7 +67,7 @@ export const readOwnFiles = (gitDir: string): Effect.Effect<OwnFiles, GitError> 
     return { rewritten: new Map(read.rewritten), packages: read.packages }
   })
 
-const writeOwnFiles = (gitDir: string, { packages, rewritten }: OwnFiles): Effect.Effect<void, GitError> =>
+const writeOwnFiles = (gitDir: string, { packages, rewritten }: KnownPrograms): Effect.Effect<void, GitError> =>
   atDisk(async () => {
     const path = join(gitDir, ownFilesRecord)
     await fs.writeFile(`${path}.new`, JSON.stringify({ rewritten: [...rewritten], packages }))
@@ -79,7 +79,7 @@ const isSame = (left: TreeFile | null | undefined, right: TreeFile | null | unde
 
 /** The files below a folder of the workspace, never through a link. Installed packages are none of them. */
 const filesBelow = (workTree: string, folder: string, depth = 0): Effect.Effect<ReadonlyArray<string>> =>
-  inDirectory(workTree, pathBytes(folder), { create: false }, (directory) =>
+  inDirectory(workTree, latinNames(folder), { create: false }, (directory) =>
     attempt(folder, () => fs.readdir(directory.entry("."), { encoding: "latin1", withFileTypes: true }))
   ).pipe(
     Effect.catchTag("BeneathError", () => Effect.succeed([])),
@@ -134,7 +134,7 @@ const look = (options: GitOptionsShape, { settings, workTree }: OwnRequest) =>
 type Looked = ReadonlyMap<string, Seen | null>
 
 /** The files that the program has rewritten between two looks, and those that it had rewritten before. */
-const compared = (known: OwnFiles["rewritten"], before: Looked, after: Looked): OwnFiles["rewritten"] => {
+const compared = (known: KnownPrograms["rewritten"], before: Looked, after: Looked): KnownPrograms["rewritten"] => {
   const rewritten = new Map(known)
   for (const path of new Set([...before.keys(), ...after.keys()])) {
     const [found, left] = [before.get(path) ?? null, after.get(path) ?? null]
@@ -168,7 +168,7 @@ export const watchOwnFiles = Effect.fnUntraced(function* (options: GitOptionsSha
 
 /** True for a file of the packages that an agent's program has installed. */
 export const isInstalled =
-  ({ packages }: OwnFiles) =>
+  ({ packages }: KnownPrograms) =>
   (path: string): boolean =>
     packages.some(({ folder }) => path.startsWith(`${folder}/node_modules/`))
 
@@ -230,7 +230,7 @@ const onlyAdds = (base: Buffer, now: Buffer): boolean => {
 }
 
 /** The wanted files of a snapshot, with what the agent found in the place of what its program wrote and nobody has changed since. */
-export const withoutOwnFiles = (own: OwnFiles, surveyed: Surveyed, wanted: ReadonlyMap<string, TreeFile>) =>
+export const withoutOwnFiles = (own: KnownPrograms, surveyed: Surveyed, wanted: ReadonlyMap<string, TreeFile>) =>
   Effect.gen(function* () {
     if (own.packages.length === 0 && own.rewritten.size === 0) return wanted
     const { known, writer } = surveyed

@@ -3,9 +3,9 @@ import type { BeneathError } from "../files/Beneath.js"
 import { forgetForAgent, nameForAgent } from "./AgentAlternates.js"
 import { nameStore } from "./Alternates.js"
 import { git } from "./GitCommand.js"
-import { GitError, understood } from "./GitError.js"
+import { GitError, readOutput } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
-import { fillStore, isWhole, type ObjectStore } from "./ObjectStore.js"
+import { fillStore, isStoreWhole, type ObjectStore } from "./ObjectStore.js"
 import { readPackedRefs, writePackedRefs } from "./PackedRefs.js"
 import { clonedRefs, fetchIds, listRemote, resolveCommit } from "./RemoteFetch.js"
 import { type GitCredential, type Remote, remoteOf } from "./RemoteUrl.js"
@@ -41,7 +41,7 @@ const missingIn = (means: GitMeans, gitDir: string, ids: Iterable<string>) =>
     timeoutMs: means.localTimeoutMs
   }).pipe(
     Effect.flatMap(({ stdout }) =>
-      understood("cat-file", () => {
+      readOutput("cat-file", () => {
         const lines = stdout.toString("latin1").split("\n")
         return new Set(lines.flatMap((line) => (line.endsWith(" missing") ? [line.split(" ")[0] ?? ""] : [])))
       })
@@ -67,7 +67,7 @@ export const reattach = Effect.fnUntraced(function* (means: GitMeans, request: R
       // git stops at the name of a store that is gone.
       Effect.orElseSucceed(() => false)
     ))
-  if (hasBase && (yield* isWhole(means, request.named))) return false
+  if (hasBase && (yield* isStoreWhole(means, request.named))) return false
   const remote = yield* remoteOf(means, request.url, request.credential)
   const listed = yield* listRemote(means, gitDir, remote)
   yield* fillStore(means, store, remote, { refs: clonedRefs(listed), heads: [] }, nameStore(gitDir, store.path))

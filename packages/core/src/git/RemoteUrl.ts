@@ -2,7 +2,7 @@ import { realpath } from "node:fs/promises"
 import { isIP } from "node:net"
 import { relative, resolve, sep } from "node:path"
 import { Effect, Redacted, type Scope } from "effect"
-import { placeOf, type RepositoryPlace } from "../domain/RepositoryUrl.js"
+import { type RepositoryPlace, repositoryPlace } from "../domain/RepositoryUrl.js"
 import { hostOf, isPublic, portOf } from "../outbound/Address.js"
 import { AddressRefused } from "../outbound/AddressRefused.js"
 import { GitError } from "./GitError.js"
@@ -72,11 +72,11 @@ const refusalAt = (means: GitMeans, place: RepositoryPlace): string | undefined 
 }
 
 /** True for a repository that only this machine can reach, by its path. */
-export const isOfMachine = (url: string): boolean => placeOf(url)?.kind === "path"
+export const isOfMachine = (url: string): boolean => repositoryPlace(url)?.kind === "path"
 
 /** See `Git.refusal`. */
-export const refusalOf = (means: GitMeans, url: string): string | undefined => {
-  const place = placeOf(url)
+export const urlRefusal = (means: GitMeans, url: string): string | undefined => {
+  const place = repositoryPlace(url)
   return place === undefined ? unreadable : refusalAt(means, place)
 }
 
@@ -207,7 +207,7 @@ export const remoteOf: (
   url: string,
   credential: GitCredential | undefined
 ) => Effect.Effect<Remote, GitError, Scope.Scope> = Effect.fnUntraced(function* (means, url, credential) {
-  const place = placeOf(url)
+  const place = repositoryPlace(url)
   if (place === undefined && /^[a-z+]+:\/\/[^/@]*:[^/@]*@/i.test(url)) {
     return yield* noCredential(
       "The repository URL must not hold a password: remove it there and put it in a connection."

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type Baseline, readBaseline, withoutBaseline, writeBaseline } from "./Baseline.js"
 import { makeBlobWriter } from "./BlobWriter.js"
-import { type Captured, capture, refusedName, type TreeFile } from "./Capture.js"
+import { capture, type PathFinding, refusedName, type TreeFile } from "./Capture.js"
 import { type Capturing, requireWorkTree, type SnapshotRequest, withCapturing } from "./Capturing.js"
 import { type FileChange, fileChanges, quotedName, type RawChange } from "./Changes.js"
 import { looseObjects, messageOf } from "./Commit.js"
@@ -12,7 +12,7 @@ import type { GitOptionsShape } from "./GitOptions.js"
 import { editIndex } from "./IndexEdit.js"
 import { doubtStore } from "./ObjectStore.js"
 import { attributesOutside, neverThere, skipPaths } from "./Outside.js"
-import { isInstalled, type OwnFiles, readOwnFiles, withoutOwnFiles } from "./OwnFiles.js"
+import { isInstalled, type KnownPrograms, readOwnFiles, withoutOwnFiles } from "./OwnFiles.js"
 import { cachedIndex, requireTrusted } from "./Repository.js"
 import { makeStoring } from "./Storing.js"
 import { exists, moveIndex, noMode, type Survey, sideOf, survey } from "./Survey.js"
@@ -82,7 +82,7 @@ const planFor = (options: GitOptionsShape, found: Survey, loose: ReadonlySet<str
   return { wanted, toRead, diagnostics }
 }
 
-const linkedOf = (captured: ReadonlyMap<string, Captured>): Entries =>
+const linkedOf = (captured: ReadonlyMap<string, PathFinding>): Entries =>
   new Map(
     [...captured].flatMap(([path, result]) => (result.state === "file" && result.isLinked ? [[path, result.file]] : []))
   )
@@ -92,7 +92,7 @@ const settle = (
   { cone }: Capturing,
   plan: Plan,
   found: Survey,
-  captured: ReadonlyMap<string, Captured>
+  captured: ReadonlyMap<string, PathFinding>
 ): ReadonlyArray<string> => {
   for (const [path, result] of captured) {
     const base = found.known.get(path)?.base
@@ -150,7 +150,10 @@ const keepIndex = (
   capturing: Capturing,
   found: Survey,
   plan: Plan,
-  { captured, skipped }: { readonly captured: ReadonlyMap<string, Captured>; readonly skipped: ReadonlyArray<string> }
+  {
+    captured,
+    skipped
+  }: { readonly captured: ReadonlyMap<string, PathFinding>; readonly skipped: ReadonlyArray<string> }
 ) =>
   Effect.gen(function* () {
     const { gitDir, workTree } = capturing.request
@@ -171,7 +174,7 @@ const keepIndex = (
 const writeTree = (capturing: Capturing) =>
   Effect.gen(function* () {
     const { base, gitDir, message = "Snapshot", passing, whole, workTree } = capturing.request
-    const own: OwnFiles = whole === true ? { rewritten: new Map(), packages: [] } : yield* readOwnFiles(gitDir)
+    const own: KnownPrograms = whole === true ? { rewritten: new Map(), packages: [] } : yield* readOwnFiles(gitDir)
     const [surveyed, loose] = yield* Effect.all(
       [survey(capturing), passing === true ? noLoose : looseObjects(gitDir)],
       { concurrency: 2 }

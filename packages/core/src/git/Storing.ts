@@ -5,10 +5,10 @@ import { inDirectory } from "../files/Beneath.js"
 import { readPart } from "./AgentGit.js"
 import { type Attributes, attributesOf, foldersOf, inFolder, isGiven, viewIn } from "./Attributes.js"
 import { type BlobWriter, blobId } from "./BlobWriter.js"
-import { type Captured, pathBytes, type TreeFile } from "./Capture.js"
+import { latinNames, type PathFinding, type TreeFile } from "./Capture.js"
 import { quotedName } from "./Changes.js"
 import { git, records } from "./GitCommand.js"
-import { type GitError, understood } from "./GitError.js"
+import { type GitError, readOutput } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
 // Gives content the form in which `git add` stores it. git converts copies of the bytes that `Capture` read, in a private git directory without a filter.
@@ -26,7 +26,9 @@ export interface StoringRequest {
 
 /** A writer whose ids stand for the content before `settle` gives the final ones. */
 export interface Storing extends BlobWriter {
-  readonly settle: (captured: ReadonlyMap<string, Captured>) => Effect.Effect<ReadonlyMap<string, Captured>, GitError>
+  readonly settle: (
+    captured: ReadonlyMap<string, PathFinding>
+  ) => Effect.Effect<ReadonlyMap<string, PathFinding>, GitError>
 }
 
 const conversions = ["text", "eol", "crlf", "ident", "working-tree-encoding"]
@@ -35,7 +37,7 @@ const maxAttributesBytes = 1024 * 1024
 
 /** The `.gitattributes` of a folder; null where it has none. As git does, it passes over a link. */
 const attributesIn = (workTree: string, folder: string) =>
-  inDirectory(workTree, pathBytes(folder), { create: false }, (directory) =>
+  inDirectory(workTree, latinNames(folder), { create: false }, (directory) =>
     readPart(directory, ".gitattributes", maxAttributesBytes + 1)
   ).pipe(Effect.orElseSucceed(() => null))
 
@@ -143,12 +145,12 @@ const convert = (options: GitOptionsShape, request: StoringRequest, copies: Read
       )
     yield* add(0, copies.length)
     const listed = (yield* run(["ls-files", "-z", "--stage"], "")).stdout
-    const entries = (yield* understood("ls-files", () => records(listed).map(numbered))).filter(
+    const entries = (yield* readOutput("ls-files", () => records(listed).map(numbered))).filter(
       ([number]) => !failed.has(number)
     )
     const ids = entries.map(([, id]) => id)
     const { stdout } = yield* run(["cat-file", "--batch"], ids.map((id) => `${id}\n`).join(""))
-    const contents = yield* understood("cat-file", () => parseBatch(stdout, ids))
+    const contents = yield* readOutput("cat-file", () => parseBatch(stdout, ids))
     return new Map(entries.map(([number], at) => [number, contents[at]]))
   })
 

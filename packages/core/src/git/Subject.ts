@@ -21,7 +21,7 @@ export interface SubjectManifest {
 }
 
 /** A manifest with its digest, `sha256:<hex>`. */
-export interface Subject extends SubjectManifest {
+export interface DigestedSubject extends SubjectManifest {
   readonly digest: string
 }
 
@@ -138,6 +138,6 @@ export const subjectOf = Effect.fnUntraced(function* (options: GitOptionsShape, 
     })
   )
   const manifest = { base: request.base, entries }
-  const subject: Subject = { ...manifest, digest: subjectDigest(manifest) }
+  const subject: DigestedSubject = { ...manifest, digest: subjectDigest(manifest) }
   return subject
 })

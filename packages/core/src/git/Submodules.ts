@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { attempt, type BeneathError, inDirectory } from "../files/Beneath.js"
 import { type AgentGit, type AgentGitFolder, inAgentGit, readAgentGit, readPart } from "./AgentGit.js"
 import { copyObjects } from "./AgentObjects.js"
-import { pathBytes } from "./Capture.js"
+import { latinNames } from "./Capture.js"
 import type { Capturing } from "./Capturing.js"
 import { quotedName } from "./Changes.js"
 import { git } from "./GitCommand.js"
@@ -31,7 +31,7 @@ const maxNamed = 1_000
 const maxPointerBytes = 4 * 1024
 
 /** The finding at the path of a submodule. A repository whose git directory is out of reach has none. */
-export type Place =
+export type SubmodulePlace =
   | { readonly kind: "empty" | "folder" | "unreadable" }
   | { readonly kind: "elsewhere"; readonly isMissing: boolean }
   | { readonly kind: "repository"; readonly root: AgentGitFolder | null }
@@ -52,27 +52,27 @@ const folderOf = (workTree: string, path: string, pointer: string): AgentGitFold
 }
 
 const repositoryAt = (workTree: string, path: string) =>
-  inDirectory(workTree, pathBytes(path), { create: false }, (directory) =>
+  inDirectory(workTree, latinNames(path), { create: false }, (directory) =>
     Effect.gen(function* () {
       const found = yield* attempt(".git", () => fs.lstat(directory.entry(".git")))
-      if (found.isDirectory()) return [...pathBytes(path), ".git"]
+      if (found.isDirectory()) return [...latinNames(path), ".git"]
       const pointer = found.isFile() ? yield* readPart(directory, ".git", maxPointerBytes) : null
       return folderOf(workTree, path, pointer?.toString("latin1") ?? "")
     })
   )
 
 /** Looks at the path of a submodule. */
-export const placeOf = (workTree: string, path: string): Effect.Effect<Place> =>
-  inDirectory(workTree, pathBytes(path), { create: false }, (directory) =>
+export const submodulePlace = (workTree: string, path: string): Effect.Effect<SubmodulePlace> =>
+  inDirectory(workTree, latinNames(path), { create: false }, (directory) =>
     attempt(path, () => fs.readdir(directory.entry("."), { encoding: "latin1" }))
   ).pipe(
-    Effect.flatMap((names): Effect.Effect<Place, BeneathError> => {
+    Effect.flatMap((names): Effect.Effect<SubmodulePlace, BeneathError> => {
       if (!names.includes(".git")) return Effect.succeed({ kind: names.length === 0 ? "empty" : "folder" })
       return Effect.map(repositoryAt(workTree, path), (root) => ({ kind: "repository", root }))
     }),
     Effect.catchAll(({ reason }) => {
       const isElsewhere = reason === "missing" || reason === "link" || reason === "not_a_directory"
-      return Effect.succeed<Place>(
+      return Effect.succeed<SubmodulePlace>(
         isElsewhere ? { kind: "elsewhere", isMissing: reason === "missing" } : { kind: "unreadable" }
       )
     })
@@ -164,7 +164,7 @@ const filesNote = (path: string): string =>
 interface Look {
   readonly path: string
   readonly known: string | undefined
-  readonly place: Place
+  readonly place: SubmodulePlace
   readonly isNamed: boolean | null
   /** The base named it, where the workspace may not any more. */
   readonly wasNamed: boolean
@@ -206,8 +206,8 @@ export const submodulesOf = (capturing: Capturing, ofBase: Links): Effect.Effect
     const known: Links = new Map([...ofBase, ...(yield* readLinks(gitDir))])
     const named = yield* namedIn(capturing)
     const paths = [...new Set([...known.keys(), ...[...(named ?? [])].slice(0, maxNamed)])]
-    const places = yield* Effect.forEach(paths, (path) => placeOf(workTree, path), { concurrency: 8 })
-    const isOrdinary = ({ kind }: Place) => kind === "empty" || kind === "folder"
+    const places = yield* Effect.forEach(paths, (path) => submodulePlace(workTree, path), { concurrency: 8 })
+    const isOrdinary = ({ kind }: SubmodulePlace) => kind === "empty" || kind === "folder"
     const before =
       places.some(isOrdinary) && base !== null && named !== null
         ? yield* modulePathsOf(capturing.options, gitDir, base)

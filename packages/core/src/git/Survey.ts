@@ -5,7 +5,7 @@ import type { TreeFile } from "./Capture.js"
 import type { Capturing } from "./Capturing.js"
 import { readRaw } from "./Changes.js"
 import { emptyTree, git, isObjectId, records } from "./GitCommand.js"
-import { type GitError, onDisk, understood } from "./GitError.js"
+import { type GitError, onDisk, readOutput } from "./GitError.js"
 import { gitlink } from "./GitModules.js"
 import { editIndex } from "./IndexEdit.js"
 import type { Links } from "./Links.js"
@@ -66,7 +66,7 @@ export const moveIndex = (from: string, to: string) => inGitDir(() => fs.rename(
 /** The entries of an index by path. */
 const entriesOf = (capturing: Capturing, index: string) =>
   Effect.flatMap(plumbing(capturing, index, ["ls-files", "-z", "--stage"]), ({ stdout }) =>
-    understood("ls-files", () => new Map(records(stdout).map(parseStaged)))
+    readOutput("ls-files", () => new Map(records(stdout).map(parseStaged)))
   )
 
 /** A record of `ls-files --stage`: `<mode> <id> <stage> TAB <path>`. */

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { pathBytes } from "../files/NameText.js"
 import { shownName } from "./Changes.js"
 import { git, records } from "./GitCommand.js"
-import { GitError, understood } from "./GitError.js"
+import { GitError, readOutput } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { requireTrusted } from "./Repository.js"
 
@@ -59,7 +59,7 @@ const lsTree = (options: GitOptionsShape, request: TreeRequest, args: ReadonlyAr
     args: ["ls-tree", "-z", "--long", "--full-tree", ...args],
     gitDir: request.gitDir,
     timeoutMs: options.localTimeoutMs
-  }).pipe(Effect.flatMap(({ stdout }) => understood("ls-tree", () => records(stdout).map(parseListed))))
+  }).pipe(Effect.flatMap(({ stdout }) => readOutput("ls-tree", () => records(stdout).map(parseListed))))
 
 /** See `Git.listTree`. */
 export const listTree = Effect.fnUntraced(function* (options: GitOptionsShape, request: TreeRequest) {

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type Attributes, type AttributesFile, attributesOf, foldersOf } from "./Attributes.js"
 import { blobHeads } from "./BlobHeads.js"
 import { git, records } from "./GitCommand.js"
-import { GitError, understood } from "./GitError.js"
+import { GitError, readOutput } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
 // Asks for the attributes that a tree of the trusted directory gives to paths. No file of a workspace is read.
@@ -24,7 +24,7 @@ export const parseTreeRecord = (record: string): TreeRecord => {
 
 const listing = (options: GitOptionsShape, gitDir: string, args: ReadonlyArray<string>) =>
   git({ args: ["ls-tree", "-z", "--full-tree", ...args], gitDir, timeoutMs: options.localTimeoutMs }).pipe(
-    Effect.flatMap(({ stdout }) => understood("ls-tree", () => records(stdout).map(parseTreeRecord)))
+    Effect.flatMap(({ stdout }) => readOutput("ls-tree", () => records(stdout).map(parseTreeRecord)))
   )
 
 /** Every file, link and submodule of a tree. */

@@ -30,7 +30,7 @@ const PlanEntry = Schema.Struct({
   status: field(Schema.String, "The agent's word for where it stands, as in `pending`, `in_progress` or `completed`.")
 }).annotations({ description: "A step of a plan." })
 
-export const Plan = Schema.Struct({
+export const AgentPlan = Schema.Struct({
   plan_id: field(
     Schema.NullOr(Schema.String),
     "The id of the plan, for agents that have several; null for the only one."
@@ -44,14 +44,14 @@ export const Plan = Schema.Struct({
   description:
     "What the agent means to do. It is sent again, whole, with each change, and takes the place of the one with its id."
 })
-export type Plan = typeof Plan.Type
+export type AgentPlan = typeof AgentPlan.Type
 
-export const Notice = Schema.Struct({
+export const AgentNotice = Schema.Struct({
   severity: field(Schema.String, "`info`, `warning` or `error`, or another word of the agent."),
   title: field(Schema.String, "The report, in a line."),
   description: field(Schema.NullOr(Schema.String), "The report, in full; null when the title says it all.")
 }).annotations({ identifier: "AgentNotice", description: "What the agent tells people beside its answer." })
-export type Notice = typeof Notice.Type
+export type AgentNotice = typeof AgentNotice.Type
 
 export const Compaction = Schema.Struct({
   compaction_id: field(Schema.String, "The id of the compaction, as the agent gives it."),

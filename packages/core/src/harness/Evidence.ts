@@ -39,7 +39,7 @@ export const Evidence = Schema.Struct({
 export type Evidence = typeof Evidence.Type
 
 /** The digest of all that decides what an agent does: its pinned packages, its launch, its driver with the settings, and its credential. */
-export const subjectOf = ({
+export const evidenceSubject = ({
   credential,
   runtime
 }: {
@@ -72,7 +72,7 @@ export const vouched = <M extends { readonly credential: unknown; readonly runti
 ): M & { readonly evidence: typeof Evidence.Encoded } => ({
   ...manifest,
   evidence: {
-    of: subjectOf(manifest),
+    of: evidenceSubject(manifest),
     agent: "any",
     platform: "any",
     observed_at: null,

@@ -34,7 +34,7 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
       manifest: Manifest,
       homeDir: string,
       take?: NativeState.TakePiece
-    ) => Effect.Effect<NativeState.NativeState>
+    ) => Effect.Effect<NativeState.NativeFiles>
   }
 >() {
   /** Only the given drivers. Fails with `ProviderUndriven` unless every enabled provider has its driver. */
@@ -51,7 +51,7 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
         return Harness.of({
           open: (input) =>
             Effect.flatMap(Effect.mapError(bound(drivers, input.manifest), cannotRun), (open) => watched(open)(input)),
-          nativeState: NativeState.read
+          nativeState: NativeState.readNativeState
         })
       })
     )

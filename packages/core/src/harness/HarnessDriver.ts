@@ -10,13 +10,21 @@ export {
   type HarnessDiff,
   HarnessEvent,
   HarnessFailure,
+  type HarnessUsage as Usage,
   type Reported,
   type StopReason,
   type Tool,
-  type ToolState,
-  type Usage
+  type ToolState
 } from "./HarnessEvent.js"
-export type { AgentInput, Answer, HarnessConnection, PromptBlock, ToolServer, TurnRequest, Word } from "./TurnInput.js"
+export type {
+  AgentInput,
+  HarnessConnection,
+  PromptBlock,
+  QuestionAnswer as Answer,
+  ToolServer,
+  TurnRequest,
+  Word
+} from "./TurnInput.js"
 
 /** Takes events of a turn in their order. It waits while the reader is behind. */
 export type Emit = (events: ReadonlyArray<HarnessEvent>) => Effect.Effect<void>

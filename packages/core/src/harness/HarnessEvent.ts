@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { FormField, InteractionKind, InteractionOption } from "../domain/Form.js"
-import { AgentCommands, AgentOptions, AgentTitle, Compaction, Media, Notice, Plan } from "./AgentReport.js"
+import { AgentCommands, AgentNotice, AgentOptions, AgentPlan, AgentTitle, Compaction, Media } from "./AgentReport.js"
 import { FailureReason } from "./Manifest.js"
 
 /** A change of one file, as a tool reports it. `old_text` is null for a new file. */
@@ -68,8 +68,8 @@ export type Tool = typeof Tool.Type
 
 /** A report of the agent beside its answer, whole. A later report of the same kind takes the place of the one before. */
 export const Reported = Schema.Union(
-  Schema.Struct({ _tag: Schema.Literal("plan"), ...Plan.fields }),
-  Schema.Struct({ _tag: Schema.Literal("notice"), ...Notice.fields }),
+  Schema.Struct({ _tag: Schema.Literal("plan"), ...AgentPlan.fields }),
+  Schema.Struct({ _tag: Schema.Literal("notice"), ...AgentNotice.fields }),
   Schema.Struct({ _tag: Schema.Literal("compaction"), ...Compaction.fields }),
   Schema.Struct({ _tag: Schema.Literal("commands"), ...AgentCommands.fields }),
   Schema.Struct({ _tag: Schema.Literal("options"), ...AgentOptions.fields }),
@@ -109,7 +109,7 @@ export type Withdrawn = typeof Withdrawn.Type
  * process, which then began with the turn. `context` says only how full the context is. `cost` is counted since the native session began, over
  * all its turns. None of it is used for a turn whose model calls pass through the relay, which hears the figures of the gateway itself.
  */
-export const Usage = Schema.Struct({
+export const HarnessUsage = Schema.Struct({
   _tag: Schema.Literal("usage"),
   scope: Schema.Literal("last_call", "turn", "process", "context"),
   input_tokens: Schema.NullOr(Schema.Int),
@@ -120,7 +120,7 @@ export const Usage = Schema.Struct({
   context_size: Schema.optionalWith(Schema.Int, { exact: true }),
   cost: Schema.optionalWith(Schema.Struct({ amount: Schema.Number, currency: Schema.String }), { exact: true })
 }).annotations({ identifier: "HarnessUsage" })
-export type Usage = typeof Usage.Type
+export type HarnessUsage = typeof HarnessUsage.Type
 
 /** Output of the agent that has no known meaning, cut at 8 KiB. */
 export const Diagnostic = Schema.Struct({
@@ -151,7 +151,7 @@ export const HarnessEvent = Schema.Union(
   ...Reported.members,
   Asked,
   Withdrawn,
-  Usage,
+  HarnessUsage,
   Diagnostic,
   Ended
 ).annotations({

@@ -131,7 +131,7 @@ const build = Effect.fnUntraced(function* (
   source: Parameters<typeof PackageDownload.download>[0],
   onProgress: (progress: InstallProgress) => void
 ) {
-  const { download, unpack } = yield* Effect.promise(() => import("./PackageDownload.js"))
+  const { download, unpackPackage: unpack } = yield* Effect.promise(() => import("./PackageDownload.js"))
   const partial = `${plan.installed.directory}.partial`
   const tree = path.join(partial, "tree")
   yield* onDisk(() => mkdir(path.join(partial, "tarballs"), { recursive: true }))

@@ -7,7 +7,7 @@ export class HarnessInstallError extends Data.TaggedError("HarnessInstallError")
 }> {}
 
 /** The code of what has failed, or its name. */
-export const codeOf = (error: unknown): string => {
+export const installCode = (error: unknown): string => {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
   return cause instanceof Error && "code" in cause
     ? String(cause.code)
@@ -22,5 +22,5 @@ export const diskCodes = new Set(["ENOSPC", "EACCES", "EPERM", "EROFS", "EDQUOT"
 export const diskError = (error: unknown): HarnessInstallError =>
   new HarnessInstallError({
     kind: "disk",
-    message: `The cache directory cannot be written (${codeOf(error)}). Free some space or choose another directory, then install again.`
+    message: `The cache directory cannot be written (${installCode(error)}). Free some space or choose another directory, then install again.`
   })

@@ -203,7 +203,7 @@ const notMade = new HarnessFailure({
 })
 
 /** Writes the agent's configuration into its home and gives the command that starts it. */
-export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtime: Runtime) {
+export const prepareLaunch = fn("Launch.prepare")(function* (input: AgentInput, runtime: Runtime) {
   const { manifest } = input
   const profile = runtime.launch.profiles.find(fits(input.connection))
   if (profile === undefined) {

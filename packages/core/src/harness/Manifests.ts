@@ -9,7 +9,7 @@ import { canonicalJson, digestOf } from "../base/CanonicalJson.js"
 import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
 import type { CapabilityProof } from "./Capability.js"
-import { type Evidence, proofsOf, subjectOf } from "./Evidence.js"
+import { type Evidence, evidenceSubject, proofsOf } from "./Evidence.js"
 import { Manifest } from "./Manifest.js"
 import { type ManifestSource, readDirectory } from "./ManifestFiles.js"
 import { ManifestInvalid } from "./ManifestInvalid.js"
@@ -158,7 +158,7 @@ const claims = (content: unknown): unknown =>
 
 /** Leaves of the capabilities of a manifest what is proven. */
 const prove = (given: ManifestSource, manifest: Manifest, seen: ReadonlyArray<Evidence>): Declared => {
-  const subject = subjectOf(manifest)
+  const subject = evidenceSubject(manifest)
   const evidence = [...seen, ...(manifest.evidence ? [manifest.evidence] : [])].find(({ of }) => of === subject)
   const proofs = proofsOf(manifest.capabilities, evidence)
   const unproven = proofs.filter(({ shown }) => shown === "unproven").map(({ capability }) => [capability, "unknown"])

@@ -23,7 +23,7 @@ export interface NativeStateFile {
   readonly size: number
 }
 
-export interface NativeState {
+export interface NativeFiles {
   /** The files, sorted by path. Empty when the agent has kept no state. */
   readonly files: ReadonlyArray<NativeStateFile>
   /** `sha256:<hex>` over every path and content; null without files. */
@@ -33,7 +33,7 @@ export interface NativeState {
 /** Takes the content of the files piece by piece, in the order of the files. */
 export type TakePiece = (path: string, piece: Uint8Array) => void
 
-const nothing: NativeState = { files: [], digest: null }
+const nothing: NativeFiles = { files: [], digest: null }
 
 /** A bound, because each level holds a descriptor open. */
 const maxDepth = 200
@@ -112,7 +112,7 @@ const isNoState = ({ reason }: BeneathError): boolean =>
  * has a name outside of the home. The digest covers path, size and content of each file in the order of the paths. A file that cannot be read
  * is a defect, because all of them belong to the service's own user.
  */
-export const read = fn("Harness.nativeState")(function* (
+export const readNativeState = fn("Harness.nativeState")(function* (
   manifest: Manifest,
   homeDir: string,
   take: TakePiece = () => undefined

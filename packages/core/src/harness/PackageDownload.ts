@@ -10,7 +10,7 @@ import type { Egress } from "../base/Egress.js"
 import { fn } from "../base/Traced.js"
 import { EgressFailed } from "../outbound/EgressTunnel.js"
 import { guardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
-import { codeOf, diskCodes, diskError, HarnessInstallError } from "./InstallError.js"
+import { diskCodes, diskError, HarnessInstallError, installCode } from "./InstallError.js"
 import type { PinnedPackage } from "./Manifest.js"
 
 export interface DownloadProgress {
@@ -31,7 +31,7 @@ const downloadError =
   (pinned: PinnedPackage, registry: string) =>
   (error: unknown): HarnessInstallError => {
     if (error instanceof HarnessInstallError) return error
-    const code = codeOf(error)
+    const code = installCode(error)
     if (diskCodes.has(code)) return diskError(error)
     if (error instanceof EgressFailed) {
       const message = `${named(pinned)} could not be downloaded. ${error.message} Then install again: finished downloads are kept.`
@@ -152,7 +152,7 @@ export const download = fn("PackageDownload.download")(function* (
 })
 
 /** Unpacks the files and directories of a tarball of npm. Links are refused, because a link could lead out of the package. */
-export const unpack = (file: string, directory: string): Effect.Effect<void, HarnessInstallError> =>
+export const unpackPackage = (file: string, directory: string): Effect.Effect<void, HarnessInstallError> =>
   Effect.tryPromise({
     try: async () => {
       await mkdir(directory, { recursive: true })

@@ -49,7 +49,7 @@ export type PromptBlock =
     }
 
 /** The answer of a person to what an agent asks. */
-export interface Answer {
+export interface QuestionAnswer {
   /** The option that was chosen, by its id. */
   readonly option: string
   /** The words that the agent is told beside it; null for none. */
@@ -144,7 +144,7 @@ export interface TurnRequest {
    * Waits for the answer of a person to the `asked` event with this id; null when nobody answered. Absent where the agent may not ask. The
    * manifest's `permission_answer` then decides at once.
    */
-  readonly ask?: (requestId: string) => Effect.Effect<Answer | null>
+  readonly ask?: (requestId: string) => Effect.Effect<QuestionAnswer | null>
   /** The tools that the agent may use without asking people; null or absent for all that its manifest lets it. */
   readonly permissions?: PermissionPolicy | null
   /**

@@ -113,7 +113,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
         const email = yield* Schema.decode(EmailAddress)(normaliseEmail(given)).pipe(
           Effect.mapError(({ issue }) => new RequestInvalid({ loc: ["body", "email"], issue, input: given }))
         )
-        if (password !== null) yield* PasswordRules.check(password, email)
+        if (password !== null) yield* PasswordRules.requireGoodPassword(password, email)
         return email
       })
 

@@ -19,7 +19,7 @@ export const envelope = (mail: Mail, key: string, from: string) => ({
 })
 
 /** The code of the system or of the library, as in `ECONNREFUSED`. */
-export const codeOf = (cause: unknown): string =>
+export const mailCode = (cause: unknown): string =>
   typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string"
     ? cause.code
     : "unknown"

@@ -97,7 +97,7 @@ export class MemberStore extends Context.Tag("@reins/core/identity/MemberStore")
           yield* withdraw(id)
         }),
         setRole: (workspace_id, account_id, role) => Memberships.setRole(db, { workspace_id, account_id, role }),
-        remove: (workspaceId, accountId) => Memberships.remove(db, workspaceId, accountId),
+        remove: (workspaceId, accountId) => Memberships.removeMembership(db, workspaceId, accountId),
         invite: Effect.fnUntraced(function* ({ email, invitedBy, role, workspaceId }) {
           const row = {
             id: yield* newId(InvitationId),

@@ -180,7 +180,7 @@ const makeInvite = Effect.gen(function* () {
   })
 })
 
-const inviterLimit: Throttle.Limit = { kind: "invitations", max: 50, windowMs: 60 * 60 * 1000 }
+const inviterLimit: Throttle.ThrottleLimit = { kind: "invitations", max: 50, windowMs: 60 * 60 * 1000 }
 
 const tooManyInvitations = (seconds: number) =>
   Throttle.rateLimited(

@@ -31,7 +31,7 @@ export const issue = (db: Db, purpose: Purpose, subjectId: string): Effect.Effec
   })
 
 /** The subject of a token, which stays unused. Undefined when the token was used, has expired or never existed. */
-export const find = (db: Db, purpose: Purpose, token: Redacted.Redacted): Effect.Effect<string | undefined> =>
+export const tokenSubject = (db: Db, purpose: Purpose, token: Redacted.Redacted): Effect.Effect<string | undefined> =>
   Effect.gen(function* () {
     const at = yield* now
     const row = yield* db.first(db.sql<{ subject_id: string }>`select subject_id from one_time_tokens

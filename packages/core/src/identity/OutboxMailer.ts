@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers"
 import { Clock, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import { Mailer, MailRefused } from "./Mailer.js"
-import { closed, codeOf, envelope, library } from "./MailLibrary.js"
+import { closed, envelope, library, mailCode } from "./MailLibrary.js"
 
 /**
  * Writes every mail as a file `<time>-<number>-<key>.eml` into a directory, for an installation without a mail server. Names sort by
@@ -25,7 +25,7 @@ export const layer = (dir: string, from = "Reins <reins@localhost>") =>
             const { message } = await (await composer()).sendMail({ ...envelope(mail, key, from), date: at })
             await writeWhole(path, Buffer.isBuffer(message) ? message : await buffer(message))
           },
-          catch: (cause) => new MailRefused({ code: codeOf(cause), retryable: true })
+          catch: (cause) => new MailRefused({ code: mailCode(cause), retryable: true })
         })
         yield* Effect.logInfo("a mail was written to the outbox", { path })
       })

@@ -78,7 +78,7 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
               const account = yield* accounts.find(principal.accountId)
               if (account === undefined) return yield* notFound()
               const password = Redacted.make(input.new_password)
-              yield* PasswordRules.check(password, account.email, "new_password")
+              yield* PasswordRules.requireGoodPassword(password, account.email, "new_password")
               const isRight = passwords.verify(account.password_hash, Redacted.make(input.current_password))
               yield* guesses.attempt(
                 { email: account.email, clientAddress },
@@ -145,11 +145,11 @@ const makeSteps = Effect.gen(function* () {
       password: Redacted.Redacted,
       clientAddress: string
     ) {
-      const accountId = yield* OneTimeTokens.find(db, "reset_password", token)
+      const accountId = yield* OneTimeTokens.tokenSubject(db, "reset_password", token)
       const account = accountId === undefined ? undefined : yield* accounts.find(accountId)
       if (account?.state !== "active") return yield* tokenExpired
       // A password that is refused here leaves the token good for another one.
-      yield* PasswordRules.check(password, account.email, "new_password")
+      yield* PasswordRules.requireGoodPassword(password, account.email, "new_password")
       const hash = yield* passwords.hash(password)
       return Effect.gen(function* () {
         if ((yield* OneTimeTokens.use(db, "reset_password", token)) === undefined) return yield* tokenExpired
@@ -161,7 +161,7 @@ const makeSteps = Effect.gen(function* () {
   }
 })
 
-const resetLimit: Throttle.Limit = { kind: "reset mail", max: 3, windowMs: 60 * 60 * 1000 }
+const resetLimit: Throttle.ThrottleLimit = { kind: "reset mail", max: 3, windowMs: 60 * 60 * 1000 }
 
 const wrongPassword = new ReinsError({ code: "invalid_credentials", message: "The current password is wrong." })
 

@@ -108,16 +108,16 @@ export const make: Effect.Effect<PasswordGuesses, never, Database | Vault | Jour
 })
 
 interface Count {
-  readonly limit: Throttle.Limit
-  readonly subject: Throttle.Subject
+  readonly limit: Throttle.ThrottleLimit
+  readonly subject: Throttle.ThrottleSubject
 }
 
 const windowMs = 15 * 60 * 1000
-const pairLimit: Throttle.Limit = { kind: "login pair", max: 10, windowMs }
-const clientLimit: Throttle.Limit = { kind: "login client", max: 50, windowMs }
-const strangerLimit: Throttle.Limit = { kind: "login stranger", max: 40, windowMs: 60 * 60 * 1000 }
+const pairLimit: Throttle.ThrottleLimit = { kind: "login pair", max: 10, windowMs }
+const clientLimit: Throttle.ThrottleLimit = { kind: "login client", max: 50, windowMs }
+const strangerLimit: Throttle.ThrottleLimit = { kind: "login stranger", max: 40, windowMs: 60 * 60 * 1000 }
 
-const tooMany = (limit: Throttle.Limit, seconds: number) =>
+const tooMany = (limit: Throttle.ThrottleLimit, seconds: number) =>
   Throttle.rateLimited(
     "login",
     limit,

@@ -29,7 +29,7 @@ export const weakness = (password: string, email: string): Effect.Effect<Passwor
  * Fails unless the password may be chosen for the account of this address. The failure names the field of the body that holds the
  * password, and does not hold the password itself.
  */
-export const check = (
+export const requireGoodPassword = (
   password: Redacted.Redacted,
   email: string,
   field: "password" | "new_password" = "password"

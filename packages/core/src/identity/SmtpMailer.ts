@@ -2,7 +2,7 @@ import { Effect, Layer, Redacted, Scope } from "effect"
 import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
 import { Mailer, MailRefused } from "./Mailer.js"
-import { closed, codeOf, envelope, library } from "./MailLibrary.js"
+import { closed, envelope, library, mailCode } from "./MailLibrary.js"
 
 /** Sends mail through a server: `smtp://` or `smtps://` with the credentials in the URL. */
 export const layer = (url: Redacted.Redacted, from: string) =>
@@ -24,7 +24,7 @@ export const layer = (url: Redacted.Redacted, from: string) =>
   )
 
 /** Logs in to a mail server and sends nothing. Fails with the code of the refusal. */
-export const check = (url: Redacted.Redacted): Effect.Effect<void, MailRefused> =>
+export const checkMailServer = (url: Redacted.Redacted): Effect.Effect<void, MailRefused> =>
   Effect.acquireUseRelease(
     Effect.promise(() => smtp(url)),
     (transport) => Effect.tryPromise({ try: () => transport.verify(), catch: refusal }),
@@ -42,7 +42,7 @@ const refusal = (cause: unknown): MailRefused => {
       ? cause.responseCode
       : undefined
   return new MailRefused({
-    code: status === undefined ? codeOf(cause) : `smtp_${status}`,
+    code: status === undefined ? mailCode(cause) : `smtp_${status}`,
     retryable: status === undefined || status < 500
   })
 }

@@ -8,27 +8,27 @@ import { alone } from "../store/CommitLock.js"
 import { Database } from "../store/Database.js"
 
 /** At most `max` hits of one subject within any `windowMs`. Limits of different kinds count apart. */
-export interface Limit {
+export interface ThrottleLimit {
   readonly kind: string
   readonly max: number
   readonly windowMs: number
 }
 
 /** The subject of a count. A subject of two parts belongs to the group of its first part. */
-export type Subject = string | readonly [group: string, member: string]
+export type ThrottleSubject = string | readonly [group: string, member: string]
 
 /** Counts hits of subjects, across all processes. */
 export interface Throttle {
   /** Whole seconds until the subject is below its limit. Undefined when it is below its limit now. */
-  readonly retryAfterSeconds: (limit: Limit, subject: Subject) => Effect.Effect<number | undefined>
+  readonly retryAfterSeconds: (limit: ThrottleLimit, subject: ThrottleSubject) => Effect.Effect<number | undefined>
   /** Counts a hit and gives back true. At the limit it counts nothing and gives back false. Those that come at once are counted one by one. */
-  readonly take: (limit: Limit, subject: Subject) => Effect.Effect<boolean, never, Commit>
+  readonly take: (limit: ThrottleLimit, subject: ThrottleSubject) => Effect.Effect<boolean, never, Commit>
   /** Counts a hit, also beyond the limit. */
-  readonly hit: (limit: Limit, subject: Subject) => Effect.Effect<void, never, Commit>
+  readonly hit: (limit: ThrottleLimit, subject: ThrottleSubject) => Effect.Effect<void, never, Commit>
   /** Forgets the hits of a subject. */
-  readonly clear: (limit: Limit, subject: Subject) => Effect.Effect<void, never, Commit>
+  readonly clear: (limit: ThrottleLimit, subject: ThrottleSubject) => Effect.Effect<void, never, Commit>
   /** Forgets the hits of all subjects of a group. */
-  readonly clearGroup: (limit: Limit, group: string) => Effect.Effect<void, never, Commit>
+  readonly clearGroup: (limit: ThrottleLimit, group: string) => Effect.Effect<void, never, Commit>
   /** Deletes the hits that are older than any window. The statement is a commit of its own. */
   readonly purge: Effect.Effect<void>
 }
@@ -40,12 +40,12 @@ const maxWindowMs = 60 * 60 * 1000
 const skewMs = 5000
 
 /** Limits the mails that strangers can have sent to one address. It counts for addresses without an account too. */
-export const mailLimit: Limit = { kind: "mail", max: 3, windowMs: maxWindowMs }
+export const mailLimit: ThrottleLimit = { kind: "mail", max: 3, windowMs: maxWindowMs }
 
 /** The error for a caller that has come to a limit. `message` says when to try again. */
 export const rateLimited = (
   name: string,
-  limit: Limit,
+  limit: ThrottleLimit,
   retryAfterSeconds: number,
   message: string
 ): ReinsError<"rate_limited"> =>
@@ -64,8 +64,8 @@ export const make: Effect.Effect<Throttle, never, Database | Vault> = Effect.gen
   const db = yield* Database
   const { sql } = db
   const vault = yield* Vault
-  const digestOf = (limit: Limit, part: string) => vault.mac(`throttle ${limit.kind}`, part)
-  const keyOf = (limit: Limit, subject: Subject) =>
+  const digestOf = (limit: ThrottleLimit, part: string) => vault.mac(`throttle ${limit.kind}`, part)
+  const keyOf = (limit: ThrottleLimit, subject: ThrottleSubject) =>
     typeof subject === "string"
       ? digestOf(limit, subject)
       : `${digestOf(limit, subject[0])}.${digestOf(limit, subject[1])}`

@@ -34,7 +34,7 @@ const holding = <A, E>(
   )
 
 /** Ends an attempt with an end that its kind foresees. */
-export const complete = (ending: Ending, claim: Claim, completion: Completion) =>
+export const completeAttempt = (ending: Ending, claim: Claim, completion: Completion) =>
   fenced(ending, claim, Effect.zipRight(ending.claims.finish(claim, outcomeOf(completion)), completion.command))
 
 const outcomeOf = (completion: Completion): Outcome =>
@@ -43,7 +43,7 @@ const outcomeOf = (completion: Completion): Outcome =>
     : { state: completion.state }
 
 /** Ends an attempt that failed. The job is tried again after a back-off when the failure may be retried. */
-export const failed = (ending: Ending, kind: JobKind, claim: Claim, end: Omit<FailedEnd, "delayMs">) =>
+export const failAttempt = (ending: Ending, kind: JobKind, claim: Claim, end: Omit<FailedEnd, "delayMs">) =>
   Effect.flatMap(backOff(claim.attempt), (delayMs) =>
     fenced(ending, claim, fail(ending, kind, claim, { ...end, delayMs }))
   )

@@ -4,7 +4,7 @@ import { describeFault, storageFaultOf } from "../store/StorageFault.js"
 import type { Claim } from "./Claim.js"
 
 /** Logs a defect of the worker. A defect that comes from the disk is one sentence, any other is logged whole. */
-export const tell = (what: string, defect: unknown): Effect.Effect<void> => {
+export const logWorkerDefect = (what: string, defect: unknown): Effect.Effect<void> => {
   const fault = storageFaultOf(Cause.die(defect))
   return fault === undefined
     ? logDefect(what, defect)
@@ -15,4 +15,4 @@ export const tell = (what: string, defect: unknown): Effect.Effect<void> => {
 export const tellOf =
   (what: string, { attempt, jobId, kind }: Claim) =>
   (defect: unknown): Effect.Effect<void> =>
-    Effect.annotateLogs(tell(what, defect), { job_id: jobId, kind, attempt })
+    Effect.annotateLogs(logWorkerDefect(what, defect), { job_id: jobId, kind, attempt })

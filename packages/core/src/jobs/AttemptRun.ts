@@ -5,7 +5,7 @@ import { NotOwner, NotRestored } from "../placement/Placements.js"
 import { type Bell, jobTopic } from "../store/Bell.js"
 import { patient } from "../store/BusyDatabase.js"
 import { storageFaultOf, workFaultOf } from "../store/StorageFault.js"
-import { complete, type Ending, failed, fenced, lose, loseToStorage } from "./AttemptEnds.js"
+import { completeAttempt, type Ending, failAttempt, fenced, lose, loseToStorage } from "./AttemptEnds.js"
 import { tellOf } from "./AttemptLog.js"
 import type { Claim } from "./Claim.js"
 import type { JobFailure } from "./Job.js"
@@ -21,13 +21,13 @@ export interface Running extends Ending {
  * Runs an attempt to its end and writes the end. An attempt that loses its claim stops and writes nothing. An attempt that is interrupted is
  * given up in order, so that no later boot has to find it lost.
  */
-export const run = Effect.fnUntraced(function* (running: Running, kind: JobKind, claim: Claim) {
+export const runAttempt = Effect.fnUntraced(function* (running: Running, kind: JobKind, claim: Claim) {
   const cancel = yield* Deferred.make<void>()
   const rung = yield* Effect.makeLatch(false)
   const stopListening = running.bell.listen(jobTopic(claim.jobId), () => rung.unsafeOpen())
   yield* Effect.raceFirst(patient(work(running, kind, claim, cancel)), watch(running.claims, claim, cancel, rung)).pipe(
     Effect.catchTag("JobError", ({ attempt = "failed", code, message, retryable }) =>
-      failed(running, kind, claim, { failure: { code, message, retryable }, attempt })
+      failAttempt(running, kind, claim, { failure: { code, message, retryable }, attempt })
     ),
     Effect.catchAllDefect((defect) => endUnforeseen(running, kind, claim, defect)),
     Effect.catchTag("AttemptLost", () =>
@@ -47,7 +47,7 @@ const work = (running: Running, kind: JobKind, claim: Claim, cancel: Deferred.De
   }
   return Effect.zipRight(failpoint("job.claimed"), kind.run(attempt)).pipe(
     Effect.timeoutFail({ duration: kind.deadlineMs, onTimeout: () => timedOut(kind) }),
-    Effect.flatMap((completion) => complete(running, claim, completion)),
+    Effect.flatMap((completion) => completeAttempt(running, claim, completion)),
     Effect.zipLeft(failpoint("job.finished"))
   )
 }
@@ -115,11 +115,11 @@ const endUnforeseen = (running: Running, kind: JobKind, claim: Claim, defect: un
   // The session has another node by now, where the job goes on.
   if (defect instanceof NotOwner) return lose(running, claim, "ended")
   if (defect instanceof NotRestored)
-    return failed(running, kind, claim, { failure: failureOf(defect), attempt: "failed" })
+    return failAttempt(running, kind, claim, { failure: failureOf(defect), attempt: "failed" })
   const fault = workFaultOf(defect)
   const end =
     fault === undefined
-      ? failed(running, kind, claim, { failure: unforeseen, attempt: "failed" })
+      ? failAttempt(running, kind, claim, { failure: unforeseen, attempt: "failed" })
       : loseToStorage(running, claim, fault)
   return Effect.zipRight(tellOf("a job failed in an unforeseen way", claim)(defect), end)
 }

@@ -239,7 +239,7 @@ const listLostOf = ({ db, self }: Store): Claims["listLost"] =>
     const { clock, sql } = db
     const at = yield* clock.at(0)
     const ofEnded = ended.length > 0 ? sql.in("jobs.boot_id", ended) : sql`1 = 0`
-    const { mayEnd, ofLapsed } = self === null ? ofOneMachine(sql) : (yield* pinnedJobs).boundsOf(sql, self)
+    const { mayEnd, ofLapsed } = self === null ? ofOneMachine(sql) : (yield* pinnedJobs).lostWorkBounds(sql, self)
     const gone = alone ? sql`jobs.boot_id <> ${bootId}` : sql`(${ofEnded} or ${ofLapsed})`
     const rows = yield* db.all(sql<
       JobRow.JobRow & { attempt_id: AttemptId; worker_id: string; boot_id: string; is_gone: number }
@@ -256,7 +256,7 @@ const listLostOf = ({ db, self }: Store): Claims["listLost"] =>
 const catchUp = ({ db }: Store): Claims["catchUp"] =>
   Effect.gen(function* () {
     const { clock, sql } = db
-    const isWaiting = JobStatements.isWaiting(sql)
+    const isWaiting = JobStatements.isJobWaiting(sql)
     const at = yield* clock.at(0)
     const latest = yield* clock.at(maxBackOffMs)
     const rows = yield* db.all(sql<{ id: string }>`select id from jobs where ${isWaiting}

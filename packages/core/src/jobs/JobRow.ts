@@ -42,7 +42,7 @@ interface ReadRow extends JobRow {
  * The jobs that a condition names, with their attempts, and the workspace of the first of them. It is one statement: between
  * two, an attempt could begin or end, and the job would contradict its attempts.
  */
-export const read = fn("JobRow.read")(function* ({ all, sql }: Database["Type"], where: Fragment) {
+export const readJobs = fn("JobRow.read")(function* ({ all, sql }: Database["Type"], where: Fragment) {
   const rows = yield* all(sql<ReadRow>`select jobs.*, attempts.id as attempt_id, attempts.ordinal as attempt_ordinal,
       attempts.state as attempt_state, attempts.worker_id as attempt_worker_id, attempts.started_at as attempt_started_at,
       attempts.heartbeat_at as attempt_heartbeat_at, attempts.finished_at as attempt_finished_at, attempts.error as attempt_error

@@ -11,7 +11,7 @@ import type { JobRow } from "./JobRow.js"
  * A job waits for its next attempt. The states stand in the text of the statement, because the indexes of waiting jobs, whose conditions name
  * them, serve no parameter.
  */
-export const isWaiting = (sql: Database["Type"]["sql"]): Fragment =>
+export const isJobWaiting = (sql: Database["Type"]["sql"]): Fragment =>
   sql.literal(`state in (${waitingJobStates.map((state) => `'${state}'`).join(", ")})`)
 
 /** An attempt is the running one of its job, and nobody has taken it over. */
@@ -30,7 +30,7 @@ export const make = (
   self: string | null
 ) => {
   const mine = self === null ? sql`` : sql` and (node_id = ${self} or (node_id is null and session_id is null))`
-  const waits = sql`${isWaiting(sql)} and held = 0${mine}`
+  const waits = sql`${isJobWaiting(sql)} and held = 0${mine}`
   const firstOf = (kind: string) =>
     sql`select ${kind} as kind, (select min(run_at) from jobs where ${waits} and kind = ${kind}) as run_at`
   return {
@@ -56,9 +56,9 @@ export const make = (
     /** It is one statement: between two, a job could begin to run or to wait and be missed by both. */
     cancel: prepare(
       (id: string, at: string) => sql<CancelledRow>`update jobs set
-          finished_at = case when ${isWaiting(sql)} then ${at} else finished_at end,
+          finished_at = case when ${isJobWaiting(sql)} then ${at} else finished_at end,
           cancel_requested = case when state = 'running' then 1 else cancel_requested end,
-          state = case when ${isWaiting(sql)} then 'cancelled' else state end
+          state = case when ${isJobWaiting(sql)} then 'cancelled' else state end
         where id = ${id} returning state, kind, subject_type, subject_id, attempt_count`
     ),
     /** Holds the row of a claim that has not run out until the commit is through. It changes nothing. */
@@ -95,7 +95,7 @@ export const make = (
     /** Pins the work that waits for the files of a session to the node that has them; null for none. */
     pin: prepare(
       (node: string | null, sessionId: string) =>
-        sql`update jobs set node_id = ${node} where session_id = ${sessionId} and ${isWaiting(sql)}`
+        sql`update jobs set node_id = ${node} where session_id = ${sessionId} and ${isJobWaiting(sql)}`
     ),
     /** A job that runs and needs the files of a session. */
     runsFor: prepare(

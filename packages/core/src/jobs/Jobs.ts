@@ -27,7 +27,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
 
       /** The jobs that a condition names. They belong to one workspace, because one request made them. */
       const visible = Effect.fnUntraced(function* (principal: Principal, where: Fragment) {
-        const { jobs, workspaceId } = yield* JobRow.read(db, where)
+        const { jobs, workspaceId } = yield* JobRow.readJobs(db, where)
         if (workspaceId === null) return yield* notFound()
         yield* access.read(principal, workspaceId)
         return jobs

@@ -4,7 +4,7 @@ import type { SessionId } from "../domain/Ids.js"
 import { isLapsed } from "../placement/NodeClock.js"
 import type { Placements } from "../placement/Placements.js"
 import type { Database } from "../store/Database.js"
-import { isWaiting } from "./JobStatements.js"
+import { isJobWaiting } from "./JobStatements.js"
 
 /** The most sessions that are placed at once. */
 const placedAtOnce = 100
@@ -15,7 +15,7 @@ export const unplacedIn = (
   { isSettled }: Placements["Type"]
 ): Effect.Effect<ReadonlyArray<SessionId>> =>
   Effect.gen(function* () {
-    const rows = yield* all(sql<{ session_id: SessionId }>`select session_id from jobs where ${isWaiting(sql)}
+    const rows = yield* all(sql<{ session_id: SessionId }>`select session_id from jobs where ${isJobWaiting(sql)}
       and held = 0 and session_id is not null and run_at <= ${yield* clock.at(0)}
       and not (${isSettled(sql`jobs.session_id`, sql`jobs.node_id`)})
       group by session_id order by min(run_at) limit ${placedAtOnce}`)
@@ -23,7 +23,7 @@ export const unplacedIn = (
   })
 
 /** The conditions by which a node finds lost work. */
-export const boundsOf = (sql: SqlClient.SqlClient, self: string) => {
+export const lostWorkBounds = (sql: SqlClient.SqlClient, self: string) => {
   const lapsed = isLapsed(sql, sql`jobs.node_id`)
   return {
     /** Leaves the lost work of another node that is alive to that node, which has the files and knows best how far it came. */

@@ -7,7 +7,7 @@ import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
 import * as Loop from "../store/Loop.js"
 import * as AttemptEnds from "./AttemptEnds.js"
-import { tell, tellOf } from "./AttemptLog.js"
+import { logWorkerDefect, tellOf } from "./AttemptLog.js"
 import * as AttemptRun from "./AttemptRun.js"
 import type { Claim, Loss } from "./Claim.js"
 import { JobClaims } from "./JobClaims.js"
@@ -34,7 +34,7 @@ export const layer = <E, R>(
       yield* recover(worker)
       yield* Loop.start({
         failure: "the job worker failed and goes on",
-        tell,
+        tell: logWorkerDefect,
         topics: [jobsTopic],
         everyMs: pollMs,
         againMs: pollMs,
@@ -159,7 +159,7 @@ const start = (worker: Worker, kind: JobKind, claim: Claim): void => {
   const { bell, fork, load, pinned } = worker
   load.set(claim.attemptId, kind)
   const fiber = fork(
-    AttemptRun.run(worker, kind, claim).pipe(
+    AttemptRun.runAttempt(worker, kind, claim).pipe(
       // The claim then runs out, and the attempt is found lost.
       Effect.onError((cause) => tellUnlessInterrupted(cause, claim)),
       Effect.ensuring(

@@ -5,7 +5,7 @@ import { ConnectionId, ProjectId, ProjectVersionId, WorkspaceId } from "../domai
 import { installed } from "../domain/Installed.js"
 import { NetworkAccess } from "../domain/NetworkAccess.js"
 import { isRefName, RefInput, refNameRule } from "../domain/RefName.js"
-import { placeOf } from "../domain/RepositoryUrl.js"
+import { repositoryPlace } from "../domain/RepositoryUrl.js"
 import { SparseFolders } from "../domain/SparseFolders.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { OptionChoices } from "../harness/AgentReport.js"
@@ -19,7 +19,7 @@ export const Repository = Schema.Struct({
     Schema.String.pipe(
       Schema.minLength(1),
       Schema.maxLength(2000),
-      Schema.filter((url) => placeOf(url) !== undefined, {
+      Schema.filter((url) => repositoryPlace(url) !== undefined, {
         message: () =>
           "Input should be an https URL of a git repository without credentials in it; hold those in a connection"
       })

@@ -88,7 +88,7 @@ const shown = ({ created_at, name, updated_at, version }: SecretRow): ProjectSec
 })
 
 /** The stored secrets of projects. */
-export const records = (db: Db): Effect.Effect<ReadonlyArray<SealedRecord>> => {
+export const secretRecords = (db: Db): Effect.Effect<ReadonlyArray<SealedRecord>> => {
   const { sql } = db
   const rows = db.all(sql<{ project_id: string; name: string; sealed: string; workspace_id: string }>`
     select project_secrets.project_id, project_secrets.name, sealed, workspace_id

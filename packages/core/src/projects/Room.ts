@@ -9,5 +9,5 @@ export const projects = {
   name: "projects",
   layer: oneByOne(Projects.layer, ProjectSecrets.layer).pipe(onTopOf(ProjectStore.layer)),
   tables: ["projects", "project_versions"],
-  sealed: ProjectSecretStore.records
+  sealed: ProjectSecretStore.secretRecords
 } as const

@@ -3,7 +3,7 @@ import { field } from "../domain/Field.js"
 import { MessageId, SessionId, TurnId, UploadId } from "../domain/Ids.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
-import { Media, Plan } from "../harness/AgentReport.js"
+import { AgentPlan, Media } from "../harness/AgentReport.js"
 import { ToolPayload } from "./ToolCall.js"
 
 export const MessageState = Schema.Literal("accepted", "queued", "delivered", "cancelled", "discarded").annotations({
@@ -179,7 +179,7 @@ export const AnswerPart = Schema.Union(
   Schema.Struct({
     kind: field(Schema.Literal("plan"), "A plan."),
     part_key: partKey,
-    plan: field(Plan, "The plan as the agent left it.")
+    plan: field(AgentPlan, "The plan as the agent left it.")
   }),
   Schema.Struct({
     kind: field(Schema.Literal("media"), "An image, a sound or a file."),

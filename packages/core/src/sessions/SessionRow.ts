@@ -109,8 +109,6 @@ export interface SessionRow {
   readonly updated_at: Timestamp
   readonly archived_at: Timestamp | null
   readonly closed_at: Timestamp | null
-  /** The time at which its deletion was asked for. Nobody sees it from then on. */
-  readonly deleting_at: Timestamp | null
 }
 
 /** A session that a principal may see, with the role of the principal in its workspace. */

@@ -29,8 +29,7 @@ const own = [
   "created_at",
   "updated_at",
   "archived_at",
-  "closed_at",
-  "deleting_at"
+  "closed_at"
 ] as const satisfies ReadonlyArray<keyof SessionRow>
 
 const lineage = [
@@ -61,6 +60,8 @@ export interface StoredSession
     Omit<WorkingTree, "state">,
     AgentState {
   readonly message_count: number
+  /** The time at which its deletion was asked for. Nobody sees it from then on. */
+  readonly deleting_at: Timestamp | null
   readonly project_id: ProjectId | null
   readonly project_version_id: ProjectVersionId
   readonly backend: SessionRow["executor"]["backend"]
@@ -90,7 +91,7 @@ export const make = (db: Database["Type"]) => {
     `(select cast(count(*) as integer) from turns where turns.session_id = sessions.id and ${condition})`
   const budgets = budgetColumns(db)
   const names = [
-    ...of("sessions", [...own, ...lineage, "message_count"]),
+    ...of("sessions", [...own, ...lineage, "message_count", "deleting_at"]),
     ...of("sessions", ["project_id", "project_version_id", "backend", "executor_limits"]),
     ...["id", "state", "created_at", "used_at"].map((name) => `lease.${name} as lease_${name}`),
     "coalesce(tree.state, 'none') as workspace_state",
@@ -201,8 +202,7 @@ export const toSessionRow = (row: StoredSession): SessionRow => ({
   created_at: row.created_at,
   updated_at: row.updated_at,
   archived_at: row.archived_at,
-  closed_at: row.closed_at,
-  deleting_at: row.deleting_at
+  closed_at: row.closed_at
 })
 
 const leaseIn = (row: StoredSession): Lease | null =>

@@ -220,8 +220,7 @@ const begun = ({ executor, tree, ...columns }: NewSession): SessionRow => ({
   version: beginning.version,
   updated_at: columns.created_at,
   archived_at: null,
-  closed_at: null,
-  deleting_at: null
+  closed_at: null
 })
 
 /** The session as its events tell of it. */

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import { type Budget, limitsOf } from "../budgets/Budget.js"
+import { type Budget, budgetLimits } from "../budgets/Budget.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
 import { requireAll } from "../domain/Condition.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
@@ -137,7 +137,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
               const { session, turn } = yield* held(principal, turnId)
               yield* requireAll(rules.retry, { turn, session })
               const spent = yield* budgets.find(turn.id)
-              const budget = spent === null ? undefined : limitsOf(spent)
+              const budget = spent === null ? undefined : budgetLimits(spent)
               yield* limits.require(session, actorOf(principal), budget)
               if (holdsQueue(turn)) yield* turns.acknowledge(turn.id, actorOf(principal))
               const queued = yield* turns.queue(session, actorOf(principal), turn.message_id, turn.id)

@@ -4,7 +4,7 @@ import { hash } from "node:crypto"
  * The place of an answer among all: 132 bits of the SHA-256 of its scope and key. A place is short, because each mutation writes one at random
  * into an index, and what that costs grows with its length.
  */
-export const placeOf = ({ key, scope }: { readonly scope: string; readonly key: string }): string =>
+export const answerPlace = ({ key, scope }: { readonly scope: string; readonly key: string }): string =>
   hash("sha256", `${scope}\n${key}`, "base64url").slice(0, 22)
 
 /** The requests among which an Idempotency-Key is used once, and the answers among them that a caller may be given again. */
@@ -41,9 +41,9 @@ export const storedScope = (request: Request): string => {
  * second is for a workspace while the first holds an answer of another workspace.
  */
 export const placesOf = ({ before, key, scope, workspace }: Request): readonly [string, string, string] => {
-  const account = placeOf({ scope, key })
-  const ofWorkspace = workspace == null ? account : placeOf({ scope: within(scope, workspace), key })
-  return [account, ofWorkspace, before === undefined ? account : placeOf({ scope: before, key })]
+  const account = answerPlace({ scope, key })
+  const ofWorkspace = workspace == null ? account : answerPlace({ scope: within(scope, workspace), key })
+  return [account, ofWorkspace, before === undefined ? account : answerPlace({ scope: before, key })]
 }
 
 /** True when the caller may have an answer of that scope. */

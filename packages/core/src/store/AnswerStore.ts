@@ -7,7 +7,7 @@ import { type AnswerScope, isInTheWay, isVisible, placesOf, storedScope } from "
 import type { Database } from "./Database.js"
 
 /** An answer as it goes over the wire. `body` is null when the answer has none. */
-export interface Answer {
+export interface StoredAnswer {
   readonly status: number
   readonly body: string | null
 }
@@ -25,7 +25,7 @@ export interface AnswerKey extends AnswerScope {
 export type Placed<Key extends AnswerKey = AnswerKey> = Key & { readonly place: string }
 
 /** The answer to a request, or the place that is free for it. */
-export type Found = { readonly answer: Answer } | { readonly answer?: never; readonly place: string }
+export type Found = { readonly answer: StoredAnswer } | { readonly answer?: never; readonly place: string }
 
 /** The time for which an answer can be replayed, in milliseconds. */
 export const retentionMs = 72 * 60 * 60 * 1000
@@ -79,7 +79,7 @@ export const make = (db: Database["Type"], vault: Vault["Type"]) => {
      * Stores an answer, in the open transaction if there is one. Dies when another process has answered the request first: that answer
      * stands.
      */
-    insert: Effect.fnUntraced(function* (request: Placed, answer: Answer) {
+    insert: Effect.fnUntraced(function* (request: Placed, answer: StoredAnswer) {
       const body =
         request.sealed && answer.body !== null
           ? yield* vault.seal(Redacted.make(answer.body), sealContext(storedScope(request), request.key))

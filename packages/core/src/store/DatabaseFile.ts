@@ -78,7 +78,7 @@ export const layer = (path: string): Layer.Layer<Database, DatabaseFileError> =>
     Database,
     Effect.suspend(() =>
       existsSync(path)
-        ? SqliteEngine.open({ file: path, synchronous: "full", busyMs: patienceMs }, Effect.void)
+        ? SqliteEngine.openEngine({ file: path, synchronous: "full", busyMs: patienceMs }, Effect.void)
         : Effect.fail(new DatabaseFileError({ path, cause: "it does not exist" }))
     )
   )

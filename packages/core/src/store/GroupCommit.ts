@@ -14,7 +14,7 @@ const largestBatch = 128
 const retryMs = 5
 
 /** The turn of a command. The fiber of the command and the fibers that it forks are in the turn while the command runs. */
-export interface Turn {
+export interface CommitTurn {
   stage: "waiting" | "running" | "over"
   readonly since: number
   /** The number of open savepoints. */
@@ -26,7 +26,7 @@ type Resume<A> = (effect: Effect.Effect<A>) => void
 
 /** A command that has not had its turn. */
 interface Waiting {
-  readonly turn: Turn
+  readonly turn: CommitTurn
   readonly resume: Resume<Batch>
 }
 
@@ -45,7 +45,7 @@ interface Batch {
  * ends the transaction before (a full disk, an I/O error), every command of the batch dies, and the next batch begins anew.
  */
 export class GroupCommit {
-  private readonly current = FiberRef.unsafeMake<Turn | undefined>(undefined)
+  private readonly current = FiberRef.unsafeMake<CommitTurn | undefined>(undefined)
   private readonly queue: Array<Waiting> = []
   private batch: Batch | undefined
   private isScheduled = false
@@ -62,7 +62,7 @@ export class GroupCommit {
   readonly run = <A, E, R>(command: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
-        const turn: Turn = { stage: "waiting", since: performance.now(), depth: 0 }
+        const turn: CommitTurn = { stage: "waiting", since: performance.now(), depth: 0 }
         const begun = Effect.async<Batch>((resume) => this.enqueue({ turn, resume }))
         return Effect.matchCauseEffect(restore(begun), {
           onFailure: (cause) => {
@@ -82,7 +82,7 @@ export class GroupCommit {
     )
 
   /** The turn of a fiber; undefined outside of every transaction. */
-  turnOf(fiber: Fiber.RuntimeFiber<unknown, unknown>): Turn | undefined {
+  turnOf(fiber: Fiber.RuntimeFiber<unknown, unknown>): CommitTurn | undefined {
     const turn = fiber.getFiberRef(this.current)
     return turn?.stage === "running" ? turn : undefined
   }
@@ -106,7 +106,7 @@ export class GroupCommit {
   }
 
   /** Gives up a turn whose command was not run: its fiber was interrupted, or its transaction could not begin. */
-  private leave(turn: Turn): void {
+  private leave(turn: CommitTurn): void {
     if (turn.stage === "running") this.finish(turn, false)
     const place = this.queue.findIndex((waiting) => waiting.turn === turn)
     if (place >= 0) this.queue.splice(place, 1)
@@ -166,7 +166,7 @@ export class GroupCommit {
     }
   }
 
-  private finish(turn: Turn, isKept: boolean): void {
+  private finish(turn: CommitTurn, isKept: boolean): void {
     turn.stage = "over"
     if (!isKept) this.attempt("rollback to command")
     this.attempt("release command")

@@ -3,7 +3,7 @@ import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Vault } from "../secrets/Vault.js"
-import { placeOf } from "./AnswerPlace.js"
+import { answerPlace } from "./AnswerPlace.js"
 import * as AnswerStore from "./AnswerStore.js"
 import type { Command } from "./Command.js"
 import { Database } from "./Database.js"
@@ -13,13 +13,13 @@ import { failedStatementOf } from "./FailedStatement.js"
 export interface MutationRequest<A, E = never> extends AnswerStore.AnswerKey {
   /** It may fail with any code, because every mutation of the API comes through here. Errors besides `ReinsError` are never stored. */
   readonly command: Command<A, ReinsError | E>
-  readonly encode: (result: A) => AnswerStore.Answer
-  readonly encodeError: (error: ReinsError) => AnswerStore.Answer
+  readonly encode: (result: A) => AnswerStore.StoredAnswer
+  readonly encodeError: (error: ReinsError) => AnswerStore.StoredAnswer
 }
 
 /** The answer to a mutation. A replayed one was given before. */
 export interface MutationAnswer {
-  readonly answer: AnswerStore.Answer
+  readonly answer: AnswerStore.StoredAnswer
   readonly replayed: boolean
 }
 
@@ -59,7 +59,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
           const answered = Effect.catchSomeDefect(execute(answers, request), (defect) =>
             isDuplicate(defect) ? Option.some(replayOr(answers, request, defect)) : Option.none()
           )
-          return yield* alone(running, placeOf(mutation), answered)
+          return yield* alone(running, answerPlace(mutation), answered)
         }),
         purge: answers.purge,
         rewrap: answers.rewrap,
@@ -69,7 +69,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
   )
 }
 
-const replayOf = (answer: AnswerStore.Answer): MutationAnswer => ({ answer, replayed: true })
+const replayOf = (answer: AnswerStore.StoredAnswer): MutationAnswer => ({ answer, replayed: true })
 
 /** Runs the command of a request. Its answer commits with it, and an expected error is stored after it. */
 const execute = Effect.fnUntraced(function* <A, E>(
@@ -77,7 +77,7 @@ const execute = Effect.fnUntraced(function* <A, E>(
   request: AnswerStore.Placed<MutationRequest<A, E>>
 ) {
   yield* failpoint("request.begun")
-  let answer: AnswerStore.Answer | undefined
+  let answer: AnswerStore.StoredAnswer | undefined
   const record = (result: A) =>
     Effect.suspend(() => {
       answer = request.encode(result)

@@ -10,7 +10,7 @@ export const defaultLimit = 50
 export const maxLimit = 200
 
 /** The number of items on a page: 1 to 200, 50 when the request does not say. */
-export const limitOf = (request: PageRequest): number =>
+export const pageLimit = (request: PageRequest): number =>
   Math.min(maxLimit, Math.max(1, Math.trunc(request.limit ?? defaultLimit)))
 
 /** The key that a cursor was made from; undefined without a cursor. Fails with `invalid_cursor` for a text that is no cursor. */
@@ -38,13 +38,13 @@ export const descending = (
   request: PageRequest
 ): Effect.Effect<{ readonly before: string; readonly limit: number }, ReinsError<"invalid_cursor">> =>
   // Above every id, in every collation: no id begins with z.
-  Effect.map(decode(request.cursor), (key) => ({ before: key ?? "zzzz", limit: limitOf(request) }))
+  Effect.map(decode(request.cursor), (key) => ({ before: key ?? "zzzz", limit: pageLimit(request) }))
 
 /** Bounds a page of a list by ordinal. The query selects `limit + 1` rows with an ordinal above `after`. */
 export const ascending = (
   request: PageRequest
 ): Effect.Effect<{ readonly after: number; readonly limit: number }, ReinsError<"invalid_cursor">> =>
-  Effect.map(decodeOrdinal(request.cursor), (key) => ({ after: key ?? 0, limit: limitOf(request) }))
+  Effect.map(decodeOrdinal(request.cursor), (key) => ({ after: key ?? 0, limit: pageLimit(request) }))
 
 /** The page of at most `limit` rows, with the cursor of the next one when the query gave back more. */
 export const page = <Row>(rows: ReadonlyArray<Row>, limit: number, keyOf: (row: Row) => string | number): Page<Row> => {

@@ -94,7 +94,7 @@ export interface Others {
 }
 
 /** The circumstances under which a schema is brought up to date. */
-export interface Beside {
+export interface UpgradeTerms {
   readonly others: Others
   /** The time in which a step tries again to get the tables that it changes, in milliseconds: a minute unless given. */
   readonly patienceMs?: number
@@ -169,7 +169,7 @@ export const rulesOf = (release: string, steps: Readonly<Record<string, Step>>) 
   const migrateBeside = ({
     others,
     patienceMs = 60_000
-  }: Beside): Effect.Effect<ReadonlyArray<Migration>, MigrationRefused, SqlClient.SqlClient> =>
+  }: UpgradeTerms): Effect.Effect<ReadonlyArray<Migration>, MigrationRefused, SqlClient.SqlClient> =>
     Effect.gen(function* () {
       const state = yield* stateOf
       yield* requireUsable(state)

@@ -13,7 +13,7 @@ type Any = HttpApiEndpoint.HttpApiEndpoint.Any
 type Part<Name extends string, Value> = [Value] extends [never] ? unknown : { readonly [K in Name]: Value }
 
 /** The argument of an operation: the decoded path, query and body, as far as the endpoint has them. */
-export type Parts<E extends Any> = Part<"path", HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>> &
+export type OperationParts<E extends Any> = Part<"path", HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>> &
   Part<"query", HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>> &
   Part<"body", HttpApiEndpoint.HttpApiEndpoint.Payload<E>>
 
@@ -37,6 +37,6 @@ type EndpointsOf<Source> = Source extends HttpApiGroup.HttpApiGroup.Any
  */
 export type Operations<Group extends string, Source, Errors extends OperationErrors, Without extends string = never> = {
   readonly [E in EndpointsOf<Source> as Exclude<HttpApiEndpoint.HttpApiEndpoint.Name<E>, Without>]: (
-    call: { readonly principal: Principal } & Parts<E>
+    call: { readonly principal: Principal } & OperationParts<E>
   ) => Answer<E, Failure<Errors, `${Group}.${HttpApiEndpoint.HttpApiEndpoint.Name<E>}`>>
 }

@@ -4,7 +4,7 @@ import type { Others } from "./Migrations.js"
 import { workers } from "./PgBell.js"
 
 /** The nodes whose leases have not run out, and the servers without a name. A node that is kept out waits for its lease. */
-export const atWork: Others = {
+export const nodesAtWork: Others = {
   list: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const nodes = yield* sql<{ name: string; release: string }>`select 'the node ' || name as name, release from nodes

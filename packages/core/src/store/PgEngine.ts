@@ -5,7 +5,7 @@ import type { Engine } from "./Database.js"
 import { isConnectionLost, onceItIsBack } from "./LostConnection.js"
 import { PgBatch } from "./PgBatch.js"
 import { isForgotten, PgStatements } from "./PgStatements.js"
-import { limitOf, PgTransaction } from "./PgTransaction.js"
+import { idleLimit, PgTransaction } from "./PgTransaction.js"
 import { isRead, PreparedQuery, type Query } from "./Query.js"
 
 /**
@@ -13,7 +13,7 @@ import { isRead, PreparedQuery, type Query } from "./Query.js"
  * one. When it fails, the transaction fails with that error at the next statement that is waited for, or at its end.
  */
 export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
-  const limit = limitOf(idleInTransactionMs)
+  const limit = idleLimit(idleInTransactionMs)
   const current = FiberRef.unsafeMake<PgTransaction | undefined>(undefined)
   const statements = new PgStatements()
 

@@ -13,7 +13,7 @@ const commit = control("commit")
 const rollback = control("rollback")
 
 /** Is set for each transaction, because poolers refuse it as a parameter of a connection and would pass a setting of a session on. */
-export const limitOf = (idleInTransactionMs: number): PreparedText =>
+export const idleLimit = (idleInTransactionMs: number): PreparedText =>
   control(`set local idle_in_transaction_session_timeout = ${idleInTransactionMs}`)
 
 /**

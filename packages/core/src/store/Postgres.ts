@@ -9,12 +9,12 @@ import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
 import { migrateBeside } from "./Migrations.js"
 import { operatorReason } from "./OperatorReasons.js"
-import { atWork } from "./PgAtWork.js"
+import { nodesAtWork } from "./PgAtWork.js"
 import * as PgBell from "./PgBell.js"
 import * as PgClock from "./PgClock.js"
 import * as PgEngine from "./PgEngine.js"
 
-export { atWork }
+export { nodesAtWork as atWork }
 
 /** The settings of the connections to PostgreSQL. Each has a default. */
 export interface PostgresOptions {
@@ -51,7 +51,7 @@ export const hasServers = (db: Database["Type"]): Effect.Effect<boolean> =>
  */
 export const layer = (url: Redacted.Redacted, options: PostgresOptions = {}) =>
   Layer.merge(
-    database(url, options, migrateBeside({ others: atWork })),
+    database(url, options, migrateBeside({ others: nodesAtWork })),
     Layer.scoped(Bell, PgBell.make(url, options.isNode === true ? PgBell.ofNode : PgBell.ofServer))
   )
 

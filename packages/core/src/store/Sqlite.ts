@@ -45,9 +45,9 @@ export const layer = (dataDir: string) =>
   Layer.scoped(
     Database,
     Effect.suspend(() =>
-      SqliteEngine.open(
+      SqliteEngine.openEngine(
         { file: databaseFile(dataDir), synchronous: "full", busyMs },
-        migrateBeside({ others: atWork(dataDir) })
+        migrateBeside({ others: serverAtWork(dataDir) })
       )
     )
   ).pipe(
@@ -61,7 +61,7 @@ export const layer = (dataDir: string) =>
   )
 
 /** The server that works on a data directory, unless it is this process. */
-export const atWork = (dataDir: string): Others => {
+export const serverAtWork = (dataDir: string): Others => {
   const lock = serverLock(dataDir)
   return {
     list: Effect.suspend(() =>
@@ -90,7 +90,7 @@ export const usable = (dataDir: string) =>
 const whyOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** The database of a data directory as it is. Nothing is made, and its schema is not brought up to date. */
-export const layerAsIs = (dataDir: string) => DatabaseFile.layer(databaseFile(dataDir))
+export const layerFileAsIs = (dataDir: string) => DatabaseFile.layer(databaseFile(dataDir))
 
 /** A database for tests that lives as long as its layer. It is the engine of a server on a private file, which need not survive a loss of power. */
 export const layerMemory = Layer.scoped(
@@ -99,7 +99,7 @@ export const layerMemory = Layer.scoped(
     const directory = yield* temporaryDirectory
     const file = join(directory, "reins.db")
     writeFileSync(file, yield* freshFile)
-    return yield* SqliteEngine.open({ file, synchronous: "off", busyMs }, Effect.void)
+    return yield* SqliteEngine.openEngine({ file, synchronous: "off", busyMs }, Effect.void)
   })
 )
 
@@ -113,7 +113,7 @@ const freshFile = Effect.runSync(
   once(
     Effect.gen(function* () {
       const file = join(yield* temporaryDirectory, "reins.db")
-      yield* Effect.scoped(SqliteEngine.open({ file, synchronous: "off", busyMs }, Effect.orDie(migrate)))
+      yield* Effect.scoped(SqliteEngine.openEngine({ file, synchronous: "off", busyMs }, Effect.orDie(migrate)))
       return readFileSync(file)
     }).pipe(Effect.scoped)
   )

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect, type Scope } from "effect"
 import { Database, type Engine } from "./Database.js"
-import { failedBy, GroupCommit, type Turn } from "./GroupCommit.js"
+import { type CommitTurn, failedBy, GroupCommit } from "./GroupCommit.js"
 import { PreparedQuery, type Query } from "./Query.js"
 import { SnapshotReader } from "./SnapshotReader.js"
 import { openSqlClient } from "./SqliteClient.js"
@@ -13,7 +13,7 @@ type FileOpening = Omit<SqliteOpening, "readonly"> & { readonly file: string }
  * The database in a file, which is made when it does not exist. `prepare` runs before any other statement. A transaction that has waited
  * `busyMs` for a writer of another process dies with `SQLITE_BUSY`.
  */
-export const open = <E>(
+export const openEngine = <E>(
   opening: FileOpening,
   prepare: Effect.Effect<unknown, E, SqlClient.SqlClient>
 ): Effect.Effect<Database["Type"], E, Scope.Scope> =>
@@ -78,7 +78,7 @@ export class SqliteEngine implements Engine {
     })
   }
 
-  private nested<A, E, R>(turn: Turn, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  private nested<A, E, R>(turn: CommitTurn, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.acquireUseRelease(
       this.inTurn(() => {
         const name = `nested_${++turn.depth}`

@@ -40,7 +40,7 @@ export interface WorkspaceEnds {
 }
 
 /** A row of the log of a session that may be one of its workspace. */
-export interface SessionRow {
+export interface LoggedRow {
   readonly session_id: string
   readonly seq: number
   readonly type: string
@@ -83,7 +83,7 @@ export const make = (db: Database["Type"]) => {
     /** Adds those of the events of a session that belong to the log. True when there are any. */
     add: Effect.fnUntraced(function* (
       workspaceId: WorkspaceId,
-      rows: ReadonlyArray<SessionRow>,
+      rows: ReadonlyArray<LoggedRow>,
       recordedAt: Timestamp
     ): Effect.fn.Return<boolean, never, Commit> {
       const wanted = rows.filter(({ type }) => isListed(type))

@@ -5,13 +5,13 @@ import { fromMillis, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import type { HeldCommit } from "../events/Follower.js"
 import type { HoldLost } from "../events/FollowerStore.js"
 import type { Commit } from "../store/Commit.js"
-import type { AttemptEnd, DeliveryQueue, QueuedDelivery } from "./DeliveryQueue.js"
-import { type Posted, type Posting, post } from "./Post.js"
+import type { DeliveryAttemptEnd, DeliveryQueue, QueuedDelivery } from "./DeliveryQueue.js"
+import { type Posted, type PostServices, postDelivery } from "./Post.js"
 import type { WebhookDisabledReason } from "./Webhook.js"
 import type { EndpointRow } from "./WebhookStore.js"
 
 /** The services that a courier needs. */
-export interface Couriering extends Posting {
+export interface Couriering extends PostServices {
   readonly observer: Observations
   readonly queue: DeliveryQueue["Type"]
   /** The places for attempts of all couriers of this process. */
@@ -68,7 +68,7 @@ interface Open {
 
 /** Attempts deliveries one after another, up to the first that does not get through, or until the round ends or the endpoint wants a pause. */
 const sendInTurn = Effect.fnUntraced(function* (
-  attemptOne: (delivery: QueuedDelivery) => Effect.Effect<AttemptEnd, HoldLost>,
+  attemptOne: (delivery: QueuedDelivery) => Effect.Effect<DeliveryAttemptEnd, HoldLost>,
   open: Open,
   lane: ReadonlyArray<QueuedDelivery>
 ): Effect.fn.Return<void, HoldLost> {
@@ -87,7 +87,7 @@ const attempt = Effect.fnUntraced(function* (
   commit: HeldCommit
 ) {
   const beganMs = yield* Clock.currentTimeMillis
-  const posted = yield* post(on, endpoint, delivery, beganMs)
+  const posted = yield* postDelivery(on, endpoint, delivery, beganMs)
   yield* failpoint("webhook.sent")
   const endedMs = yield* Clock.currentTimeMillis
   const end = yield* commit(
@@ -114,7 +114,7 @@ const endOf = Effect.fnUntraced(function* (
   failingBefore: Timestamp | null,
   delivery: QueuedDelivery,
   { beganMs, endedMs, posted: { isExpired, pauseMs, ...posted } }: Attempted
-): Effect.fn.Return<AttemptEnd> {
+): Effect.fn.Return<DeliveryAttemptEnd> {
   const attempt = { started_at: fromMillis(beganMs), duration_ms: endedMs - beganMs, ...posted }
   const ended = { attempt, retryAt: null, pausedUntil: null, disable: null }
   if (attempt.error === null) return { ...ended, state: "succeeded", failingSince: null }

@@ -12,7 +12,7 @@ import type { WorkspaceEntry } from "../store/WorkspaceLog.js"
 import { type Couriering, send } from "./Courier.js"
 import { DeliveryQueue } from "./DeliveryQueue.js"
 import type { WebhookDisabledReason } from "./Webhook.js"
-import { type EndpointRow, followerName, type NewDelivery, WebhookStore } from "./WebhookStore.js"
+import { type EndpointRow, followerName, type NewWebhookDelivery, WebhookStore } from "./WebhookStore.js"
 
 /** The attempts that a process makes at the same time, for all endpoints. */
 const places = 128
@@ -54,7 +54,7 @@ const filterOf = ({ label, project_id, types }: EndpointRow): FollowerFilter => 
   }
 }
 
-const deliveryOf = ({ envelope, seq, type }: WorkspaceEntry): NewDelivery => {
+const deliveryOf = ({ envelope, seq, type }: WorkspaceEntry): NewWebhookDelivery => {
   const event = JSON.parse(envelope)
   return { event_id: event.id, position: seq, seq: event.seq, session_id: event.session_id, type }
 }

@@ -5,7 +5,7 @@ import { HoldLost } from "../events/FollowerStore.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import type { WebhookAttempt, WebhookDelivery, WebhookDisabledReason } from "./Webhook.js"
-import { deliveryRow, type EndpointRow, type NewDelivery } from "./WebhookStore.js"
+import { deliveryRow, type EndpointRow, type NewWebhookDelivery } from "./WebhookStore.js"
 
 /** A delivery as a courier has it. */
 export interface QueuedDelivery extends WebhookDelivery {
@@ -14,7 +14,7 @@ export interface QueuedDelivery extends WebhookDelivery {
 }
 
 /** The end of an attempt, and what follows from it. */
-export interface AttemptEnd {
+export interface DeliveryAttemptEnd {
   readonly attempt: Omit<WebhookAttempt, "ordinal">
   readonly state: WebhookDelivery["state"]
   /** The time of the next attempt of a delivery that is still pending. */
@@ -34,7 +34,7 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
     /** Adds deliveries to an endpoint. Fails when it is no longer enabled. */
     readonly add: (
       id: WebhookEndpointId,
-      deliveries: ReadonlyArray<NewDelivery>
+      deliveries: ReadonlyArray<NewWebhookDelivery>
     ) => Effect.Effect<void, HoldLost, Commit>
     /**
      * The first pending deliveries whose sessions wait for no retry: tests, and then the others in the order of their positions. `retryAt` is the time of the first
@@ -51,9 +51,9 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
      */
     readonly attempted: (
       delivery: WebhookDelivery,
-      endOf: (failingSince: Timestamp | null) => Effect.Effect<AttemptEnd>,
+      endOf: (failingSince: Timestamp | null) => Effect.Effect<DeliveryAttemptEnd>,
       disabled: (reason: WebhookDisabledReason) => Effect.Effect<void, never, Commit>
-    ) => Effect.Effect<AttemptEnd, HoldLost, Commit>
+    ) => Effect.Effect<DeliveryAttemptEnd, HoldLost, Commit>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -10,7 +10,7 @@ import { type WebhookDelivery, webhookTest } from "./Webhook.js"
 import type { EndpointRow } from "./WebhookStore.js"
 
 /** The services that a delivery is sent with. */
-export interface Posting {
+export interface PostServices {
   readonly log: EventLog["Type"]
   readonly outbound: Outbound["Type"]
   readonly vault: Vault["Type"]
@@ -33,8 +33,8 @@ export interface Posted {
 const nothing = { status: null, answer: null, isExpired: false, pauseMs: 0 }
 
 /** Signs the event of a delivery and sends it. An event that is no longer kept is not sent. */
-export const post = Effect.fnUntraced(function* (
-  { log, outbound, vault }: Posting,
+export const postDelivery = Effect.fnUntraced(function* (
+  { log, outbound, vault }: PostServices,
   endpoint: EndpointRow,
   delivery: WebhookDelivery,
   atMs: number

@@ -12,6 +12,6 @@ export const webhooks = {
   layer: oneByOne(Webhooks.layer, DeliveryQueue.layer).pipe(onTopOf(WebhookStore.layer)),
   tables: ["webhook_endpoints", "webhook_deliveries"],
   followers: [couriers],
-  sealed: SealedSecrets.records,
+  sealed: SealedSecrets.webhookRecords,
   sweeps: { webhooks: Effect.map(WebhookStore, ({ purge }) => purge) }
 } as const

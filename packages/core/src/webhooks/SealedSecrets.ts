@@ -16,7 +16,7 @@ interface SealedRow {
 }
 
 /** The stored secrets of endpoints, also those that a newer one has replaced and that still count. */
-export const records = ({ all, run, sql }: Db): Effect.Effect<ReadonlyArray<SealedRecord>> =>
+export const webhookRecords = ({ all, run, sql }: Db): Effect.Effect<ReadonlyArray<SealedRecord>> =>
   Effect.map(
     all(sql<SealedRow>`select id, workspace_id, secret, previous_secret from webhook_endpoints order by id`),
     (rows) =>

@@ -42,7 +42,7 @@ export interface EndpointRow {
 export const followerName = "webhooks"
 
 /** A delivery to be. */
-export type NewDelivery = Pick<WebhookDelivery, "event_id" | "position" | "seq" | "session_id" | "type">
+export type NewWebhookDelivery = Pick<WebhookDelivery, "event_id" | "position" | "seq" | "session_id" | "type">
 
 /** Deliveries of an endpoint by the time at which they were made, and by their end. */
 export interface EndedDeliveries {
@@ -90,7 +90,7 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
     readonly allAgain: (id: WebhookEndpointId, which: EndedDeliveries) => Effect.Effect<number, never, Commit>
     readonly insertDelivery: (
       id: WebhookEndpointId,
-      delivery: NewDelivery
+      delivery: NewWebhookDelivery
     ) => Effect.Effect<WebhookDelivery, never, Commit>
     /** The numbers of deliveries that are still to get through, of the whole installation, by the state of their endpoints. */
     readonly countPending: Effect.Effect<
@@ -211,7 +211,7 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
 }
 
 /** A new delivery as a row. */
-export const deliveryRow = Effect.fnUntraced(function* (endpoint_id: WebhookEndpointId, delivery: NewDelivery) {
+export const deliveryRow = Effect.fnUntraced(function* (endpoint_id: WebhookEndpointId, delivery: NewWebhookDelivery) {
   return {
     id: yield* newId(WebhookDeliveryId),
     endpoint_id,

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { OpenConnection } from "../connections/OpenConnection.js"
-import { placeOf } from "../domain/RepositoryUrl.js"
+import { repositoryPlace } from "../domain/RepositoryUrl.js"
 import { Forges } from "../forge/Forges.js"
 import { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
@@ -38,7 +38,7 @@ export const gitCredentials = Effect.gen(function* () {
 
 /** True when the credential is of the sort that the protocol of a repository takes: keys for SSH, and all others for the web. */
 export const speaksTo = ({ secrets }: OpenConnection, repositoryUrl: string): boolean => {
-  const kind = placeOf(repositoryUrl)?.kind
+  const kind = repositoryPlace(repositoryUrl)?.kind
   return (
     (kind === "ssh" && secrets["private_key"] !== undefined) || (kind === "web" && secrets["private_key"] === undefined)
   )

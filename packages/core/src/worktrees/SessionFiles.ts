@@ -27,7 +27,7 @@ import { digestConflict, type FileFailure, failureOf } from "./FileFailures.js"
 import type { FileUpload } from "./FilesApi.js"
 import { type SnapshotError, Snapshots } from "./snapshots/Snapshots.js"
 import { hasSetup } from "./TreeOrders.js"
-import { bytesOf } from "./UploadBytes.js"
+import { bytesOfUpload } from "./UploadBytes.js"
 import { WorkingTrees } from "./WorkingTrees.js"
 import type { FileContent, FileList, UploadedFile } from "./WorkspaceFile.js"
 
@@ -124,7 +124,7 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
               yield* requireAll(sessionRules.upload_file, session)
               yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
               yield* quotas.disk(session.workspace_id)
-              const bytes = yield* bytesOf(upload, limits.uploadBytes)
+              const bytes = yield* bytesOfUpload(upload, limits.uploadBytes)
               // A setup may take longer than any request waits.
               if (session.tree.state !== "ready" && hasSetup(yield* projects.specOf(session)))
                 return yield* notSetUp(session)

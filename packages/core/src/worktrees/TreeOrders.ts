@@ -26,7 +26,7 @@ const actor = systemActor("workspaces")
 export const hasSetup = ({ setup = [] }: ProjectSpec): boolean => setup.length > 0
 
 /** The repository of a session as a bench is told of it. */
-export const originOf = (row: SessionRow): TreeOrigin => ({
+export const treeOriginOf = (row: SessionRow): TreeOrigin => ({
   session: row.id,
   workspace: row.workspace_id,
   repository: row.tree.repository,
@@ -39,7 +39,7 @@ export const originOf = (row: SessionRow): TreeOrigin => ({
 export const orderOf = (row: SessionRow, setup: SetupOrder | null): TreeOrder => {
   const seed: WorkspaceSeed | null = row.tree.seed === null ? null : JSON.parse(row.tree.seed)
   return {
-    ...originOf(row),
+    ...treeOriginOf(row),
     seed: seed && { changeset: seed.changeset_id, base: seed.base_commit, tree: seed.tree },
     setup
   }

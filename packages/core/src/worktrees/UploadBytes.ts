@@ -18,7 +18,7 @@ const isBase64Of = (bytes: Buffer, text: string): boolean => {
 }
 
 /** The bytes of an upload. Fails for a content that its encoding cannot hold, and above `maxBytes`. */
-export const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload, maxBytes: number) {
+export const bytesOfUpload = Effect.fnUntraced(function* ({ content, encoding }: FileUpload, maxBytes: number) {
   const bytes = yield* inItsTurn(content.length, () => Buffer.from(content, encoding === "base64" ? "base64" : "utf8"))
   if (bytes.length > maxBytes) {
     return yield* new ReinsError({

@@ -22,7 +22,7 @@ import { Leases } from "./Leases.js"
 import { ownedCommits } from "./OwnedCommits.js"
 import * as SessionLock from "./SessionLock.js"
 import type { SnapshotError } from "./snapshots/Snapshots.js"
-import { makingEars, objectsOf, originOf, setupOrders } from "./TreeOrders.js"
+import { makingEars, objectsOf, setupOrders, treeOriginOf } from "./TreeOrders.js"
 import { WorkingTreeStore } from "./WorkingTreeStore.js"
 import { workspaceMaking } from "./WorkspaceMaking.js"
 
@@ -152,7 +152,7 @@ const reattachingUnless = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (row: SessionRow) {
     if ((yield* trees.look(row.id)).isReliable) return
-    if ((yield* trees.reattach(originOf(row), earOf(row))) && row.executor.lease !== null)
+    if ((yield* trees.reattach(treeOriginOf(row), earOf(row))) && row.executor.lease !== null)
       yield* agents.stop(row.executor.lease.id)
   })
 })
@@ -169,7 +169,7 @@ const settingUpAgain = Effect.gen(function* () {
     if (!(yield* trees.look(id)).owesSetup) return
     const session = yield* existing(id)
     const setup = yield* setupOf(session, yield* projects.specOf(session))
-    if (setup !== null) yield* trees.setUpAgain(originOf(session), setup, earOf(session))
+    if (setup !== null) yield* trees.setUpAgain(treeOriginOf(session), setup, earOf(session))
   })
 })
 

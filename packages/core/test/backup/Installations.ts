@@ -37,7 +37,7 @@ export interface Place {
 const sqlite: Place = {
   kind: "sqlite",
   opened: (dataDir) => Layer.orDie(Layer.merge(Sqlite.layer(dataDir), Bell.layer)),
-  asIs: Sqlite.layerAsIs
+  asIs: Sqlite.layerFileAsIs
 }
 
 /** SQLite travels in the backup; of PostgreSQL the same database stands for the dump that was restored. */

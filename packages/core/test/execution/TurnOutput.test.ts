@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MessageId } from "@reins/core/domain/Ids"
 import { TurnOutput } from "@reins/core/execution/TurnOutput"
-import type { HarnessEvent, Usage } from "@reins/core/harness/HarnessEvent"
+import type { HarnessEvent, HarnessUsage } from "@reins/core/harness/HarnessEvent"
 import type { ModelCall } from "@reins/core/relay/gateway/ModelCall"
 import { noUsage } from "@reins/core/sessions/Session"
 
@@ -14,7 +14,7 @@ const costing = (amount: number, currency = "USD"): HarnessEvent => ({
   context_size: 10,
   cost: { amount, currency }
 })
-const using = (scope: Usage["scope"], input_tokens: number): HarnessEvent => ({
+const using = (scope: HarnessUsage["scope"], input_tokens: number): HarnessEvent => ({
   _tag: "usage",
   scope,
   ...tokens,

@@ -197,7 +197,7 @@ if (image !== null) {
         )
         const lines = yield* Stream.runCollect(Stream.takeUntil(agent.lines, (line) => line === "."))
         assert.deepStrictEqual([...lines], ["IMAGE_SAYS=hello", "with \\ canary-of-a-secret", "."])
-        const { stdout } = yield* Engine.run(engine, [
+        const { stdout } = yield* Engine.runEngine(engine, [
           "ps",
           "--quiet",
           "--no-trunc",
@@ -205,7 +205,7 @@ if (image !== null) {
           "label=reins.boot=boot_container_test"
         ])
         const [id = ""] = stdout.split("\n")
-        const inspected = yield* Engine.run(engine, ["inspect", id])
+        const inspected = yield* Engine.runEngine(engine, ["inspect", id])
         assert.include(inspected.stdout, "reins.lease")
         assert.notInclude(inspected.stdout, "canary-of-a-secret")
         assert.notInclude(readFileSync(`/proc/${agent.pid}/cmdline`, "utf8"), "canary-of-a-secret")
@@ -269,13 +269,13 @@ if (image !== null) {
 
         const busy = yield* executor.spawn((yield* shellCommand)("echo ready; while :; do :; done"))
         yield* Stream.runHead(busy.lines)
-        const { stdout: id } = yield* Engine.run(engine, [
+        const { stdout: id } = yield* Engine.runEngine(engine, [
           "ps",
           "--quiet",
           "--filter",
           "label=reins.boot=boot_container_test"
         ])
-        const { stdout: pid } = yield* Engine.run(engine, ["inspect", "--format", "{{.State.Pid}}", id.trim()])
+        const { stdout: pid } = yield* Engine.runEngine(engine, ["inspect", "--format", "{{.State.Pid}}", id.trim()])
         const stat = join(cgroupOf(pid.trim()), "cpu.stat")
         const heldBack = () => Number(/^nr_throttled (\d+)$/m.exec(readFileSync(stat, "utf8"))?.[1]) > 10
         yield* Effect.promise(() => eventually("it is held back for 10 periods", heldBack))

@@ -4,7 +4,7 @@ import { join, relative } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { leftoversOf } from "@reins/core/files/Leftovers"
 import { nameBytes, nameText, pathBytes, pathNames, pathText, quotedPath } from "@reins/core/files/NameText"
-import { pack, unpack } from "@reins/core/files/PackedFiles"
+import { pack, unpackFiles } from "@reins/core/files/PackedFiles"
 import { removeTree } from "@reins/core/files/RemoveTree"
 import { readTree } from "@reins/core/files/TreeReader"
 import { parseWorkspacePath } from "@reins/core/files/WorkspacePath"
@@ -90,7 +90,7 @@ describe("a tree with names that are not UTF-8", () => {
       yield* Effect.promise(() => pack(file, [{ part: "p", entries: readTree(tree, "t") }]))
       const copy = join(root, "copy")
       fs.mkdirSync(copy)
-      assert.deepStrictEqual(yield* unpack(file, () => copy), [])
+      assert.deepStrictEqual(yield* unpackFiles(file, () => copy), [])
       const names = (directory: string) =>
         fs.readdirSync(Buffer.from(directory), { encoding: "latin1", recursive: false }).sort()
       assert.deepStrictEqual(names(copy), names(tree))

@@ -15,7 +15,7 @@ it("what deviates from the protocol is read all the same", () => {
   const deviations: ReadonlyArray<readonly [Schema.Schema.AnyNoContext, unknown]> = [
     [AcpSchema.PromptResult, { stopReason: "out_of_coffee", usage: null, more: 1 }],
     [AcpSchema.SessionResult, { sessionId: null, models: { currentModelId: "large" } }],
-    [AcpSchema.SessionUpdate, { sessionId: "s", update: { sessionUpdate: "of_tomorrow", anything: [] } }],
+    [AcpSchema.SessionNotification, { sessionId: "s", update: { sessionUpdate: "of_tomorrow", anything: [] } }],
     [AcpSchema.ToolCall, { toolCallId: "t", kind: "dance", status: "paused", _meta: null }],
     [AcpSchema.PermissionRequest, { options: [{ optionId: "o", kind: "reject_for_a_week" }] }]
   ]

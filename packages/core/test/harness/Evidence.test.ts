@@ -5,7 +5,7 @@ import { Providers } from "@reins/core/catalog/Providers"
 import { Timestamp } from "@reins/core/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
 import { capabilityNames } from "@reins/core/harness/Capability"
-import { type Check, type Evidence, subjectOf } from "@reins/core/harness/Evidence"
+import { type Check, type Evidence, evidenceSubject } from "@reins/core/harness/Evidence"
 import { Manifests, optionalProviders, vouched } from "@reins/core/harness/Manifests"
 import { temporary } from "@reins/testing/git/Fixture"
 import { Effect } from "effect"
@@ -20,7 +20,7 @@ const mine = {
 }
 
 const seen = (...checks: ReadonlyArray<Pick<Check, "capability" | "passed"> & { readonly evidence?: string }>) => ({
-  of: subjectOf(mine),
+  of: evidenceSubject(mine),
   agent: "mine 1",
   platform: "linux-x64",
   observed_at: Timestamp.make("2026-11-23T00:00:00.000Z"),
@@ -121,7 +121,7 @@ describe("evidence", () => {
       assert.strictEqual(capabilities.steer, "unknown")
       assert.deepStrictEqual(used, refuted)
       assert.strictEqual((yield* about(mine, [steered])).capabilities.steer, "supported")
-      const ofAnother = { ...steered, of: subjectOf(alpha) }
+      const ofAnother = { ...steered, of: evidenceSubject(alpha) }
       assert.strictEqual((yield* about(mine, [ofAnother])).capabilities.steer, "unknown")
     })
   )

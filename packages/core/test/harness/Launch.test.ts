@@ -17,7 +17,7 @@ it.scopedLive("the files of a profile are written for the agent alone", () =>
   Effect.gen(function* () {
     const where = yield* place
     const runtime = withFiles([{ path: ".config/agent.toml", content: "home = {{json home}}\n" }])
-    const command = yield* Launch.prepare(turnInput(where, "x"), runtime)
+    const command = yield* Launch.prepareLaunch(turnInput(where, "x"), runtime)
     const file = path.join(where.homeDir, ".config/agent.toml")
     assert.strictEqual(readFileSync(file, "utf8"), `home = ${JSON.stringify(where.homeDir)}\n`)
     assert.strictEqual(statSync(file).mode & 0o777, 0o600)
@@ -29,10 +29,10 @@ it.scopedLive("an agent finds the proxy of its project in its environment, and n
   Effect.gen(function* () {
     const where = yield* place
     const passage = { url: Redacted.make("http://id:token@127.0.0.1:3128"), port: 3128, refused: () => undefined }
-    const { environment } = yield* Launch.prepare(turnInput(where, "x", { passage }), withFiles([]))
+    const { environment } = yield* Launch.prepareLaunch(turnInput(where, "x", { passage }), withFiles([]))
     for (const name of ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"])
       assert.strictEqual(environment[name], passage.url)
-    const without = yield* Launch.prepare(turnInput(where, "x"), withFiles([]))
+    const without = yield* Launch.prepareLaunch(turnInput(where, "x"), withFiles([]))
     assert.notMatch(Object.keys(without.environment).join(), /proxy/i)
   })
 )
@@ -49,13 +49,13 @@ it.scopedLive("an agent that could reach no model in its executor is refused bef
       ...open,
       executor: { ...open.executor, isolation: { ...open.executor.isolation, network: "restricted" as const } }
     }
-    yield* Launch.prepare(open, connected)
-    const { message, reason } = yield* Effect.flip(Launch.prepare(closed, connected))
+    yield* Launch.prepareLaunch(open, connected)
+    const { message, reason } = yield* Effect.flip(Launch.prepareLaunch(closed, connected))
     assert.strictEqual(reason, "credential_invalid")
     assert.match(message, /would reach no model in the executor "local", because its connection of the kind "own"/)
-    yield* Launch.prepare({ ...closed, connection: { ...connection, relayPort: 3129 } }, connected)
+    yield* Launch.prepareLaunch({ ...closed, connection: { ...connection, relayPort: 3129 } }, connected)
     const passage = { url: Redacted.make("http://id:token@127.0.0.1:3128"), port: 3128, refused: () => undefined }
-    const { relayPorts } = yield* Launch.prepare({ ...closed, passage }, connected)
+    const { relayPorts } = yield* Launch.prepareLaunch({ ...closed, passage }, connected)
     assert.deepStrictEqual(relayPorts, [3128])
   })
 )
@@ -73,7 +73,7 @@ it.scopedLive("a link that an agent left in its home does not lead a write out o
       { path: "directory/agent.toml", content: "a" },
       { path: "file", content: "b" }
     ])
-    yield* Launch.prepare(turnInput({ homeDir, workspaceDir }, "x"), runtime)
+    yield* Launch.prepareLaunch(turnInput({ homeDir, workspaceDir }, "x"), runtime)
     assert.strictEqual(readFileSync(path.join(homeDir, "directory/agent.toml"), "utf8"), "a")
     assert.strictEqual(readFileSync(path.join(homeDir, "file"), "utf8"), "b")
     assert.isFalse(existsSync(path.join(outside, "agent.toml")))

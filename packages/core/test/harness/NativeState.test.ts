@@ -19,7 +19,7 @@ const home = Effect.gen(function* () {
   const manifest = yield* (yield* Manifests).get("alpha")
   const read = Effect.gen(function* () {
     const taken = new Map<string, string>()
-    const state = yield* NativeState.read(manifest, homeDir, (path, piece) => {
+    const state = yield* NativeState.readNativeState(manifest, homeDir, (path, piece) => {
       taken.set(path, (taken.get(path) ?? "") + Buffer.from(piece).toString())
     })
     assert.sameMembers(

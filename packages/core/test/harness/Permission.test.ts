@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
-import type { Answer, TurnInput, Word } from "@reins/core/harness/TurnInput"
+import type { QuestionAnswer, TurnInput, Word } from "@reins/core/harness/TurnInput"
 import { of, place, runTurn, said, scriptedManifest, services, turnInput, turnOf } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Queue, Stream } from "effect"
 
@@ -20,7 +20,12 @@ const permission = ask([
 const turn = (steps: ReadonlyArray<object>, changes: Partial<TurnInput>) =>
   Effect.flatMap(place, (where) => runTurn(turnInput(where, JSON.stringify(steps), changes)))
 
-const taking = (option: string, more: Partial<Answer> = {}): Answer => ({ option, note: null, content: null, ...more })
+const taking = (option: string, more: Partial<QuestionAnswer> = {}): QuestionAnswer => ({
+  option,
+  note: null,
+  content: null,
+  ...more
+})
 
 const selected = (optionId: string) => JSON.stringify({ outcome: { outcome: "selected", optionId } })
 const taken = JSON.stringify({ outcome: { outcome: "cancelled" } })
@@ -79,7 +84,7 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
     Effect.gen(function* () {
       const where = yield* place
       const harness = yield* Harness
-      const answer = yield* Deferred.make<Answer>()
+      const answer = yield* Deferred.make<QuestionAnswer>()
       const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Meanwhile." } }
       const steps = [{ ...permission, meanwhile: update }]
       const input = turnInput(where, JSON.stringify(steps), { ask: () => Deferred.await(answer) })

@@ -1,9 +1,13 @@
 import { assert, it } from "@effect/vitest"
 import { UsageMeter } from "@reins/core/harness/acp/UsageMeter"
-import type { Usage } from "@reins/core/harness/HarnessEvent"
+import type { HarnessUsage } from "@reins/core/harness/HarnessEvent"
 import * as fc from "fast-check"
 
-const counted = (scope: Usage["scope"], input_tokens: number | null, output_tokens: number | null): Usage => ({
+const counted = (
+  scope: HarnessUsage["scope"],
+  input_tokens: number | null,
+  output_tokens: number | null
+): HarnessUsage => ({
   _tag: "usage",
   scope,
   input_tokens,

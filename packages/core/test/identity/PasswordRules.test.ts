@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { check, type PasswordWeakness, weakness } from "@reins/core/identity/PasswordRules"
+import { type PasswordWeakness, requireGoodPassword, weakness } from "@reins/core/identity/PasswordRules"
 import { Effect, Redacted } from "effect"
 
 const email = "ada.lovelace@example.com"
@@ -85,12 +85,12 @@ describe("PasswordRules", () => {
   it.effect("the failure says where and why, and does not hold the password", () =>
     Effect.gen(function* () {
       for (const password of ["Password1", "short", `${"ü".repeat(512)}x`, "ada.lovelace"]) {
-        const error = yield* Effect.flip(check(Redacted.make(password), email))
+        const error = yield* Effect.flip(requireGoodPassword(Redacted.make(password), email))
         assert.deepStrictEqual(error.loc, ["body", "password"])
         assert.notInclude(JSON.stringify(error), password)
         assert.strictEqual(error.input, "**********")
       }
-      yield* check(Redacted.make("a quiet heron at noon"), email)
+      yield* requireGoodPassword(Redacted.make("a quiet heron at noon"), email)
     })
   )
 })

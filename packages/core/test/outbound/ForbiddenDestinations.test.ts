@@ -3,7 +3,7 @@ import https from "node:https"
 import { createServer, isIP, type LookupFunction } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { forgeHost } from "@reins/core/forge/ForgeHost"
-import { ask } from "@reins/core/forge/ForgeRequest"
+import { askForge } from "@reins/core/forge/ForgeRequest"
 import { gitHub } from "@reins/core/forge/GitHub"
 import { Git } from "@reins/core/git/Git"
 import { Outbound } from "@reins/core/outbound/Outbound"
@@ -143,7 +143,7 @@ const doors = Effect.gen(function* () {
   const named = yield* anyPlace(true)
   const open = yield* anyPlace(false)
   const forge = (url: string) =>
-    ask({ outbound, api: forgeHost(gitHub, url).api, token: Redacted.make("t"), headers: gitHub.headers })({
+    askForge({ outbound, api: forgeHost(gitHub, url).api, token: Redacted.make("t"), headers: gitHub.headers })({
       method: "GET",
       path: "/user"
     }).pipe(

@@ -4,7 +4,7 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { termsOf, wordsOf } from "@reins/core/sessions/search/Words"
+import { termsOf, searchWords } from "@reins/core/sessions/search/Words"
 import { anyText } from "@reins/testing/AnyText"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
@@ -89,7 +89,7 @@ describe("the words of a search", () => {
   it("a text is found by any of its own beginnings of words, whatever it consists of", () => {
     fc.assert(
       fc.property(anyText({ maxLength: 60 }), (text) => {
-        const indexed = new Set(wordsOf(text))
+        const indexed = new Set(searchWords(text))
         for (const { word } of termsOf(text)) assert.isTrue(indexed.has(word), JSON.stringify([text, word]))
       })
     )
@@ -99,7 +99,7 @@ describe("the words of a search", () => {
     fc.assert(
       fc.property(unspaced, fc.nat(11), fc.nat(11), (characters, from, length) => {
         const piece = characters.slice(from % characters.length).slice(0, length + 1)
-        const indexed = new Set(wordsOf(`see ${characters.join("")}!`))
+        const indexed = new Set(searchWords(`see ${characters.join("")}!`))
         for (const { word } of termsOf(piece.join(""))) assert.isTrue(indexed.has(word), word)
       })
     )
@@ -107,8 +107,8 @@ describe("the words of a search", () => {
 
   it("the words of a text stay below what a database takes, also of hostile ones", () => {
     for (const text of ["ﷺ", "𠀀𠀁𠀂", "x", "x ", "é"])
-      for (const word of wordsOf(text.repeat(100_000))) assert.isAtMost(Buffer.byteLength(word), 300)
-    const many = wordsOf(
+      for (const word of searchWords(text.repeat(100_000))) assert.isAtMost(Buffer.byteLength(word), 300)
+    const many = searchWords(
       Array.from({ length: 60_000 }, (_, index) => String.fromCodePoint(0x4e00 + ((index * 7) % 20_000))).join("")
     )
     assert.isAtMost(Buffer.byteLength(many.join(" ")), 400_001)

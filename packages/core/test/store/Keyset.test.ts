@@ -53,6 +53,6 @@ describe("Keyset", () => {
   )
 
   it("a limit is 50 when absent and kept within 1 and 200", () => {
-    assert.deepStrictEqual([{}, { limit: 0 }, { limit: 7 }, { limit: 1000 }].map(Keyset.limitOf), [50, 1, 7, 200])
+    assert.deepStrictEqual([{}, { limit: 0 }, { limit: 7 }, { limit: 1000 }].map(Keyset.pageLimit), [50, 1, 7, 200])
   })
 })

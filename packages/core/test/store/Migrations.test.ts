@@ -18,7 +18,7 @@ import {
   rulesOf,
   stateOf
 } from "@reins/core/store/Migrations"
-import { atWork } from "@reins/core/store/PgAtWork"
+import { nodesAtWork } from "@reins/core/store/PgAtWork"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { driverFor } from "@reins/core/store/SqliteDriver"
@@ -49,7 +49,7 @@ const places: ReadonlyArray<{
     name: "SQLite",
     place: Effect.map(temporary, (dataDir) => ({
       open: Layer.discard(Sqlite.layer(dataDir)),
-      asIs: Layer.orDie(Sqlite.layerAsIs(dataDir))
+      asIs: Layer.orDie(Sqlite.layerFileAsIs(dataDir))
     }))
   },
   {
@@ -203,7 +203,7 @@ it.scoped("the nodes that are alive and servers without a name are at work, and 
       values (${name}, 'b', 'd', 'a', 'all', 'active', 1, (extract(epoch from now()) * 1000)::bigint + ${left}::bigint, '[]', 0, '0.0.9')`)
     yield* insert("alive", 60_000)
     yield* insert("lost", -1)
-    const listed = onClient(atWork.list)
+    const listed = onClient(nodesAtWork.list)
     assert.deepStrictEqual(yield* listed, [{ name: "the node alive", release: "0.0.9" }])
     const bell = yield* Bell
     yield* Effect.acquireRelease(
@@ -254,7 +254,7 @@ it.scopedLive("a step gives way to whoever holds its table, and says so when tha
 it.scoped("a server of a data directory is at work for other processes", () =>
   Effect.gen(function* () {
     const dataDir = yield* temporary
-    const listed = Effect.provide(onClient(Sqlite.atWork(dataDir).list), Sqlite.layerMemory)
+    const listed = Effect.provide(onClient(Sqlite.serverAtWork(dataDir).list), Sqlite.layerMemory)
     assert.isEmpty(yield* listed)
     yield* Effect.scoped(
       Effect.gen(function* () {
@@ -267,7 +267,7 @@ it.scoped("a server of a data directory is at work for other processes", () =>
     yield* server.end
     yield* Effect.scoped(
       Effect.gen(function* () {
-        yield* Effect.provide(onClient(Sqlite.atWork(dataDir).keepOut), Sqlite.layerMemory)
+        yield* Effect.provide(onClient(Sqlite.serverAtWork(dataDir).keepOut), Sqlite.layerMemory)
         const late = yield* Effect.flip(holderOf(serverLock(dataDir)))
         assert.include(String(late.error), "locked")
       })

@@ -44,7 +44,7 @@ export const openThings = ({
       (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
     )
     const file = join(directory, "things.db")
-    const db = yield* SqliteEngine.open({ file, synchronous, busyMs }, Effect.void)
+    const db = yield* SqliteEngine.openEngine({ file, synchronous, busyMs }, Effect.void)
     const other = yield* Effect.acquireRelease(
       Effect.sync(() => openSqlite(file, { timeout: 0 })),
       (connection) => Effect.sync(() => connection.close())

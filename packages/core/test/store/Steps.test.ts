@@ -74,7 +74,7 @@ const places: ReadonlyArray<{
     empty: Layer.unwrapScoped(
       Effect.map(temporary, (directory) => {
         writeFileSync(databaseFile(directory), "")
-        return Layer.orDie(Sqlite.layerAsIs(directory))
+        return Layer.orDie(Sqlite.layerFileAsIs(directory))
       })
     )
   },

@@ -5,7 +5,7 @@ import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { ErrorsOf } from "@reins/core/OperationErrors"
 import type { Command } from "@reins/core/store/Command"
-import type { Parts } from "@reins/core/store/Operation"
+import type { OperationParts } from "@reins/core/store/Operation"
 import type { Effect } from "effect"
 import type { Exchange } from "./Exchange.js"
 import type { Reply } from "./Reply.js"
@@ -19,7 +19,7 @@ type IsPublic<E> = HttpApiEndpoint.HttpApiEndpoint.Name<E> extends (typeof publi
 export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = {
   readonly exchange: Exchange
 } & (IsPublic<E> extends true ? unknown : { readonly principal: Principal }) &
-  Parts<E>
+  OperationParts<E>
 
 /** The mutations that run again when they are repeated. The API annotates them too, and the router checks that the two agree. */
 export const repeatedEndpoints = ["login", "logout", "wait"] as const

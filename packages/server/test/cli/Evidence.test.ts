@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Timestamp } from "@reins/core/domain/Timestamp"
-import { subjectOf } from "@reins/core/harness/Evidence"
+import { evidenceSubject } from "@reins/core/harness/Evidence"
 import { storedEvidence, storeEvidence } from "@reins/server/cli/harnesses/StoredEvidence"
 import { cacheDir } from "@reins/testing/harness/Turns"
 import { Effect } from "effect"
@@ -33,7 +33,7 @@ const reins = (...args: ReadonlyArray<string>) =>
   reinsAt({ cwd, env: { REINS_CACHE_DIR: cacheDir } }, [...args, "--data-dir", dataDir, "--manifests", "agents"])
 
 const seen = (passed: boolean) => ({
-  of: subjectOf(mine),
+  of: evidenceSubject(mine),
   agent: "opencode 1",
   platform: "linux-x64",
   observed_at: Timestamp.make("2026-11-23T00:00:00.000Z"),
@@ -47,7 +47,7 @@ const seen = (passed: boolean) => ({
 
 it("evidence of an installation is kept in its data directory, one for each agent with its settings", async () => {
   assert.deepStrictEqual(await Effect.runPromise(storedEvidence(dataDir)), [])
-  const other = { ...seen(true), of: subjectOf(alpha) }
+  const other = { ...seen(true), of: evidenceSubject(alpha) }
   for (const evidence of [seen(false), other, seen(true)]) await Effect.runPromise(storeEvidence(dataDir, evidence))
   assert.deepStrictEqual(await Effect.runPromise(storedEvidence(dataDir)), [other, seen(true)])
 })

@@ -12,7 +12,7 @@ import { type SessionPaths, sessionPaths } from "../SessionPaths.js"
 import { stagingIn } from "../Staging.js"
 import type { SetupOrder, TreeOrigin } from "../TreeOrder.js"
 import { owedPaths } from "./OwedSetup.js"
-import type { Trees } from "./SetupSnapshots.js"
+import type { SetupTrees } from "./SetupSnapshots.js"
 import type { SetupEar, workspaceSetup } from "./WorkspaceSetup.js"
 
 /**
@@ -30,7 +30,7 @@ export const setupAgain = Effect.fnUntraced(function* (
     const paths = sessionPaths(dataDir, origin.session)
     if (!existsSync(paths.setupOwed)) return
     const beside = yield* stagingIn(paths, "setup")
-    const trees: Trees = {
+    const trees: SetupTrees = {
       workTree: join(beside, "workspace"),
       home: join(beside, "home"),
       gitDir: join(beside, "trusted.git")
@@ -48,7 +48,7 @@ const notBrought = (error: BeneathError) =>
     message: diskFault("The files of the setup could not be brought into the session", error)
   })
 
-const bringOver = (from: Trees, to: SessionPaths) =>
+const bringOver = (from: SetupTrees, to: SessionPaths) =>
   Effect.gen(function* () {
     const leftOut = yield* attempt(to.setupOwed, () => owedPaths(to))
     yield* attempt(to.home, () => addMissing(from.home, to.home))

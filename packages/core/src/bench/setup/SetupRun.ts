@@ -6,14 +6,14 @@ import type { AgentCommand, AgentExit, AgentPlaces, Executor, ExecutorError } fr
 import { redactedOf, scrubber } from "../../harness/Secrets.js"
 import { destinationsOf } from "../../outbound/NetworkRules.js"
 import { proxyVariables, WayOut } from "../../outbound/WayOut.js"
-import type { SetupStep, Variables } from "../TreeOrder.js"
+import type { AgentVariables, SetupCommand } from "../TreeOrder.js"
 import { SetupOutput } from "./SetupOutput.js"
 import type { SetupNote } from "./SetupReport.js"
 
 /** The commands of a setup, and where they run. */
 export interface SetupCommands {
-  readonly steps: ReadonlyArray<SetupStep>
-  readonly variables: Variables
+  readonly steps: ReadonlyArray<SetupCommand>
+  readonly variables: AgentVariables
   /** The hosts that the commands may connect to; undefined where the spec says nothing. */
   readonly network: NetworkAccess | undefined
   readonly limits: ExecutorLimits | undefined
@@ -46,7 +46,7 @@ const drain = "10 seconds"
  */
 const merged = 'read -r line && exec "$@" </dev/null 2>&1'
 
-const commandOf = (setup: SetupCommands, { argv }: SetupStep, proxy: Variables, port: number | undefined) => {
+const commandOf = (setup: SetupCommands, { argv }: SetupCommand, proxy: AgentVariables, port: number | undefined) => {
   const command: AgentCommand = {
     leaseId: setup.mark,
     executable: "/bin/sh",
@@ -70,14 +70,14 @@ interface Ended {
   readonly words: string
 }
 
-const howOf = ({ exit, words }: Ended, { timeout_seconds }: SetupStep): string => {
+const howOf = ({ exit, words }: Ended, { timeout_seconds }: SetupCommand): string => {
   if (Option.isNone(exit)) return `took longer than ${timeout_seconds} s and was ended`
   const { code, reason = words.trim().split("\n").at(-1) ?? "", signal } = exit.value
   if (code !== null) return `failed with exit code ${code}`
   return `was ended by ${signal ?? "a signal"}${reason === "" ? "" : ` (${reason})`}`
 }
 
-const failure = (step: SetupStep, ended: Ended, output: string): SetupStepFailed =>
+const failure = (step: SetupCommand, ended: Ended, output: string): SetupStepFailed =>
   new SetupStepFailed({
     message: `The setup command "${step.name}" ${howOf(ended, step)}. ${output === "" ? "It wrote nothing." : `It wrote last:\n${output}`}`
   })

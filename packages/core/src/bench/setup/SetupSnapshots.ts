@@ -14,10 +14,10 @@ import type { SessionPaths } from "../SessionPaths.js"
 import { making, sizeFile, snapshotsIn, sparesOf, taken, temporaryIn } from "./SetupPlaces.js"
 
 /** The places of the files that a setup fills. */
-export type Trees = Pick<SessionPaths, "workTree" | "home" | "gitDir">
+export type SetupTrees = Pick<SessionPaths, "workTree" | "home" | "gitDir">
 
 /** The parts of a session by the names that they have in a snapshot. */
-const partsOf = ({ gitDir, home, workTree }: Trees) =>
+const partsOf = ({ gitDir, home, workTree }: SetupTrees) =>
   [
     ["workspace", workTree],
     ["home", home],
@@ -37,7 +37,7 @@ export const orWarn =
 
 const isAbsent = (cause: unknown): boolean => cause instanceof Error && "code" in cause && cause.code === "ENOENT"
 
-const removeAll = async (trees: Trees): Promise<void> => {
+const removeAll = async (trees: SetupTrees): Promise<void> => {
   for (const [, path] of partsOf(trees)) await removeTree(path)
 }
 
@@ -61,7 +61,7 @@ const copyAll = async (
 }
 
 /** Copies a snapshot to paths where nothing is. False where there is none. */
-const copyOf = async (snapshot: string, trees: Trees, options: CopyOptions): Promise<boolean> => {
+const copyOf = async (snapshot: string, trees: SetupTrees, options: CopyOptions): Promise<boolean> => {
   const before = await identityOf(snapshot)
   if (before === undefined) return false
   try {
@@ -93,7 +93,7 @@ const claimSpare = async (root: string, key: string, mine: string): Promise<bool
 }
 
 /** Moves a spare copy of a snapshot to paths where nothing is. False where there is none. */
-const moveSpare = async (root: string, key: string, trees: Trees): Promise<boolean> => {
+const moveSpare = async (root: string, key: string, trees: SetupTrees): Promise<boolean> => {
   const mine = temporaryIn(root, taken)
   if (!(await claimSpare(root, key, mine))) return false
   try {
@@ -164,7 +164,7 @@ export const setupSnapshots = Effect.gen(function* () {
     /** The file that a process locks while it makes a snapshot. Some keys share a file. */
     lockOf: (key: string): string => join(root, `${key.slice(0, 3)}.lock`),
     /** Gives a copy of a snapshot to paths where nothing is. False where there is none, and nothing is at the paths then. */
-    take: Effect.fnUntraced(function* (key: string, trees: Trees) {
+    take: Effect.fnUntraced(function* (key: string, trees: SetupTrees) {
       const snapshot = join(root, key)
       const isMoved = yield* warn(false, () => moveSpare(root, key, trees))
       const isTaken = isMoved || (yield* warn(false, (signal) => copyOf(snapshot, trees, { signal })))
@@ -175,7 +175,7 @@ export const setupSnapshots = Effect.gen(function* () {
       return true
     }),
     /** Keeps the trees of a session, in which nobody works, for others. What cannot be kept is not, and the log says so. */
-    publish: Effect.fnUntraced(function* (key: string, trees: Trees) {
+    publish: Effect.fnUntraced(function* (key: string, trees: SetupTrees) {
       const warn = orWarn("what a setup has left could not be kept, so it runs again for the next session")
       const made = temporaryIn(root, making)
       const isCopied = yield* warn(false, async (signal) => {

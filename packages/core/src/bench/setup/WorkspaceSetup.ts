@@ -14,12 +14,12 @@ import { agentPlaces, sessionPaths } from "../SessionPaths.js"
 import type { SetupOrder, TreeBase, TreeOrigin } from "../TreeOrder.js"
 import type { SetupNote } from "./SetupReport.js"
 import { setupRun, temporaryName } from "./SetupRun.js"
-import { setupSnapshots, type Trees } from "./SetupSnapshots.js"
+import { type SetupTrees, setupSnapshots } from "./SetupSnapshots.js"
 
 /** The places that a setup fills, and the files from which it starts. */
 export interface SetupSite {
   /** The paths of the files. Nothing is at them. */
-  readonly trees: Trees
+  readonly trees: SetupTrees
   /** The base, where it is known already. The remote is asked for it otherwise. */
   readonly base?: TreeBase
   /** Makes the base at the paths. */
@@ -129,7 +129,7 @@ const preparing = Effect.gen(function* () {
   const executors = yield* Executors
   const stores = yield* objectStores
 
-  return Effect.fnUntraced(function* (origin: TreeOrigin, setup: SetupOrder, { home, workTree }: Trees) {
+  return Effect.fnUntraced(function* (origin: TreeOrigin, setup: SetupOrder, { home, workTree }: SetupTrees) {
     const executor = yield* executors.choose(setup.backend, setup.bounds).pipe(
       Effect.flatMap(executors.get),
       Effect.mapError(({ message }) => failed(message))

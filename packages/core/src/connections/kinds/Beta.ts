@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { field } from "../../domain/Field.js"
-import { BaseUrl, type ConnectionKind, credentialOf, optional, Secret } from "../ConnectionKind.js"
+import { BaseUrl, type ConnectionKind, credentialOf, optionalField, Secret } from "../ConnectionKind.js"
 import { gatewayCapabilities, gatewayProbe } from "../GatewayProbe.js"
 
 const gateway = "openai_responses"
@@ -20,10 +20,10 @@ export const beta: ConnectionKind<"beta"> = {
   kind: "beta",
   credential: credentialOf(
     Schema.Struct({
-      base_url: field(optional(BaseUrl), "The address of a gateway; the usual one of the provider when absent."),
+      base_url: field(optionalField(BaseUrl), "The address of a gateway; the usual one of the provider when absent."),
       api_key: field(Secret, "A key of the gateway. It goes in once and never comes back."),
       auth_json: field(
-        optional(Login),
+        optionalField(Login),
         "Refused with the reason: the login of a subscription, as the text of the agent's `auth.json`."
       )
     })

@@ -3,7 +3,7 @@ import { field } from "../../domain/Field.js"
 import { now } from "../../domain/Timestamp.js"
 import type { ForgeKind } from "../../forge/Forge.js"
 import { forgeHost } from "../../forge/ForgeHost.js"
-import { BaseUrl, type ConnectionKind, credentialOf, optional, Secret } from "../ConnectionKind.js"
+import { BaseUrl, type ConnectionKind, credentialOf, optionalField, Secret } from "../ConnectionKind.js"
 import type { OpenConnection } from "../OpenConnection.js"
 import { type AskProbe, asking, passed, refusal, unexpected } from "../Verdict.js"
 
@@ -13,7 +13,7 @@ export const forgeToken = (forge: ForgeKind): ConnectionKind => ({
   credential: credentialOf(
     Schema.Struct({
       base_url: field(
-        optional(BaseUrl),
+        optionalField(BaseUrl),
         "The address of the forge, as in `https://gitea.example`; the public one of its kind when absent."
       ),
       token: field(Secret, "A token that may read and push, and open merge requests. It never comes back.")

@@ -5,10 +5,10 @@ import { ExecutorError } from "../Executor.js"
 import { type Mount, nodeDirectory } from "../sandbox/Arguments.js"
 import { socketInside } from "../sandbox/Bridge.js"
 import { hardLimit } from "../sandbox/HardLimit.js"
-import { type Engine, labels } from "./Engine.js"
+import { type ContainerEngine, labels } from "./Engine.js"
 
 /** The files of ours that every container is given. */
-export interface OwnFiles {
+export interface ContainerFiles {
   readonly seccomp: string
   readonly passwd: string
   readonly group: string
@@ -31,26 +31,29 @@ export interface Container {
   readonly socket: string | undefined
   /** The marks as `soft:hard`, in a limit that limits nothing. */
   readonly marks: string
-  readonly files: OwnFiles
+  readonly files: ContainerFiles
   readonly limits: AgentLimits
 }
 
 /** The user that an agent is in its container, and its group. */
-export const userOf = ({ name, rootless }: Pick<Engine, "name" | "rootless">): readonly [uid: number, gid: number] => {
+export const userOf = ({
+  name,
+  rootless
+}: Pick<ContainerEngine, "name" | "rootless">): readonly [uid: number, gid: number] => {
   if (name === "podman") return [1000, 1000]
   // A rootless Docker knows its own user as root, and any other is somebody else to the files of the session.
   return rootless ? [0, 0] : [process.getuid?.() ?? 0, process.getgid?.() ?? 0]
 }
 
 /** The user inside is the service's user outside, so that the files of the session are its own. */
-const userWords = (engine: Engine): ReadonlyArray<string> => {
+const userWords = (engine: ContainerEngine): ReadonlyArray<string> => {
   const [uid, gid] = userOf(engine)
   const mapped = engine.name === "podman" ? ["--userns", `keep-id:uid=${uid},gid=${gid}`] : []
   return [...mapped, "--user", `${uid}:${gid}`]
 }
 
 /** The words that only one of the engines knows. */
-const particular = ({ name }: Engine): ReadonlyArray<string> =>
+const particular = ({ name }: ContainerEngine): ReadonlyArray<string> =>
   name === "podman"
     ? [
         // Nothing below /proc can be written, and nothing of /sys is seen.
@@ -85,7 +88,7 @@ const rlimit = (name: string, value: number | string): ReadonlyArray<string> => 
 const both = (value: number): string => `${value}:${value}`
 
 const limitWords = (
-  { limits: able, processors }: Engine,
+  { limits: able, processors }: ContainerEngine,
   limits: AgentLimits,
   marks: string
 ): ReadonlyArray<string> => [
@@ -103,7 +106,7 @@ const limitWords = (
 const plain = (path: string): boolean => !/[,"\n]/.test(path)
 
 /** A path of the container that an engine cannot be told; undefined where it can be told all. */
-export const refused = ({ readable: read, writable: written }: Pick<Container, "readable" | "writable">) => {
+export const refusedPath = ({ readable: read, writable: written }: Pick<Container, "readable" | "writable">) => {
   const path = [...read, ...written.flat(), process.execPath].find((each) => !plain(each))
   return path === undefined
     ? undefined
@@ -114,7 +117,7 @@ export const refused = ({ readable: read, writable: written }: Pick<Container, "
 }
 
 /** The words of an engine before the program: nothing of the machine but what is listed, no rights, and no network but one socket. */
-export const argumentsOf = (engine: Engine, container: Container): ReadonlyArray<string> => {
+export const containerArguments = (engine: ContainerEngine, container: Container): ReadonlyArray<string> => {
   const { bootId, directory, files, image, leaseId, limits, marks, name, socket } = container
   const memory = `rw,exec,nosuid,nodev,mode=1777,size=${limits.temporaryBytes}`
   const cgroups =

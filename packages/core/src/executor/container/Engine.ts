@@ -12,7 +12,7 @@ export const engineNames = ["podman", "docker"] as const
 export type EngineName = (typeof engineNames)[number]
 
 /** A container engine that answers. */
-export interface Engine {
+export interface ContainerEngine {
   readonly name: EngineName
   readonly version: string
   /** True when the engine itself runs without rights of the machine. */
@@ -54,7 +54,7 @@ export interface Said {
 }
 
 /** Runs a command of an engine to its end. An engine that is not there fails with `ENOENT` on stderr. */
-export const run = (name: EngineName, args: ReadonlyArray<string>): Effect.Effect<Said> =>
+export const runEngine = (name: EngineName, args: ReadonlyArray<string>): Effect.Effect<Said> =>
   Effect.async((resume) => {
     const child = execFile(
       name,
@@ -177,7 +177,7 @@ const decoded = <A>(name: EngineName, schema: Schema.Schema<A, string>, text: st
 const leastUsers = 1001
 
 const podman = Effect.gen(function* () {
-  const said = yield* run("podman", ["info", "--format", "json"])
+  const said = yield* runEngine("podman", ["info", "--format", "json"])
   if (said.failed) return yield* unavailable("podman", said.stderr)
   const { host, version } = yield* decoded("podman", PodmanInfo, said.stdout)
   if (host.serviceIsRemote === true) return yield* unavailable("podman", "it runs containers on another machine")
@@ -189,7 +189,7 @@ const podman = Effect.gen(function* () {
   const usable = host.cgroupVersion === "v2" || !host.security.rootless
   const has = (controller: string) => usable && controllers.includes(controller)
   const limits = { memory: has("memory"), processes: has("pids"), processors: has("cpu") }
-  const engine: Engine = {
+  const engine: ContainerEngine = {
     name: "podman",
     version: version.Version,
     rootless: host.security.rootless,
@@ -201,7 +201,7 @@ const podman = Effect.gen(function* () {
 })
 
 const docker = Effect.gen(function* () {
-  const said = yield* run("docker", ["info", "--format", "{{json .}}"])
+  const said = yield* runEngine("docker", ["info", "--format", "{{json .}}"])
   if (said.failed && said.stdout.trim() === "") return yield* unavailable("docker", said.stderr)
   const info = yield* decoded("docker", DockerInfo, said.stdout)
   const [problem] = info.ServerErrors ?? []
@@ -221,7 +221,7 @@ const docker = Effect.gen(function* () {
     processes: usable && info.PidsLimit === true,
     processors: usable && info.CpuCfsQuota === true
   }
-  const engine: Engine = {
+  const engine: ContainerEngine = {
     name: "docker",
     version: info.ServerVersion,
     rootless: has("rootless"),
@@ -233,7 +233,7 @@ const docker = Effect.gen(function* () {
 })
 
 /** The engine of a name; without one the first that is installed. Fails with the reason when it does not answer. */
-export const find = (name: EngineName | null): Effect.Effect<Engine, ContainerUnavailable> =>
+export const findEngine = (name: EngineName | null): Effect.Effect<ContainerEngine, ContainerUnavailable> =>
   Effect.gen(function* () {
     const chosen = name ?? (yield* firstInstalled)
     return yield* chosen === "podman" ? podman : docker
@@ -241,7 +241,7 @@ export const find = (name: EngineName | null): Effect.Effect<Engine, ContainerUn
 
 const firstInstalled = Effect.gen(function* () {
   for (const name of engineNames) {
-    const said = yield* run(name, ["--version"])
+    const said = yield* runEngine(name, ["--version"])
     if (!said.failed) return name
   }
   return yield* new ContainerUnavailable({
@@ -253,7 +253,7 @@ const firstInstalled = Effect.gen(function* () {
 /** An image that the engine has. Fails where it has not got it, and where the image keeps files of its own. */
 export const imageOf = (name: EngineName, reference: string): Effect.Effect<Image, ContainerUnavailable> =>
   Effect.gen(function* () {
-    const said = yield* run(name, ["image", "inspect", reference])
+    const said = yield* runEngine(name, ["image", "inspect", reference])
     if (said.failed)
       return yield* new ContainerUnavailable({
         message: /no such (?:image|object)|image not known|unable to find|failed to find image/i.test(said.stderr)
@@ -276,7 +276,7 @@ export const labels = { lease: "reins.lease", boot: "reins.boot" } as const
 export const removeOf = (name: EngineName, ids: ReadonlyArray<string>): Effect.Effect<number> =>
   Effect.gen(function* () {
     const format = "{{.ID}} {{.Labels}}"
-    const { stdout } = yield* run(name, [
+    const { stdout } = yield* runEngine(name, [
       "ps",
       "--all",
       "--no-trunc",
@@ -289,7 +289,7 @@ export const removeOf = (name: EngineName, ids: ReadonlyArray<string>): Effect.E
       const [id = "", ...words] = line.split(/[^A-Za-z0-9_.-]+/)
       return words.some((word) => ids.includes(word)) ? [id] : []
     })
-    if (found.length > 0) yield* run(name, ["rm", "--force", ...found])
+    if (found.length > 0) yield* runEngine(name, ["rm", "--force", ...found])
     return found.length
   })
 

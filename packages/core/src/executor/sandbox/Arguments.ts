@@ -91,7 +91,7 @@ const toldAt = String(3 + 1 + Object.keys(ownFiles).length)
  * The arguments of bubblewrap before the program: namespaces of its own, no rights, and nothing of the machine but what is listed. The order
  * matters: a directory in memory comes before what is mounted below it, and the root is closed last.
  */
-export const argumentsOf = (contents: Contents): ReadonlyArray<string> => {
+export const sandboxArguments = (contents: Contents): ReadonlyArray<string> => {
   const size = String(contents.temporaryBytes)
   return [
     ...["--unshare-user", "--disable-userns", "--uid", user, "--gid", user, "--unshare-pid", "--unshare-net"],

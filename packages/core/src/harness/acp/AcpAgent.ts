@@ -6,7 +6,7 @@ import { redactedOf, scrubber } from "../Secrets.js"
 import type { AgentInput } from "../TurnInput.js"
 import type { Requests } from "./AcpSchema.js"
 import type { AcpSettings } from "./AcpSettings.js"
-import type { AcpAgent, Turn } from "./AcpState.js"
+import type { AcpAgent, RunningTurn } from "./AcpState.js"
 import { AgentFacts } from "./AgentFacts.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
@@ -33,7 +33,7 @@ export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime
     report: yield* Ref.make(""),
     lastLines: yield* Ref.make<ReadonlyArray<string>>([]),
     meter: new UsageMeter(),
-    turn: yield* Ref.make<Turn | undefined>(undefined),
+    turn: yield* Ref.make<RunningTurn | undefined>(undefined),
     opening: yield* Ref.make<ReadonlyArray<HarnessEvent>>([]),
     isStarting: yield* Ref.make(true),
     offered: yield* Ref.make({}),
@@ -44,7 +44,7 @@ export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime
 })
 
 /** Tells the turn that runs. The start of the agent belongs to its first turn, and what is said between two turns to none. */
-export const tell = (agent: AcpAgent): Emit =>
+export const tellTurn = (agent: AcpAgent): Emit =>
   Effect.fnUntraced(function* (events) {
     const turn = yield* Ref.get(agent.turn)
     if (turn !== undefined) return yield* turn.emit(events)
@@ -68,7 +68,7 @@ export const orBroken =
 /**
  * Sends the agent a request and waits for its answer or for the end of the agent. Fails with `RpcError` when the agent answers with an error.
  */
-export const ask = <Method extends keyof Requests, A, I>(
+export const askAgent = <Method extends keyof Requests, A, I>(
   waiting: Waiting,
   peer: JsonRpc.Peer,
   method: Method,
@@ -84,7 +84,7 @@ export const ask = <Method extends keyof Requests, A, I>(
   )
 
 /** The failure for an error answer. The agent's words from outside the protocol come first. */
-export const failed = (agent: Failures.Reporting & Pick<AcpAgent, "report">) => (error: JsonRpc.RpcError) =>
+export const agentFailure = (agent: Failures.Reporting & Pick<AcpAgent, "report">) => (error: JsonRpc.RpcError) =>
   Effect.flatMap(Ref.get(agent.report), (report) =>
     Effect.fail(Failures.reported(report === "" ? Failures.rpcText(error) : report, agent))
   )
@@ -94,7 +94,7 @@ export const lastWords = ({ lastLines }: AcpAgent): Effect.Effect<string> =>
   Effect.map(Ref.get(lastLines), (lines) => lines.join("\n").trim())
 
 /** The failure for an error answer to a step of the start. What the agent wrote to stderr may come a little after its answer. */
-export const notStarted = (agent: AcpAgent) => (error: JsonRpc.RpcError) =>
+export const startFailure = (agent: AcpAgent) => (error: JsonRpc.RpcError) =>
   Effect.gen(function* () {
     const report = yield* Ref.get(agent.report)
     const text = report === "" ? Failures.rpcText(error) : report

@@ -56,7 +56,7 @@ export const opening = (settings: AcpSettings): OpenAgent =>
     if (runtime === null)
       return yield* Failures.executorUnavailable(`${input.manifest.provider_id} is disabled.`, false)
     const agent = yield* makeAgent(input, runtime, settings)
-    const command = yield* Launch.prepare(input, runtime)
+    const command = yield* Launch.prepareLaunch(input, runtime)
     const process = yield* Effect.mapError(input.executor.spawn(command), unavailable)
     yield* failpoint("turn.spawned")
     const peer = makePeer(agent, process)

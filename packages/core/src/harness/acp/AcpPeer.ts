@@ -1,8 +1,8 @@
 import { Clock, Effect, Option, Ref, Schema, Stream } from "effect"
 import type { AgentProcess } from "../../executor/Executor.js"
-import { tell } from "./AcpAgent.js"
+import { tellTurn } from "./AcpAgent.js"
 import { onCancelRequest, onElicitation, onElicitationCompleted, onPermission } from "./AcpQuestions.js"
-import { SessionUpdate } from "./AcpSchema.js"
+import { SessionNotification } from "./AcpSchema.js"
 import type { AcpAgent } from "./AcpState.js"
 import * as JsonRpc from "./JsonRpc.js"
 import * as Transcript from "./Transcript.js"
@@ -13,11 +13,11 @@ const onNotification = Effect.fnUntraced(function* (agent: AcpAgent, method: str
   if (method === "elicitation/complete" && turn !== undefined) return yield* onElicitationCompleted(turn, params)
   // Other methods that begin with `_` or `$/` are extensions, which a client may ignore.
   if (method.startsWith("_") || method.startsWith("$/")) return
-  if (method !== "session/update") return yield* tell(agent)([Transcript.diagnostic("unknown_message", line)])
+  if (method !== "session/update") return yield* tellTurn(agent)([Transcript.diagnostic("unknown_message", line)])
   const transcript = turn === undefined ? Option.none() : yield* Ref.get(turn.transcript)
   if (turn !== undefined && Option.isSome(transcript)) return yield* turn.emit(transcript.value.update(params, line))
   // Before its prompt a turn has no output of its own. What holds for the session beyond a turn is noted, and told when the next prompt is sent.
-  const early = Schema.decodeUnknownOption(SessionUpdate)(params)
+  const early = Schema.decodeUnknownOption(SessionNotification)(params)
   if (Option.isSome(early)) agent.facts.update(early.value.update.sessionUpdate, early.value.update)
 })
 
@@ -38,5 +38,5 @@ export const makePeer = (agent: AcpAgent, process: AgentProcess): JsonRpc.Peer =
       if (method === "session/request_permission") return onPermission(agent, params, id)
       return method === "elicitation/create" ? onElicitation(agent, params, id) : Effect.succeed(null)
     },
-    onUnparsed: (line) => tell(agent)([Transcript.diagnostic("unparsed", line)])
+    onUnparsed: (line) => tellTurn(agent)([Transcript.diagnostic("unparsed", line)])
   })

@@ -1,10 +1,10 @@
 import { Deferred, Effect, Fiber, Option, Ref } from "effect"
 import type { HarnessEvent } from "../HarnessEvent.js"
 import type { PromptBlock } from "../TurnInput.js"
-import { ask, failed } from "./AcpAgent.js"
+import { agentFailure, askAgent } from "./AcpAgent.js"
 import { promptBlocks } from "./AcpPromptBlocks.js"
 import { PromptResult } from "./AcpSchema.js"
-import type { Turn } from "./AcpState.js"
+import type { RunningTurn } from "./AcpState.js"
 import { listen } from "./AcpTalk.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
@@ -20,7 +20,11 @@ const stopReasons: Readonly<Record<string, StopReason>> = {
   max_turn_requests: "limit"
 }
 
-const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript.Transcript, result: PromptResult) {
+const conclude = Effect.fnUntraced(function* (
+  turn: RunningTurn,
+  transcript: Transcript.Transcript,
+  result: PromptResult
+) {
   const reason = stopReasons[result.stopReason]
   if (reason === undefined) return yield* Failures.protocolBroken(turn.runtime, "session/prompt")
   const isOver = reason === "completed" || reason === "cancelled"
@@ -34,7 +38,7 @@ const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript
 
 /** Sends a prompt and gives its answer; none when the turn was cancelled and the agent gave no other answer. */
 const sayAndHear = Effect.fnUntraced(function* (
-  turn: Turn,
+  turn: RunningTurn,
   peer: JsonRpc.Peer,
   sessionId: string,
   said: ReadonlyArray<PromptBlock>
@@ -43,8 +47,8 @@ const sayAndHear = Effect.fnUntraced(function* (
   yield* Ref.set(turn.agent.answered, answered)
   const params = { sessionId, prompt: yield* promptBlocks(turn, said) }
   const answer = yield* Effect.fork(
-    ask({ ...turn, sent: turn.talk.begun.open }, peer, "session/prompt", params, PromptResult).pipe(
-      Effect.catchTag("RpcError", failed(turn)),
+    askAgent({ ...turn, sent: turn.talk.begun.open }, peer, "session/prompt", params, PromptResult).pipe(
+      Effect.catchTag("RpcError", agentFailure(turn)),
       Effect.ensuring(Deferred.succeed(answered, undefined))
     )
   )
@@ -70,7 +74,7 @@ const sayAndHear = Effect.fnUntraced(function* (
 
 /** Says the message of the turn, and then all that follows it in the same turn. Gives the last answer; none for a turn that was cancelled. */
 const converse = Effect.fnUntraced(function* (
-  turn: Turn,
+  turn: RunningTurn,
   peer: JsonRpc.Peer,
   sessionId: string,
   transcript: Transcript.Transcript
@@ -88,7 +92,7 @@ const converse = Effect.fnUntraced(function* (
 })
 
 /** Sends the prompt and gives the end of the turn. */
-export const prompt = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, sessionId: string) {
+export const prompt = Effect.fnUntraced(function* (turn: RunningTurn, peer: JsonRpc.Peer, sessionId: string) {
   const transcript = Transcript.make(sessionId, turn.settings, turn.scrubber, turn.agent.facts)
   yield* Ref.set(turn.transcript, Option.some(transcript))
   yield* turn.emit(turn.agent.facts.known())

@@ -2,7 +2,7 @@ import { pathToFileURL } from "node:url"
 import type * as acp from "@agentclientprotocol/sdk/unstable"
 import { Effect, Encoding, Option, Ref } from "effect"
 import type { PromptBlock } from "../TurnInput.js"
-import type { Turn } from "./AcpState.js"
+import type { RunningTurn } from "./AcpState.js"
 import { asWords } from "./CommandWords.js"
 
 /** The largest image whose content is sent, and the largest text. An agent reads a larger file by itself. */
@@ -60,7 +60,7 @@ const fileBlocks = Effect.fnUntraced(function* (
 })
 
 /** The words for the agent, in the blocks of its protocol. */
-export const promptBlocks = Effect.fnUntraced(function* (turn: Turn, prompt: ReadonlyArray<PromptBlock>) {
+export const promptBlocks = Effect.fnUntraced(function* (turn: RunningTurn, prompt: ReadonlyArray<PromptBlock>) {
   const { promptCapabilities } = yield* Ref.get(turn.agent.offered)
   const takes = turn.settings.attachments === "offered"
   const offered = {

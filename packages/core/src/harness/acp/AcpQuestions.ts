@@ -1,8 +1,8 @@
 import { Deferred, Effect, Option, Ref, Schema } from "effect"
 import type { Asked } from "../HarnessEvent.js"
-import type { Answer, TurnInput } from "../TurnInput.js"
+import type { QuestionAnswer, TurnInput } from "../TurnInput.js"
 import { CancelRequest, ElicitationCompleted, ElicitationRequest, PermissionRequest } from "./AcpSchema.js"
-import type { AcpAgent, OpenQuestion, Turn } from "./AcpState.js"
+import type { AcpAgent, OpenQuestion, RunningTurn } from "./AcpState.js"
 import * as Elicitation from "./Elicitation.js"
 import type { Served } from "./JsonRpc.js"
 import * as Permission from "./Permission.js"
@@ -15,14 +15,18 @@ interface Asking {
   readonly question: Asked
   readonly elicitationId?: unknown
   /** The answer to the agent, for that of a person. */
-  readonly toAgent: (answer: Answer | null) => Served
+  readonly toAgent: (answer: QuestionAnswer | null) => Served
 }
 
 /**
  * Asks people, and waits. When the turn is cancelled, the question is withdrawn after the agent was told of the cancellation. A note that comes
  * with the answer is said to the agent once it has ended what it does.
  */
-const awaitAnswer = Effect.fnUntraced(function* (turn: Turn, ask: NonNullable<TurnInput["ask"]>, asking: Asking) {
+const awaitAnswer = Effect.fnUntraced(function* (
+  turn: RunningTurn,
+  ask: NonNullable<TurnInput["ask"]>,
+  asking: Asking
+) {
   const { elicitationId, question, rpcId, toAgent } = asking
   const { request_id: requestId } = question
   const open: OpenQuestion = { requestId, rpcId, elicitationId, over: yield* Deferred.make<Served>() }
@@ -38,7 +42,7 @@ const awaitAnswer = Effect.fnUntraced(function* (turn: Turn, ask: NonNullable<Tu
   )
 })
 
-const nextId = (turn: Turn) =>
+const nextId = (turn: RunningTurn) =>
   Effect.map(
     Ref.updateAndGet(turn.asked, (count) => count + 1),
     (count) => `ask-${count}`
@@ -51,26 +55,26 @@ export const onPermission = Effect.fnUntraced(function* (agent: AcpAgent, params
   const request = decoded.value
   const turn = yield* Ref.get(agent.turn)
   // Nobody has asked the agent for anything, so nobody can decide about it.
-  if (turn === undefined) return Effect.succeed(Permission.outcome(null))
+  if (turn === undefined) return Effect.succeed(Permission.permissionResponse(null))
   const transcript = yield* Ref.get(turn.transcript)
   const about = Option.isSome(transcript) ? transcript.value.tool(request.toolCall) : []
   yield* turn.emit(about)
-  if (yield* Ref.get(turn.cancelled)) return Effect.succeed(Permission.outcome(null))
+  if (yield* Ref.get(turn.cancelled)) return Effect.succeed(Permission.permissionResponse(null))
   const { ask, permissions = null } = turn.input
   const kind = about.find((event) => event._tag === "tool")?.kind ?? "other"
   const canAsk = ask !== undefined && Option.isSome(transcript)
   const decision = Permission.decided(turn.settings, request, { kind, policy: permissions, canAsk })
   const take = (optionId: string | null) => {
     if (Option.isSome(transcript) && Permission.isRefusal(request, optionId)) transcript.value.refuse()
-    return Permission.outcome(optionId)
+    return Permission.permissionResponse(optionId)
   }
   if (decision !== undefined || ask === undefined) {
     const chosen = decision ?? null
-    return Effect.succeed(permissions === null ? Permission.outcome(chosen) : take(chosen))
+    return Effect.succeed(permissions === null ? Permission.permissionResponse(chosen) : take(chosen))
   }
   return yield* awaitAnswer(turn, ask, {
     rpcId,
-    question: Permission.asked(yield* nextId(turn), request, about),
+    question: Permission.permissionQuestion(yield* nextId(turn), request, about),
     toAgent: (answer) => take(answer?.option ?? null)
   })
 })
@@ -82,22 +86,22 @@ export const onElicitation = Effect.fnUntraced(function* (agent: AcpAgent, param
   const turn = yield* Ref.get(agent.turn)
   if (turn === undefined) return Effect.succeed<Served>(Elicitation.declined)
   const { ask } = turn.input
-  const question = Elicitation.asked(yield* nextId(turn), decoded.value)
+  const question = Elicitation.elicitationQuestion(yield* nextId(turn), decoded.value)
   const isTalking = Option.isSome(yield* Ref.get(turn.transcript)) && !(yield* Ref.get(turn.cancelled))
   if (ask === undefined || Option.isNone(question) || !isTalking) return Effect.succeed<Served>(Elicitation.declined)
   return yield* awaitAnswer(turn, ask, {
     rpcId,
     question: question.value,
     elicitationId: decoded.value.elicitationId,
-    toAgent: Elicitation.outcome
+    toAgent: Elicitation.elicitationResponse
   })
 })
 
-const withdraw = (turn: Turn, { over, requestId }: OpenQuestion, answer: Served) =>
+const withdraw = (turn: RunningTurn, { over, requestId }: OpenQuestion, answer: Served) =>
   Effect.zipRight(Deferred.succeed(over, answer), turn.emit([{ _tag: "withdrawn", request_id: requestId }]))
 
 /** The agent does not want the answer to one of its requests any more. */
-export const onCancelRequest = Effect.fnUntraced(function* (turn: Turn, params: unknown) {
+export const onCancelRequest = Effect.fnUntraced(function* (turn: RunningTurn, params: unknown) {
   const decoded = Schema.decodeUnknownOption(CancelRequest)(params)
   const open = [...turn.questions.values()].find(
     ({ rpcId }) => Option.isSome(decoded) && rpcId === decoded.value.requestId
@@ -106,7 +110,7 @@ export const onCancelRequest = Effect.fnUntraced(function* (turn: Turn, params: 
 })
 
 /** The page that somebody was to visit has done its work, so nobody needs to be asked any more. */
-export const onElicitationCompleted = Effect.fnUntraced(function* (turn: Turn, params: unknown) {
+export const onElicitationCompleted = Effect.fnUntraced(function* (turn: RunningTurn, params: unknown) {
   const decoded = Schema.decodeUnknownOption(ElicitationCompleted)(params)
   const open = [...turn.questions.values()].find(
     ({ elicitationId }) => Option.isSome(decoded) && elicitationId === decoded.value.elicitationId
@@ -115,10 +119,14 @@ export const onElicitationCompleted = Effect.fnUntraced(function* (turn: Turn, p
 })
 
 /** Withdraws every question, because the agent is told to stop what it does. */
-export const withdrawAll = (turn: Turn) =>
+export const withdrawAll = (turn: RunningTurn) =>
   Effect.forEach(
     [...turn.questions.values()],
     (open) =>
-      withdraw(turn, open, open.elicitationId === undefined ? Permission.outcome(null) : Elicitation.outcome(null)),
+      withdraw(
+        turn,
+        open,
+        open.elicitationId === undefined ? Permission.permissionResponse(null) : Elicitation.elicitationResponse(null)
+      ),
     { discard: true }
   )

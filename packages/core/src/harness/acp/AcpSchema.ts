@@ -128,7 +128,7 @@ export type PromptResult = typeof PromptResult.Type
 
 export const SteeringResult = Schema.Struct({ outcome: Schema.String })
 
-export const SessionUpdate = reading<acp.SessionNotification>()(
+export const SessionNotification = reading<acp.SessionNotification>()(
   Schema.Struct({
     sessionId: Schema.String,
     update: Schema.Struct({ sessionUpdate: Schema.String }, { key: Schema.String, value: Schema.Unknown })
@@ -143,7 +143,7 @@ const Resource = Schema.Struct({
 })
 
 /** A block of content: words, media, or a file by its name. */
-export const ContentBlock = reading<acp.ContentBlock>()(
+export const AcpContent = reading<acp.ContentBlock>()(
   Schema.Union(
     Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
     Schema.Struct({
@@ -161,10 +161,10 @@ export const ContentBlock = reading<acp.ContentBlock>()(
     Schema.Struct({ type: Schema.Literal("resource"), resource: Resource })
   )
 )
-export type ContentBlock = typeof ContentBlock.Type
+export type AcpContent = typeof AcpContent.Type
 
 export const MessageChunk = reading<acp.ContentChunk>()(
-  Schema.Struct({ messageId: optional(Schema.String), content: ContentBlock })
+  Schema.Struct({ messageId: optional(Schema.String), content: AcpContent })
 )
 
 export const ToolContent = reading<Exclude<acp.ToolCallContent, { readonly type: "terminal" }>>()(
@@ -175,7 +175,7 @@ export const ToolContent = reading<Exclude<acp.ToolCallContent, { readonly type:
       oldText: optional(Schema.String),
       newText: Schema.String
     }),
-    Schema.Struct({ type: Schema.Literal("content"), content: ContentBlock })
+    Schema.Struct({ type: Schema.Literal("content"), content: AcpContent })
   )
 )
 
@@ -207,16 +207,16 @@ export const CompactionUpdate = reading<acp.CompactionUpdate>()(
   Schema.Struct({
     compactionId: Schema.String,
     status: Schema.String,
-    summary: optional(Schema.Array(ContentBlock)),
+    summary: optional(Schema.Array(AcpContent)),
     error: optional(Schema.String)
   })
 )
 
 export const CompactionChunk = reading<acp.CompactionSummaryChunk>()(
-  Schema.Struct({ compactionId: Schema.String, content: ContentBlock })
+  Schema.Struct({ compactionId: Schema.String, content: AcpContent })
 )
 
-export const Commands = reading<acp.AvailableCommandsUpdate>()(
+export const AvailableCommands = reading<acp.AvailableCommandsUpdate>()(
   Schema.Struct({
     availableCommands: Schema.Array(
       Schema.Struct({

@@ -1,7 +1,7 @@
 import type * as acp from "@agentclientprotocol/sdk/unstable"
 import { Effect, Redacted, Ref, Schema } from "effect"
 import type { OptionChoices } from "../AgentReport.js"
-import { ask, failed, notStarted, tell } from "./AcpAgent.js"
+import { agentFailure, askAgent, startFailure, tellTurn } from "./AcpAgent.js"
 import { ConfigOptions, InitializeResult, SessionResult } from "./AcpSchema.js"
 import type { AcpAgent } from "./AcpState.js"
 import * as Failures from "./Failures.js"
@@ -23,12 +23,12 @@ const capabilities = ({ input }: AcpAgent): acp.ClientCapabilities => ({
 export const initialize = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer) {
   const clientInfo = { name: "reins", version: "1" }
   const params = { protocolVersion: 1, clientCapabilities: capabilities(agent), clientInfo }
-  const result = yield* ask(agent, peer, "initialize", params, InitializeResult).pipe(
-    Effect.catchTag("RpcError", notStarted(agent))
+  const result = yield* askAgent(agent, peer, "initialize", params, InitializeResult).pipe(
+    Effect.catchTag("RpcError", startFailure(agent))
   )
   yield* Ref.set(agent.offered, result.agentCapabilities ?? {})
   const known = agent.runtime.agent
-  yield* tell(agent)([
+  yield* tellTurn(agent)([
     {
       _tag: "ready",
       agent_name: result.agentInfo?.name ?? known.name,
@@ -59,7 +59,7 @@ const resume = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer,
   const { resume } = agent.settings
   if (resume === "none") return yield* Failures.contextUnavailable(agent.runtime, "it has no way to resume")
   const params = { sessionId, ...(yield* placeOf(agent)) }
-  return yield* ask(agent, peer, `session/${resume}`, params, Schema.NullishOr(SessionResult)).pipe(
+  return yield* askAgent(agent, peer, `session/${resume}`, params, Schema.NullishOr(SessionResult)).pipe(
     Effect.map((result) => ({ ...result, sessionId })),
     Effect.catchTag("RpcError", (error) => {
       const meaning = Failures.reported(Failures.rpcText(error), agent)
@@ -77,14 +77,14 @@ export const openSession = Effect.fnUntraced(function* (agent: AcpAgent, peer: J
   const { nativeSessionId } = agent.input
   const session =
     nativeSessionId === null
-      ? yield* ask(agent, peer, "session/new", yield* placeOf(agent), SessionResult).pipe(
-          Effect.catchTag("RpcError", notStarted(agent))
+      ? yield* askAgent(agent, peer, "session/new", yield* placeOf(agent), SessionResult).pipe(
+          Effect.catchTag("RpcError", startFailure(agent))
         )
       : yield* resume(agent, peer, nativeSessionId)
   const id = session.sessionId
   if (id === null || id === undefined) return yield* Failures.protocolBroken(agent.runtime, "session/new")
   agent.facts.opened(session)
-  yield* tell(agent)([{ _tag: "native_session", id, resumed: nativeSessionId !== null }])
+  yield* tellTurn(agent)([{ _tag: "native_session", id, resumed: nativeSessionId !== null }])
   return id
 })
 
@@ -101,16 +101,18 @@ const setOption = Effect.fnUntraced(function* (
     configId,
     ...(typeof value === "boolean" ? { type: "boolean" as const, value } : { value })
   }
-  const answer = ask(agent, peer, "session/set_config_option", params, Schema.Unknown)
-  const told = Schema.decodeUnknownOption(ConfigOptions)(yield* Effect.catchTag(answer, "RpcError", failed(agent)))
+  const answer = askAgent(agent, peer, "session/set_config_option", params, Schema.Unknown)
+  const told = Schema.decodeUnknownOption(ConfigOptions)(
+    yield* Effect.catchTag(answer, "RpcError", agentFailure(agent))
+  )
   if (told._tag === "Some") agent.facts.opened(told.value)
 })
 
 const setModel = (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string, modelId: string) =>
   Effect.catchTag(
-    ask(agent, peer, "session/set_model", { sessionId, modelId }, Schema.Unknown),
+    askAgent(agent, peer, "session/set_model", { sessionId, modelId }, Schema.Unknown),
     "RpcError",
-    failed(agent)
+    agentFailure(agent)
   )
 
 /** Selects the model. A resumed session may still have the model of its last agent. */
@@ -159,7 +161,11 @@ export const setOptions = Effect.fnUntraced(function* (
     else if (option.category === "model") yield* setModel(agent, peer, sessionId, String(value))
     else {
       const params = { sessionId, modeId: String(value) }
-      yield* Effect.catchTag(ask(agent, peer, "session/set_mode", params, Schema.Unknown), "RpcError", failed(agent))
+      yield* Effect.catchTag(
+        askAgent(agent, peer, "session/set_mode", params, Schema.Unknown),
+        "RpcError",
+        agentFailure(agent)
+      )
       agent.facts.update("current_mode_update", { currentModeId: value })
     }
   }

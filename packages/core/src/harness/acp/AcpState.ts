@@ -27,7 +27,7 @@ export interface AcpAgent {
   /** Counts what the process uses. */
   readonly meter: UsageMeter
   /** The turn that the agent works on; undefined between turns. */
-  readonly turn: Ref.Ref<Turn | undefined>
+  readonly turn: Ref.Ref<RunningTurn | undefined>
   /** The events that the next turn begins with. They collect while the agent starts. */
   readonly opening: Ref.Ref<ReadonlyArray<HarnessEvent>>
   /** True until the native session is open. */
@@ -40,7 +40,7 @@ export interface AcpAgent {
 }
 
 /** The state that the parts of a running turn share. It ends with the turn, and its agent may go on. */
-export interface Turn {
+export interface RunningTurn {
   readonly agent: AcpAgent
   readonly input: TurnInput
   readonly runtime: Runtime

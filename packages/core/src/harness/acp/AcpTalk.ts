@@ -1,16 +1,16 @@
 import { Deferred, Effect, Option, Ref } from "effect"
 import type { Word } from "../TurnInput.js"
-import { ask } from "./AcpAgent.js"
+import { askAgent } from "./AcpAgent.js"
 import { promptBlocks } from "./AcpPromptBlocks.js"
 import { withdrawAll } from "./AcpQuestions.js"
 import { SteeringResult } from "./AcpSchema.js"
-import type { Turn } from "./AcpState.js"
+import type { RunningTurn } from "./AcpState.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 
 /** Puts a word into what the agent does. An agent that was idle by then has handed it back. */
 const steer = Effect.fnUntraced(function* (
-  turn: Turn,
+  turn: RunningTurn,
   peer: JsonRpc.Peer,
   sessionId: string,
   { prompt, settle }: Word
@@ -21,7 +21,7 @@ const steer = Effect.fnUntraced(function* (
     prompt: yield* promptBlocks(turn, prompt),
     _meta: { steering: { idleBehavior: "promptRequired" as const } }
   }
-  const outcome = yield* ask(turn, peer, "_session/steering", params, SteeringResult).pipe(
+  const outcome = yield* askAgent(turn, peer, "_session/steering", params, SteeringResult).pipe(
     Effect.map(({ outcome }) => outcome),
     Effect.catchTag("RpcError", () => Effect.succeed("failed")),
     // An agent that does not answer may have taken it, and what may have been taken is not said twice.
@@ -34,7 +34,7 @@ const steer = Effect.fnUntraced(function* (
 })
 
 /** Stops what the agent does, so that it goes on with a word. */
-const interrupt = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, sessionId: string, word: Word) {
+const interrupt = Effect.fnUntraced(function* (turn: RunningTurn, peer: JsonRpc.Peer, sessionId: string, word: Word) {
   const { taking } = turn.talk
   const answered = yield* Ref.get(turn.agent.answered)
   // The next prompt waits meanwhile, so that the cancellation cannot reach it.
@@ -56,7 +56,7 @@ const interrupt = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, s
 })
 
 /** Says to the agent what comes in while it works, one word after the other. */
-export const listen = (turn: Turn, peer: JsonRpc.Peer, sessionId: string) => {
+export const listen = (turn: RunningTurn, peer: JsonRpc.Peer, sessionId: string) => {
   const { nextWord } = turn.input
   if (nextWord === undefined) return Effect.void
   const say = (word: Word) =>

@@ -2,14 +2,14 @@ import { Clock, Deferred, Effect, Option, Ref } from "effect"
 import type { Emit } from "../HarnessDriver.js"
 import type { HarnessFailure } from "../HarnessEvent.js"
 import type { TurnRequest } from "../TurnInput.js"
-import type { AcpAgent, Turn } from "./AcpState.js"
+import type { AcpAgent, RunningTurn } from "./AcpState.js"
 import { Talk } from "./Talk.js"
 import type * as Transcript from "./Transcript.js"
 
 /** A turn that has not begun. */
 export const makeTurn = Effect.fnUntraced(function* (agent: AcpAgent, request: TurnRequest, emit: Emit) {
   yield* Ref.set(agent.report, "")
-  const turn: Turn = {
+  const turn: RunningTurn = {
     agent,
     input: { ...agent.input, ...request },
     runtime: agent.runtime,

@@ -3,7 +3,7 @@ import { Clock, Deferred, Duration, Effect, Fiber, Option, Ref, Stream } from "e
 import { cutText } from "../../base/CutText.js"
 import type { AgentProcess } from "../../executor/Executor.js"
 import { lastWords } from "./AcpAgent.js"
-import type { AcpAgent, Turn } from "./AcpState.js"
+import type { AcpAgent, RunningTurn } from "./AcpState.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 
@@ -63,7 +63,7 @@ export const watchStderr = (agent: AcpAgent, process: AgentProcess) => {
  * Ends a turn in which the agent is silent for too long while it waits for its model. A tool that runs and a person who is asked may be silent
  * for longer.
  */
-export const watchSilence = Effect.fnUntraced(function* (turn: Turn) {
+export const watchSilence = Effect.fnUntraced(function* (turn: RunningTurn) {
   const limit = Duration.toMillis(turn.input.silenceTimeout ?? turn.settings.silence_timeout_ms)
   while (true) {
     const transcript = yield* Ref.get(turn.transcript)
@@ -82,11 +82,11 @@ export const watchSilence = Effect.fnUntraced(function* (turn: Turn) {
 })
 
 /** Ends a turn whose agent can give no result any more. */
-export const watchAgent = (turn: Turn) =>
+export const watchAgent = (turn: RunningTurn) =>
   Effect.catchAll(Deferred.await(turn.agent.broken), (failure) => Deferred.fail(turn.broken, failure))
 
 /** Ends a turn that exceeds its time limit. */
-export const watchDeadline = Effect.fnUntraced(function* (turn: Turn) {
+export const watchDeadline = Effect.fnUntraced(function* (turn: RunningTurn) {
   const { deadline } = turn.input
   yield* Effect.sleep(deadline)
   yield* Deferred.fail(turn.broken, Failures.timedOut(turn.runtime, `did not end within ${Duration.format(deadline)}`))

@@ -3,7 +3,7 @@ import { cutText } from "../../base/CutText.js"
 import type { AgentOption } from "../AgentReport.js"
 import type { Reported } from "../HarnessEvent.js"
 import {
-  Commands,
+  AvailableCommands,
   type ConfigOption,
   ConfigOptions,
   CurrentMode,
@@ -16,7 +16,7 @@ const maxOptions = 100
 const maxChoices = 200
 const maxWords = 500
 
-const decodeCommands = Schema.decodeUnknownOption(Commands)
+const decodeCommands = Schema.decodeUnknownOption(AvailableCommands)
 const decodeOptions = Schema.decodeUnknownOption(ConfigOptions)
 const decodeMode = Schema.decodeUnknownOption(CurrentMode)
 const decodeInfo = Schema.decodeUnknownOption(SessionInfo)

@@ -1,13 +1,13 @@
 import { cutText } from "../../base/CutText.js"
 import type { Media } from "../AgentReport.js"
-import type { ContentBlock } from "./AcpSchema.js"
+import type { AcpContent } from "./AcpSchema.js"
 
 /** The longest base64 of one image, in characters: half a megabyte of it. */
 const maxData = 768 * 1024
 const maxText = 64 * 1024
 
 /** The media that a block of content shows; undefined for words. */
-export const mediaOf = (block: ContentBlock): Media | undefined => {
+export const mediaOf = (block: AcpContent): Media | undefined => {
   switch (block.type) {
     case "text":
       return undefined
@@ -38,5 +38,5 @@ const media = (kind: Media["kind"], given: Partial<Media>): Media => {
 }
 
 /** The words of some content, a line for each block of them. */
-export const wordsOf = (content: ReadonlyArray<ContentBlock>): string =>
+export const wordsOf = (content: ReadonlyArray<AcpContent>): string =>
   content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")

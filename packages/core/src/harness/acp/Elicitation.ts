@@ -3,7 +3,7 @@ import { Option, Schema } from "effect"
 import { cutText } from "../../base/CutText.js"
 import type { FormField } from "../../domain/Form.js"
 import type { Asked } from "../HarnessEvent.js"
-import type { Answer } from "../TurnInput.js"
+import type { QuestionAnswer } from "../TurnInput.js"
 import type { ElicitationRequest } from "./AcpSchema.js"
 
 const titleLength = 1000
@@ -97,7 +97,7 @@ const options = (accept: string): Asked["options"] => [
 ]
 
 /** The question for a person. None for a kind of input that is not known, or a page that no browser opens safely. */
-export const asked = (requestId: string, request: ElicitationRequest): Option.Option<Asked> => {
+export const elicitationQuestion = (requestId: string, request: ElicitationRequest): Option.Option<Asked> => {
   const { message, mode, requestedSchema, toolCallId, url } = request
   const about: Omit<Asked, "kind" | "options" | "form" | "url"> = {
     _tag: "asked",
@@ -124,7 +124,9 @@ export const asked = (requestId: string, request: ElicitationRequest): Option.Op
 export const declined: { readonly result: acp.CreateElicitationResponse } = { result: { action: "decline" } }
 
 /** The answer to the agent. */
-export const outcome = (answer: Answer | null): { readonly result: acp.CreateElicitationResponse } => {
+export const elicitationResponse = (
+  answer: QuestionAnswer | null
+): { readonly result: acp.CreateElicitationResponse } => {
   if (answer === null) return { result: { action: "cancel" } }
   if (answer.option !== "accept") return declined
   return {
@@ -132,7 +134,7 @@ export const outcome = (answer: Answer | null): { readonly result: acp.CreateEli
   }
 }
 
-const mutable = (content: NonNullable<Answer["content"]>) =>
+const mutable = (content: NonNullable<QuestionAnswer["content"]>) =>
   Object.fromEntries(
     Object.entries(content).map(([name, value]) => [name, typeof value === "object" ? [...value] : value])
   )

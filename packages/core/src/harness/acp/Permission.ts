@@ -47,7 +47,11 @@ export const decided = (
 }
 
 /** The question for a person. `about` holds the known facts of its tool call. */
-export const asked = (requestId: string, request: PermissionRequest, about: ReadonlyArray<HarnessEvent>): Asked => {
+export const permissionQuestion = (
+  requestId: string,
+  request: PermissionRequest,
+  about: ReadonlyArray<HarnessEvent>
+): Asked => {
   const call = about.find((event) => event._tag === "tool")
   const input = call === undefined || call.input === null ? undefined : JSON.stringify(call.input)
   return {
@@ -67,6 +71,6 @@ export const asked = (requestId: string, request: PermissionRequest, about: Read
 }
 
 /** The answer to the agent. */
-export const outcome = (optionId: string | null): { readonly result: acp.RequestPermissionResponse } => ({
+export const permissionResponse = (optionId: string | null): { readonly result: acp.RequestPermissionResponse } => ({
   result: { outcome: optionId === null ? { outcome: "cancelled" } : { outcome: "selected", optionId } }
 })

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Asked } from "../HarnessEvent.js"
-import type { Answer, PromptBlock, Word } from "../TurnInput.js"
+import type { PromptBlock, QuestionAnswer, Word } from "../TurnInput.js"
 
 /** Something that the agent is told when it has ended what it does, in the same turn. */
 interface FollowUp {
@@ -18,7 +18,7 @@ export class Talk {
   readonly begun = Effect.unsafeMakeLatch(false)
 
   /** Notes what a person says beside an answer. */
-  note({ options, title }: Asked, { note, option }: Answer): void {
+  note({ options, title }: Asked, { note, option }: QuestionAnswer): void {
     const chosen = options.find(({ id }) => id === option)?.name ?? option
     const prompt = [{ type: "text" as const, text: `About "${title}", which was answered with "${chosen}": ${note}` }]
     this.followUps.push({ prompt, settle: () => Effect.void })

@@ -1,7 +1,7 @@
 import { Option, Schema } from "effect"
 import { cutText } from "../../base/CutText.js"
-import type { Compaction, Plan as ShownPlan } from "../AgentReport.js"
-import type { HarnessEvent, Tool, Usage } from "../HarnessEvent.js"
+import type { Compaction, AgentPlan as ShownPlan } from "../AgentReport.js"
+import type { HarnessEvent, HarnessUsage, Tool } from "../HarnessEvent.js"
 import type { Scrubber } from "../Secrets.js"
 import {
   CompactionChunk,
@@ -12,7 +12,7 @@ import {
   PlanRemoved,
   PlanUpdate,
   type PromptResult,
-  SessionUpdate,
+  SessionNotification,
   ToolCall,
   UsageUpdate
 } from "./AcpSchema.js"
@@ -29,7 +29,7 @@ const summaryLength = 64 * 1024
 const maxEntries = 500
 const maxWords = 2000
 
-const decodeUpdate = Schema.decodeUnknownOption(SessionUpdate)
+const decodeUpdate = Schema.decodeUnknownOption(SessionNotification)
 const decodeChunk = Schema.decodeUnknownOption(MessageChunk)
 const decodeTool = Schema.decodeUnknownOption(ToolCall)
 const decodeUsage = Schema.decodeUnknownOption(UsageUpdate)
@@ -59,7 +59,7 @@ export interface Transcript {
   readonly tool: (call: unknown) => ReadonlyArray<HarnessEvent>
   /** Notes that the agent was refused what it asked for. Only later words and tools count as its output. */
   readonly refuse: () => void
-  readonly usage: (result: PromptResult) => ReadonlyArray<Usage>
+  readonly usage: (result: PromptResult) => ReadonlyArray<HarnessUsage>
   /** The words that were held back, and the open tools as aborted. A further prompt may follow. */
   readonly finish: () => ReadonlyArray<HarnessEvent>
   readonly hasOpenTool: () => boolean
@@ -84,7 +84,7 @@ class TurnTranscript implements Transcript {
   private error: string | undefined
   /** The words since the last tool call. */
   private lastWords = ""
-  private used: Usage | undefined
+  private used: HarnessUsage | undefined
   private readonly compactions = new Map<string, Compaction>()
 
   constructor(
@@ -112,7 +112,7 @@ class TurnTranscript implements Transcript {
     this.output = false
   }
 
-  usage({ usage }: PromptResult): ReadonlyArray<Usage> {
+  usage({ usage }: PromptResult): ReadonlyArray<HarnessUsage> {
     const { usage_scope: scope } = this.settings
     if (usage === null || usage === undefined || scope === "none") return []
     // Agents count for each prompt, and a turn may have several.
@@ -315,7 +315,7 @@ const contextUsage = (
   used: number,
   size: number,
   cost: { amount: number; currency: string } | null | undefined
-): Usage => ({
+): HarnessUsage => ({
   _tag: "usage",
   scope: "context",
   input_tokens: null,

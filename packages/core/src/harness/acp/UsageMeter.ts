@@ -1,6 +1,6 @@
-import type { HarnessEvent, Usage } from "../HarnessEvent.js"
+import type { HarnessEvent, HarnessUsage } from "../HarnessEvent.js"
 
-type Tokens = Pick<Usage, "input_tokens" | "output_tokens" | "cached_tokens" | "reasoning_tokens">
+type Tokens = Pick<HarnessUsage, "input_tokens" | "output_tokens" | "cached_tokens" | "reasoning_tokens">
 
 const names = ["input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"] as const satisfies ReadonlyArray<
   keyof Tokens

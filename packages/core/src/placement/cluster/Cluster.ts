@@ -12,8 +12,8 @@ import { type Located, type NodeRole, Nodes, type ReportSources } from "../Nodes
 import { Placements } from "../Placements.js"
 import * as ClusterPlacements from "./ClusterPlacements.js"
 import { diskIdOf } from "./DiskId.js"
-import { type Applicant, type Holder, isHolder, make, type NodeLease, type Refusal } from "./NodeLease.js"
-import { keep, type Monotonic, Tenure } from "./Tenure.js"
+import { type Applicant, type Holder, isHolder, type LeaseRefusal, make, type NodeLease } from "./NodeLease.js"
+import { keepTenure, type Monotonic, Tenure } from "./Tenure.js"
 
 /** The settings of a node. Times are milliseconds and have defaults. */
 export interface ClusterOptions extends Partial<Times> {
@@ -74,7 +74,7 @@ export const layer = (
       const report = Effect.suspend(() => Effect.all(sources))
       const mend = db.breakSilent(times.renewMs)
       tenure.onLost(mend)
-      yield* keep({
+      yield* keepTenure({
         applicant,
         clock,
         ended: boot.ended,
@@ -138,7 +138,7 @@ const taking = Effect.fnUntraced(function* (
   }
 })
 
-const sentenceOf = (name: string, refusal: Refusal): string => {
+const sentenceOf = (name: string, refusal: LeaseRefusal): string => {
   if (refusal.kind === "too_old") return new DatabaseNewer({ needs: refusal.needs, unknown: [], release }).message
   return refusal.kind === "held"
     ? `The node ${name} is held by a process that lives at ${refusal.address}: each machine needs a name of its own (--node).`

@@ -27,7 +27,7 @@ export interface Holder {
  * A lease that was not given: another process holds the node until it runs out, the node has files on another disk, or the schema needs a newer
  * release.
  */
-export type Refusal =
+export type LeaseRefusal =
   | { readonly kind: "held"; readonly address: string; readonly leftMs: number }
   | { readonly kind: "other_disk"; readonly sessions: number }
   | { readonly kind: "too_old"; readonly needs: string }
@@ -43,7 +43,7 @@ export const make = (db: Database["Type"], { renewMs, ttlMs }: Pick<Times, "rene
   /** The reason that nothing was taken. Undefined when the lease has run out meanwhile. */
   const refusal = Effect.fnUntraced(function* ({ diskId, name, release }: Applicant) {
     const [newer] = yield* all(neededBeyond(sql, release))
-    if (newer !== undefined) return { kind: "too_old", needs: newer.value } satisfies Refusal
+    if (newer !== undefined) return { kind: "too_old", needs: newer.value } satisfies LeaseRefusal
     const row = yield* first(sql<{
       address: string
       disk_id: string
@@ -54,9 +54,9 @@ export const make = (db: Database["Type"], { renewMs, ttlMs }: Pick<Times, "rene
       (select cast(count(*) as integer) from placements where node_id = nodes.name) as sessions
       from nodes where name = ${name}`)
     if (row === undefined) return undefined
-    if (row.left_ms > 0) return { kind: "held", address: row.address, leftMs: row.left_ms } satisfies Refusal
+    if (row.left_ms > 0) return { kind: "held", address: row.address, leftMs: row.left_ms } satisfies LeaseRefusal
     if (row.disk_id !== diskId && row.sessions > 0)
-      return { kind: "other_disk", sessions: row.sessions } satisfies Refusal
+      return { kind: "other_disk", sessions: row.sessions } satisfies LeaseRefusal
     return undefined
   })
 
@@ -115,5 +115,5 @@ export const make = (db: Database["Type"], { renewMs, ttlMs }: Pick<Times, "rene
 export type NodeLease = ReturnType<typeof make>
 
 /** True for a lease that was given. */
-export const isHolder = (taken: Holder | Refusal | undefined): taken is Holder =>
+export const isHolder = (taken: Holder | LeaseRefusal | undefined): taken is Holder =>
   taken !== undefined && "epoch" in taken

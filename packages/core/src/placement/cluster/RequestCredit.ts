@@ -3,7 +3,7 @@ import type { Database } from "../../store/Database.js"
 import { nowMs } from "../NodeClock.js"
 
 /** The requests of a caller that a node tells the others of. */
-export interface Charge {
+export interface RequestCharge {
   readonly subject: string
   /** Those that it has let through. They count, whatever is left. */
   readonly used: number
@@ -29,7 +29,7 @@ export const make = ({ all, run, sql }: Database["Type"], perMinute: number) => 
 
   return {
     /** Counts the requests of callers, each of whom is named once. The statement is a commit of its own. */
-    charge: (charges: ReadonlyArray<Charge>): Effect.Effect<ReadonlyArray<Charged>> => {
+    charge: (charges: ReadonlyArray<RequestCharge>): Effect.Effect<ReadonlyArray<Charged>> => {
       const from = sql`greatest(credit.full_at, ${now})`
       const granted = sql`greatest(0, least(excluded.wanted,
         floor(${perMinute}::float8 - (${from} - ${now}) / ${requestMs}::float8 - excluded.used + ${trace}::float8)))`

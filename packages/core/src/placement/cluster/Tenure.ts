@@ -110,7 +110,7 @@ export interface Keeping {
  * Keeps the lease of a node for as long as the scope: renews it, ends the tenure in time, and takes the lease again when nobody else has it. These
  * are no loops of `store/Loop.ts`, because no ring and no defect may move the times of a lease.
  */
-export const keep = ({ applicant, clock, ended, lease, mend, othersLost, report, tenure, times }: Keeping) => {
+export const keepTenure = ({ applicant, clock, ended, lease, mend, othersLost, report, tenure, times }: Keeping) => {
   /** A statement that is not answered in time is left, and its connection broken, because the way to the database may be stuck. */
   const asked = <A>(statement: Effect.Effect<A>) =>
     statement.pipe(

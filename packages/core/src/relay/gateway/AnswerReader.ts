@@ -1,5 +1,5 @@
 import {
-  type Dialect,
+  type CallDialect,
   dialects,
   statusOfError,
   type ToldUsage,
@@ -7,7 +7,7 @@ import {
   wholeUsage,
   wordsOfError
 } from "./CallDialects.js"
-import { JsonScan, type Wanted } from "./JsonScan.js"
+import { JsonScan, type WantedValues } from "./JsonScan.js"
 import type { CallProtocol, CallUsage } from "./ModelCall.js"
 
 const lineFeed = 0x0a
@@ -26,8 +26,8 @@ export class AnswerReader {
   /** True once the answer says that it is whole. */
   isEnded = false
   private told: ToldUsage | undefined
-  private readonly dialect: Dialect
-  private readonly wanted: Wanted
+  private readonly dialect: CallDialect
+  private readonly wanted: WantedValues
   private form: "json" | "events" | undefined
   private scan: JsonScan
   /** The beginning of the line that is being read; undefined within its value. */

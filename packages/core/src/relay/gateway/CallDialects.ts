@@ -5,7 +5,7 @@ import type { CallProtocol, CallUsage } from "./ModelCall.js"
 type Found = ReadonlyMap<string, unknown>
 
 /** The way in which the answers of a protocol say what a witness wants to know. */
-export interface Dialect {
+export interface CallDialect {
   /** The paths that its documents are read for. */
   readonly values: ReadonlyArray<string>
   readonly marks: ReadonlyArray<string>
@@ -60,7 +60,7 @@ const known = (usage: Partial<ToldUsage>): Partial<ToldUsage> | undefined => {
   return figures.length === 0 ? undefined : Object.fromEntries(figures)
 }
 
-const chat: Dialect = {
+const chat: CallDialect = {
   values: ["usage", "x_groq/usage", "error", "choices/*/finish_reason"],
   marks: ["choices"],
   isAnswer: (found) => found.has("choices") || found.has("usage"),
@@ -81,7 +81,7 @@ const chat: Dialect = {
 /** The types of the last event of a stream of responses. */
 const responseEnds: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"])
 
-const responses: Dialect = {
+const responses: CallDialect = {
   values: ["type", "usage", "error", "code", "message", "response/usage", "response/error"],
   marks: ["output", "response"],
   isAnswer: (found) =>
@@ -102,7 +102,7 @@ const responses: Dialect = {
   }
 }
 
-const messages: Dialect = {
+const messages: CallDialect = {
   values: ["type", "usage", "error", "message/usage"],
   marks: ["content", "message"],
   isAnswer: (found) => found.has("content") || /^(?:message|content_block)_/.test(String(found.get("type") ?? "")),
@@ -120,7 +120,7 @@ const messages: Dialect = {
 }
 
 /** Gemini answers with one document, with events, or with an array of the events. */
-const gemini: Dialect = {
+const gemini: CallDialect = {
   values: ["", "*/"].flatMap((place) => [
     `${place}usageMetadata`,
     `${place}error`,
@@ -147,7 +147,7 @@ const gemini: Dialect = {
 }
 
 /** The dialects by their protocols. */
-export const dialects: Readonly<Record<CallProtocol, Dialect>> = {
+export const dialects: Readonly<Record<CallProtocol, CallDialect>> = {
   openai_chat: chat,
   openai_responses: responses,
   anthropic_messages: messages,

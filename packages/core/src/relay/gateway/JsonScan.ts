@@ -25,7 +25,7 @@ const isOfWord = (byte: number): boolean =>
   byte === 0x45
 
 /** The values that a scan keeps. A path has the keys that lead to a value, joined by `/`, with `*` for every element of an array. */
-export interface Wanted {
+export interface WantedValues {
   /** Values that are kept whole unless they are longer than 64 KiB. */
   readonly values: ReadonlySet<string>
   /** Values of any length, of which only their presence is kept, as `true`. */
@@ -52,7 +52,7 @@ export class JsonScan {
   private isOver = false
   private isBroken = false
 
-  constructor(private readonly wanted: Wanted) {}
+  constructor(private readonly wanted: WantedValues) {}
 
   /** True when the bytes so far are a whole document. */
   get isWhole(): boolean {

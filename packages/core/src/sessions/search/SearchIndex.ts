@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { SessionId } from "../../domain/Ids.js"
 import type { Commit } from "../../store/Commit.js"
 import type { Database } from "../../store/Database.js"
-import { type Term, termsOf, wordsOf } from "./Words.js"
+import { searchWords, type Term, termsOf } from "./Words.js"
 
 type Kind = "title" | "message"
 
@@ -32,7 +32,7 @@ export const searchIndex = (db: Database["Type"]) => {
     kind: Kind,
     text: string
   ): Effect.fn.Return<void, never, Commit> {
-    const words = wordsOf(text).join(" ")
+    const words = searchWords(text).join(" ")
     if (words === "") return
     yield* db.run(insert(sessionId, kind, words))
     if (db.dialect === "sqlite") yield* db.run(insertWords(words))

@@ -18,7 +18,7 @@ export interface Term {
  * The different words of a text, as the index has them: without case, accents and punctuation. Scripts that write no spaces are indexed by each
  * character and each pair, because nothing says where their words end.
  */
-export const wordsOf = (text: string): ReadonlyArray<string> => {
+export const searchWords = (text: string): ReadonlyArray<string> => {
   const words = new Set<string>()
   let bytes = 0
   for (const run of runsOf(text.slice(0, maxIndexed)))

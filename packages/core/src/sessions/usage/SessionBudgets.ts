@@ -61,7 +61,7 @@ export const sessionBudgets = Effect.gen(function* () {
     ): Effect.fn.Return<void, Unenforceable> {
       if (session.budgets.any === 0) return
       const found = yield* budgets.findAll(yield* ofTurn(session, turnId))
-      const refusal = found.size === 0 ? undefined : refusalOf(session, connection, [...found.values()])
+      const refusal = found.size === 0 ? undefined : budgetRefusal(session, connection, [...found.values()])
       if (refusal !== undefined) return yield* refusal
     }),
     /** Fails where a turn that an author begins would have a budget that cannot hold: one that is there already, or the given one. */
@@ -79,14 +79,14 @@ export const sessionBudgets = Effect.gen(function* () {
       // A turn with a connection that cannot be used is refused for that.
       if (Option.isNone(opened)) return
       const connection = opened.value
-      const refusal = refusalOf(session, connection, limits)
+      const refusal = budgetRefusal(session, connection, limits)
       if (refusal !== undefined) return yield* refusal
     })
   }
 })
 
 /** The refusal of budgets that cannot hold for a session with that connection; undefined where they do. */
-export const refusalOf = (
+export const budgetRefusal = (
   session: Pick<SessionRow, "provider_id" | "connection_id" | "model">,
   connection: MeteredConnection | null,
   limits: ReadonlyArray<{ readonly max_cost_usd?: number | null }>

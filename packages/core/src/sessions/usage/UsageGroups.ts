@@ -57,7 +57,7 @@ export const usageGroups = (db: Database["Type"]) => {
     span: Span,
     request: PageRequest
   ): Effect.fn.Return<Page<UsageGroup>, ReinsError<"invalid_cursor">> {
-    const limit = Keyset.limitOf(request)
+    const limit = Keyset.pageLimit(request)
     const key = yield* Keyset.decode(request.cursor)
     const after = key === undefined ? undefined : Buffer.from(key, "base64url").toString("utf8")
     if (after?.includes("\0") === true) return yield* Keyset.invalidCursor

@@ -21,7 +21,7 @@ import type { BlobError } from "../../store/BlobStore.js"
 import { type BlobName, Blobs } from "../../store/Blobs.js"
 import { Journal } from "../../store/Journal.js"
 import type { SnapshotManifest } from "./SnapshotManifest.js"
-import { type Parts, type PartsFailure, snapshotParts } from "./SnapshotParts.js"
+import { type PartsFailure, type SnapshotPartFiles, snapshotParts } from "./SnapshotParts.js"
 import { snapshotRestoring } from "./SnapshotRestoring.js"
 import { type Apart, type SnapshotRow, snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
 import { type NewUpload, SnapshotError, Snapshots } from "./Snapshots.js"
@@ -122,7 +122,11 @@ const isSame = (one: SnapshotManifest, other: SnapshotManifest): boolean =>
   JSON.stringify({ ...one, ordinal: 0 }) === JSON.stringify({ ...other, ordinal: 0 })
 
 /** The manifest of a snapshot after the last one. Undefined when there is not even anything of git. */
-const manifestOf = (session: SessionRow, parts: Parts, last: SnapshotRow | undefined): SnapshotManifest | undefined => {
+const manifestOf = (
+  session: SessionRow,
+  parts: SnapshotPartFiles,
+  last: SnapshotRow | undefined
+): SnapshotManifest | undefined => {
   const { base, files, modes, repository, state, work } = parts.blobs
   if (work === null) return undefined
   return {

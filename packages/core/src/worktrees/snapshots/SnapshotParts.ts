@@ -36,7 +36,7 @@ const baseFrom = 20
 const stateReadings = 3
 
 /** The parts of a snapshot as files, which are gone with the scope. */
-export interface Parts {
+export interface SnapshotPartFiles {
   readonly blobs: Readonly<Record<keyof SnapshotManifest["blobs"], WrittenBlob | null>>
   readonly commit: string | null
   readonly nativeDigest: string | null
@@ -181,7 +181,7 @@ export const snapshotParts = Effect.gen(function* () {
       // The snapshot before had no place for them, and the setup that makes them has not run here yet.
       ...owed.map((path) => ({ path, bytes: null, reason: "too_large" as const }))
     ]
-    const parts: Parts = {
+    const parts: SnapshotPartFiles = {
       blobs: {
         base,
         work,

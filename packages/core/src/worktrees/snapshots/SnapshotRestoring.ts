@@ -15,7 +15,7 @@ import type { SessionId } from "../../domain/Ids.js"
 import { attempt, type BeneathError, inDirectory, replaceFile } from "../../files/Beneath.js"
 import { usualMode } from "../../files/Leftovers.js"
 import { pathNames, pathText } from "../../files/NameText.js"
-import { setModes, unpack, unpackJson } from "../../files/PackedFiles.js"
+import { setModes, unpackFiles, unpackJson } from "../../files/PackedFiles.js"
 import { removeTree } from "../../files/RemoveTree.js"
 import { nameForAgent } from "../../git/AgentAlternates.js"
 import { namedStore } from "../../git/Alternates.js"
@@ -30,7 +30,7 @@ import { type BlobName, Blobs } from "../../store/Blobs.js"
 import { Journal } from "../../store/Journal.js"
 import { AgentStateStore } from "../AgentStateStore.js"
 import { gitCredentials } from "../GitCredentials.js"
-import { hasSetup, originOf } from "../TreeOrders.js"
+import { hasSetup, treeOriginOf } from "../TreeOrders.js"
 import { type LeftOut, nativeFields } from "./SnapshotManifest.js"
 import { archived } from "./SnapshotParts.js"
 import { type SnapshotRow, snapshotStore, type UnsealedChangeset, type UnsealedUpload } from "./SnapshotStore.js"
@@ -215,7 +215,7 @@ const gitParts = Effect.gen(function* () {
     if (session.tree.repository === null)
       return yield* refused("The snapshot has no base, and the session no repository.")
     const credential = yield* gitCredential(session)
-    const store = (yield* stores).storeFor(originOf(session))
+    const store = (yield* stores).storeFor(treeOriginOf(session))
     return { kind: "remote", url: session.tree.repository, credential, commit, ...(store && { store }) } as const
   })
 
@@ -289,7 +289,7 @@ const fileParts = Effect.gen(function* () {
       if (blob === null) continue
       const file = yield* fetch(blob, join(staging, name))
       if (name === "repository") yield* attempt(name, () => fs.mkdir(join(workTree, ".git"), { recursive: true }))
-      skipped.push(...(yield* unpack(file, (part) => roots.get(part) ?? null)))
+      skipped.push(...(yield* unpackFiles(file, (part) => roots.get(part) ?? null)))
     }
     yield* setModes(workTree, yield* modesOf(session, snapshot, staging))
     return skipped

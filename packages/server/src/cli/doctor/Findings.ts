@@ -352,7 +352,7 @@ const mail = (config: Config): Effect.Effect<Finding> =>
           ? ok("mail", "mails are written as files to the outbox")
           : warn("mail", "mails are written as files to the outbox, which people cannot read", "Set REINS_SMTP_URL.")
       )
-    : Effect.match(SmtpMailer.check(config.smtpUrl), {
+    : Effect.match(SmtpMailer.checkMailServer(config.smtpUrl), {
         onFailure: ({ code }) =>
           fail("mail", `the mail server refuses the connection or the credentials (${code})`, "Check REINS_SMTP_URL."),
         onSuccess: () => ok("mail", "the mail server accepts the credentials")

@@ -20,10 +20,7 @@ export const shownAs = (proofs: ProvenProvider["proofs"], name: CapabilityName):
 /** A table in Markdown: a column for each provider, and a row for each capability. */
 export const proofTable = (providers: ReadonlyArray<ProvenProvider>): string => {
   const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |\n`
-  const rows = capabilityNames.map((name) => [
-    `\`${name}\``,
-    ...providers.map(({ proofs }) => shownAs(proofs, name))
-  ])
+  const rows = capabilityNames.map((name) => [`\`${name}\``, ...providers.map(({ proofs }) => shownAs(proofs, name))])
   return [
     line(["", ...providers.map(({ provider_id }) => `\`${provider_id}\``)]),
     line(["---", ...providers.map(() => "---")]),

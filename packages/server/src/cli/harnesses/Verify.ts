@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { now } from "@reins/core/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
 import { capabilityNames } from "@reins/core/harness/Capability"
-import { type Check, type Evidence, proofsOf, subjectOf, vouched } from "@reins/core/harness/Evidence"
+import { type Check, type Evidence, evidenceSubject, proofsOf, vouched } from "@reins/core/harness/Evidence"
 import { select } from "@reins/core/harness/HostPlatform"
 import { HarnessInstall } from "@reins/core/harness/Install"
 import type { Manifest } from "@reins/core/harness/Manifest"
@@ -54,7 +54,7 @@ export const verify = command({
       const found = yield* trial(config, manifest, { isQuick: quick, ...(only !== undefined && { only }) })
       const checks = only === undefined ? found : merged(seen ?? [], found)
       const evidence: Evidence = {
-        of: subjectOf(manifest),
+        of: evidenceSubject(manifest),
         agent: `${agent.name} ${agent.version}`,
         platform: select(install.platforms)?.id ?? `${process.platform}-${process.arch}`,
         observed_at: yield* now,
@@ -230,7 +230,7 @@ const writing = Effect.fnUntraced(function* (file: string, manifest: Manifest) {
     () => new CommandFailed({ message: `${file} is no JSON object.` })
   )
   const { credential, runtime } = content
-  if (subjectOf({ credential, runtime }) !== subjectOf(manifest))
+  if (evidenceSubject({ credential, runtime }) !== evidenceSubject(manifest))
     return yield* new CommandFailed({ message: `${file} is not the manifest of ${manifest.provider_id}.` })
   return (evidence: Evidence) =>
     Effect.promise(async () => {

@@ -59,7 +59,7 @@ const passwordOf = ({ passwordStdin }: InitFlags, email: string) =>
     const password = isAsked
       ? Redacted.make(yield* attempt(() => ask.secret("A password for it, of 8 characters or more")))
       : yield* passwordFrom(passwordStdin)
-    yield* Effect.mapError(PasswordRules.check(password, normaliseEmail(email)), explain)
+    yield* Effect.mapError(PasswordRules.requireGoodPassword(password, normaliseEmail(email)), explain)
     return password
   })
 

@@ -97,7 +97,9 @@ const postgres = Effect.promise(() => import("@reins/core/store/Postgres"))
 
 /** The servers that are at work on the database besides this process. */
 export const others = ({ databaseUrl, dataDir }: Config): Effect.Effect<Others> =>
-  databaseUrl === undefined ? Effect.succeed(Sqlite.atWork(dataDir)) : Effect.map(postgres, ({ atWork }) => atWork)
+  databaseUrl === undefined
+    ? Effect.succeed(Sqlite.serverAtWork(dataDir))
+    : Effect.map(postgres, ({ atWork }) => atWork)
 
 /** The database as it is. Its schema is not brought up to date. `writes` refuses one that a server could not work on. */
 export const databaseAsIs = (
@@ -105,7 +107,7 @@ export const databaseAsIs = (
   { writes = false }: { readonly writes?: boolean } = {}
 ): Layer.Layer<Database, { readonly message: string }> =>
   databaseUrl === undefined
-    ? Sqlite.layerAsIs(dataDir)
+    ? Sqlite.layerFileAsIs(dataDir)
     : Layer.unwrapEffect(Effect.map(postgres, ({ layerAsIs }) => layerAsIs(databaseUrl, { writes })))
 
 /** The database with its schema brought up to date, and its bell. */

@@ -3,7 +3,7 @@ import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { AnswerScope } from "@reins/core/store/AnswerPlace"
-import type { Answer } from "@reins/core/store/AnswerStore"
+import type { StoredAnswer } from "@reins/core/store/AnswerStore"
 import type { Command } from "@reins/core/store/Command"
 import type { Idempotency } from "@reins/core/store/Idempotency"
 import { Effect } from "effect"
@@ -54,12 +54,12 @@ const scopeOf = ({ exchange, principal, route, workspaceId }: Mutation): AnswerS
       }
 
 /** A result as it goes over the wire. Undefined is an answer without a body. */
-export const answerOf = (status: number, result: unknown): Answer => ({
+export const answerOf = (status: number, result: unknown): StoredAnswer => ({
   status,
   body: result === undefined ? null : JSON.stringify(result)
 })
 
-export const replyOf = ({ body, status }: Answer): Reply =>
+export const replyOf = ({ body, status }: StoredAnswer): Reply =>
   body === null
     ? new Reply(status)
     : // A retry never helps after a stored 4xx, because it brings the same answer.

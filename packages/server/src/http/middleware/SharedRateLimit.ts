@@ -37,7 +37,7 @@ export const sharedRateLimit = (
     // Addresses of clients are nobody's business who reads the table.
     const counter = new Counter(requestsPerMinute, (subject) => vault.mac("request credit", subject))
     const credit = RequestCredit.make(yield* Database, requestsPerMinute)
-    const charged = (charges: ReadonlyArray<RequestCredit.Charge>) =>
+    const charged = (charges: ReadonlyArray<RequestCredit.RequestCharge>) =>
       credit.charge(charges).pipe(
         Effect.disconnect,
         Effect.timeoutTo({ duration: patienceMs, onSuccess: (answer) => answer, onTimeout: () => undefined }),

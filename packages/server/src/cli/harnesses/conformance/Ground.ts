@@ -1,4 +1,5 @@
 import { cutText } from "@reins/core/base/CutText"
+import { agentPlaces, sessionPaths } from "@reins/core/bench/SessionPaths"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
 import type { GatewayProtocol } from "@reins/core/domain/GatewayProtocol"
@@ -16,7 +17,6 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { agentPlaces, sessionPaths } from "@reins/core/bench/SessionPaths"
 import { Effect, Stream } from "effect"
 import { type Gateway, type GatewayRequest, type Step, script } from "reins-example-scripted-gateway/gateway.mjs"
 

@@ -192,7 +192,7 @@ const generationGuard = Effect.gen(function* () {
   ) {
     if (expected === undefined) return
     const session = yield* sessions.readable(principal, sessionId)
-    yield* access.write(principal, session.workspace_id)
+    yield* access.writeWithin(principal, session.workspace_id, [session.id, session.parent_session_id])
     yield* requireAll(sessionRules.capture, session)
     const { gitDir, workTree } = yield* trees.owned(session.id)
     const { tree } = yield* git

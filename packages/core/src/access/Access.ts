@@ -7,7 +7,7 @@ import type { Role } from "../domain/Role.js"
 import type { Scope } from "../domain/Scope.js"
 import { Database } from "../store/Database.js"
 import { roleQuery } from "./Memberships.js"
-import { isReached, roleOf } from "./Reach.js"
+import { roleOf, roleWithin } from "./Reach.js"
 
 /** The principal may not see it, so the answer is that it does not exist. */
 export type Unseen = ReinsError<"not_found">
@@ -29,6 +29,18 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
     readonly read: (principal: Principal, workspaceId: string) => Effect.Effect<Role, Unseen>
     /** The role of the principal, if it may change what is in the workspace: a viewer may not. */
     readonly write: (principal: Principal, workspaceId: string) => Effect.Effect<Role, Denied>
+    /** `read` for what belongs to any of the sessions of the workspace. */
+    readonly readWithin: (
+      principal: Principal,
+      workspaceId: string,
+      sessionIds: ReadonlyArray<string | null>
+    ) => Effect.Effect<Role, Unseen>
+    /** `write` for what belongs to any of the sessions of the workspace. */
+    readonly writeWithin: (
+      principal: Principal,
+      workspaceId: string,
+      sessionIds: ReadonlyArray<string | null>
+    ) => Effect.Effect<Role, Denied>
     /** Fails unless the principal is an owner of the workspace. */
     readonly own: (principal: Principal, workspaceId: string) => Effect.Effect<void, Denied>
     /** Fails unless the credentials carry the scope, or one that includes it. */
@@ -40,15 +52,21 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
     Effect.gen(function* () {
       const db = yield* Database
       const roleIn = db.prepare((workspaceId: string, accountId: string) => roleQuery(db.sql, workspaceId, accountId))
+      const roleOfAccount = ({ accountId }: Principal, workspaceId: string): Effect.Effect<Role | null> =>
+        Effect.map(db.first(roleIn(workspaceId, accountId)), (member) => member?.role ?? null)
       const read = fn("Access.read")(function* (principal: Principal, workspaceId: string) {
-        const member = yield* db.first(roleIn(workspaceId, principal.accountId))
-        return yield* mayRead(principal, workspaceId, member?.role ?? null)
+        return yield* seen(roleOf(principal, workspaceId, yield* roleOfAccount(principal, workspaceId)))
       })
       return Access.of({
         read,
         write: fn("Access.write")(function* (principal, workspaceId) {
-          const member = yield* db.first(roleIn(workspaceId, principal.accountId))
-          return yield* mayWrite(principal, workspaceId, member?.role ?? null)
+          return yield* changing(yield* read(principal, workspaceId), workspaceId)
+        }),
+        readWithin: fn("Access.readWithin")(function* (principal, workspaceId, sessionIds) {
+          return yield* mayRead(principal, workspaceId, sessionIds, yield* roleOfAccount(principal, workspaceId))
+        }),
+        writeWithin: fn("Access.writeWithin")(function* (principal, workspaceId, sessionIds) {
+          return yield* mayWrite(principal, workspaceId, sessionIds, yield* roleOfAccount(principal, workspaceId))
         }),
         own: fn("Access.own")(function* (principal, workspaceId) {
           const role = yield* read(principal, workspaceId)
@@ -74,32 +92,36 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
   )
 }
 
-/** `Access.read` for a caller that has read the role of the account in the workspace. The role is null when there is none. */
-export const mayRead = (principal: Principal, workspaceId: string, role: Role | null): Effect.Effect<Role, Unseen> => {
-  const reached = roleOf(principal, workspaceId, role)
-  return reached === null ? Effect.fail(notFound()) : Effect.succeed(reached)
-}
-
-/** Fails unless the principal reaches what belongs to any of the sessions. Its role in their workspace is judged besides. */
-export const requireReach = (
+/** `Access.readWithin` for a caller that has read the role of the account in the workspace. The role is null when there is none. */
+export const mayRead = (
   principal: Principal,
-  sessionIds: ReadonlyArray<string | null>
-): Effect.Effect<void, Unseen> => (isReached(principal, sessionIds) ? Effect.void : Effect.fail(notFound()))
+  workspaceId: string,
+  sessionIds: ReadonlyArray<string | null>,
+  role: Role | null
+): Effect.Effect<Role, Unseen> => seen(roleWithin(principal, workspaceId, sessionIds, role))
 
-/** `Access.write` for a caller that has read the role of the account in the workspace. The role is null when there is none. */
-export const mayWrite = (principal: Principal, workspaceId: string, role: Role | null): Effect.Effect<Role, Denied> => {
-  const readable = mayRead(principal, workspaceId, role)
-  return role !== "viewer"
-    ? readable
-    : Effect.zipRight(
-        readable,
+/** `Access.writeWithin` for a caller that has read the role of the account in the workspace. The role is null when there is none. */
+export const mayWrite = (
+  principal: Principal,
+  workspaceId: string,
+  sessionIds: ReadonlyArray<string | null>,
+  role: Role | null
+): Effect.Effect<Role, Denied> =>
+  Effect.flatMap(mayRead(principal, workspaceId, sessionIds, role), (reached) => changing(reached, workspaceId))
+
+const seen = (role: Role | null): Effect.Effect<Role, Unseen> =>
+  role === null ? Effect.fail(notFound()) : Effect.succeed(role)
+
+const changing = (role: Role, workspaceId: string): Effect.Effect<Role, ReinsError<"forbidden">> =>
+  role !== "viewer"
+    ? Effect.succeed(role)
+    : Effect.fail(
         new ReinsError({
           code: "forbidden",
           message: "Your role in this workspace is viewer, which may only read. Ask an owner for another role.",
           details: { role, workspace_id: workspaceId }
         })
       )
-}
 
 /** True when an account of that role, which may see the workspace, would pass `Access.write` and the scope of its endpoints. */
 export const canChange = (principal: Principal, role: Role): boolean =>

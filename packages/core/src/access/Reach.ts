@@ -5,19 +5,30 @@ import type { Role } from "../domain/Role.js"
 // account, which its caller has read for this call.
 
 /**
- * The role of a principal in a workspace, where its account has the given one. Null for a workspace that it does not reach. Turns and automations
- * are members at most, so they change no members, budgets and webhooks.
+ * The role of a principal in a workspace, where its account has the given one. Null for a workspace that it does not reach. An automation is a member
+ * at most, so it changes no members, budgets and webhooks. A turn changes nothing there but what `roleWithin` tells.
  */
 export const roleOf = (principal: Principal, workspaceId: string, role: Role | null): Role | null => {
   if (principal.workspaceId !== null && principal.workspaceId !== workspaceId) return null
-  return role === "owner" && isActing(principal) ? "member" : role
+  if (principal.via.kind === "turn") return atMost("viewer", role)
+  return principal.via.kind === "automation" ? atMost("member", role) : role
 }
 
 /**
- * True when a principal reaches what belongs to any of the sessions. A turn reaches its own session and those that work for it, so a session counts
- * with the one that it works for, and a delegation with both of its sessions.
+ * The role of a principal towards what belongs to any of the sessions, where its account has the given one in their workspace. A turn reaches its own
+ * session and those that work for it. So a session is named with the one that it works for, and a delegation with both of its sessions.
  */
-export const isReached = ({ via }: Principal, sessionIds: ReadonlyArray<string | null>): boolean =>
-  via.kind !== "turn" || sessionIds.includes(via.sessionId)
+export const roleWithin = (
+  principal: Principal,
+  workspaceId: string,
+  sessionIds: ReadonlyArray<string | null>,
+  role: Role | null
+): Role | null => {
+  const reached = roleOf(principal, workspaceId, role)
+  if (principal.via.kind !== "turn" || reached === null) return reached
+  return sessionIds.includes(principal.via.sessionId) ? atMost("member", role) : null
+}
 
-const isActing = ({ via }: Principal): boolean => via.kind === "turn" || via.kind === "automation"
+const ranks: ReadonlyArray<Role | null> = [null, "viewer", "member", "owner"]
+
+const atMost = (most: Role, role: Role | null): Role | null => (ranks.indexOf(role) > ranks.indexOf(most) ? most : role)

@@ -1,8 +1,15 @@
 import { Effect } from "effect"
-import { Access, requireReach } from "../access/Access.js"
+import { Access } from "../access/Access.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound } from "../domain/ReinsError.js"
+import type { Delegation } from "./Delegation.js"
 import { DelegationStore } from "./DelegationStore.js"
+
+/** The sessions that a delegation belongs to: the one that delegates and the one that works. */
+export const sessionsOf = ({ child_session_id, session_id }: Delegation): ReadonlyArray<string> => [
+  session_id,
+  child_session_id
+]
 
 /** The delegations of the workspaces of a principal. Every other delegation is `not_found`. */
 export const delegationAccess = Effect.gen(function* () {
@@ -12,8 +19,7 @@ export const delegationAccess = Effect.gen(function* () {
   const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
     const delegation = yield* store.find(id)
     if (delegation === undefined) return yield* notFound()
-    yield* requireReach(principal, [delegation.session_id, delegation.child_session_id])
-    yield* access.read(principal, delegation.workspace_id)
+    yield* access.readWithin(principal, delegation.workspace_id, sessionsOf(delegation))
     return delegation
   })
 
@@ -22,7 +28,7 @@ export const delegationAccess = Effect.gen(function* () {
     /** A delegation that the principal may change, held with its child session until the commit is through. */
     writable: Effect.fnUntraced(function* (principal: Principal, id: string) {
       const delegation = yield* readable(principal, id)
-      yield* access.write(principal, delegation.workspace_id)
+      yield* access.writeWithin(principal, delegation.workspace_id, sessionsOf(delegation))
       return (yield* store.lock(id)) ?? (yield* notFound())
     })
   }

@@ -10,7 +10,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { type Delegation, delegationStates, judgingKinds, type Result } from "./Delegation.js"
-import { delegationAccess } from "./DelegationAccess.js"
+import { delegationAccess, sessionsOf } from "./DelegationAccess.js"
 import type { ResultInput } from "./DelegationsApi.js"
 import { ResultSchemas } from "./ResultSchemas.js"
 import { type ResultContent, ResultStore } from "./ResultStore.js"
@@ -91,7 +91,7 @@ const submitPreparation = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (principal: Principal, delegationId: string, input: ResultInput) {
     const seen = yield* readable(principal, delegationId)
-    yield* access.write(principal, seen.workspace_id)
+    yield* access.writeWithin(principal, seen.workspace_id, sessionsOf(seen))
     yield* checkVerdict(input)
     if (seen.result_schema !== null) yield* schemas.checkResult(seen.result_schema, input)
     return inside(principal, delegationId, contentOf(input))

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { Access, requireReach } from "../access/Access.js"
+import { Access } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { Event } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
@@ -65,8 +65,7 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
       const open = fn("EventLog.open")(function* (principal: Principal, sessionId: string, after: number) {
         const session = yield* log.endsOf(sessionId)
         if (session === undefined) return yield* notFound()
-        yield* requireReach(principal, [sessionId])
-        yield* access.read(principal, session.workspace_id)
+        yield* access.readWithin(principal, session.workspace_id, [sessionId])
         yield* checkCursor("session", after, session.first_event_seq, session.event_watermark)
         return session.event_watermark
       })

@@ -1,6 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
-import { type Denied, mayRead, mayWrite, requireReach, type Unseen } from "../access/Access.js"
+import { type Denied, mayRead, mayWrite, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import type { SessionId } from "../domain/Ids.js"
@@ -90,15 +90,13 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
         readable: fn("SessionStore.readable")(function* (principal, sessionId) {
           const row = yield* db.first(rows.byIdFor(principal.accountId, sessionId))
           if (row === undefined || row.deleting_at !== null) return yield* notFound()
-          yield* requireReach(principal, [row.id, row.parent_session_id])
-          yield* mayRead(principal, row.workspace_id, row.role)
+          yield* mayRead(principal, row.workspace_id, [row.id, row.parent_session_id], row.role)
           return yield* seen(row, row.role)
         }),
         writable: fn("SessionStore.writable")(function* (principal, sessionId) {
           const row = yield* held(sessionId, rows.byIdFor(principal.accountId, sessionId))
           if (row === undefined || row.deleting_at !== null) return yield* notFound()
-          yield* requireReach(principal, [row.id, row.parent_session_id])
-          yield* mayWrite(principal, row.workspace_id, row.role)
+          yield* mayWrite(principal, row.workspace_id, [row.id, row.parent_session_id], row.role)
           return yield* seen(row, row.role)
         }),
         lock: (sessionId) =>

@@ -1,8 +1,8 @@
 import { assert, describe, layer as suite } from "@effect/vitest"
 import { Access, actorOf } from "@reins/core/access/Access"
-import { isReached, roleOf } from "@reins/core/access/Reach"
+import { roleOf, roleWithin } from "@reins/core/access/Reach"
 import { Delegations } from "@reins/core/delegations/Delegations"
-import { ApiKeyId, newId, SessionId, TurnId, WorkspaceId } from "@reins/core/domain/Ids"
+import { ApiKeyId, newId, SessionId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal, TurnPrincipal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -86,8 +86,11 @@ for (const { layer, name } of databases)
           const { owner, turn, workspaceId } = yield* atWork
           const access = yield* Access
           assert.strictEqual(yield* access.read(owner, workspaceId), "owner")
-          assert.strictEqual(yield* access.read(turn, workspaceId), "member")
-          assert.strictEqual(yield* access.write(turn, workspaceId), "member")
+          assert.strictEqual(yield* access.read(turn, workspaceId), "viewer")
+          assert.strictEqual(yield* access.writeWithin(turn, workspaceId, [turn.via.sessionId]), "member")
+          const project = { slug: "p", name: "p" }
+          assert.strictEqual(yield* code((yield* Projects).create(turn, workspaceId, project)), "forbidden")
+          assert.strictEqual(yield* code((yield* Sessions).create(turn, workspaceId, {})), "forbidden")
           assert.strictEqual(yield* code(access.own(turn, workspaceId)), "forbidden")
           assert.strictEqual(yield* code((yield* Webhooks).list(turn, workspaceId, {})), "forbidden")
           assert.strictEqual(yield* code((yield* ApiKeys).create(turn, { name: "more" })), "insufficient_scope")
@@ -139,7 +142,10 @@ describe("Reach", () => {
               if (principal.workspaceId !== null && workspaceId === elsewhere) assert.isNull(reached)
               if (principal.via.kind === "turn" || principal.via.kind === "automation")
                 assert.notStrictEqual(reached, "owner")
-              assert.strictEqual(isReached(principal, [other, null]), principal.via.kind !== "turn")
+              const within = roleWithin(principal, workspaceId, [turn.via.sessionId], role)
+              assert.isAtMost(ranks.indexOf(within), ranks.indexOf(role))
+              const beside = roleWithin(principal, workspaceId, [other, null], role)
+              assert.strictEqual(beside, principal.via.kind === "turn" ? null : reached)
             }
           )
         )
@@ -149,7 +155,6 @@ describe("Reach", () => {
           { kind: "harness", id: turn.via.providerId },
           { kind: "api_key", id: keyId }
         ])
-        assert.isTrue(isReached({ ...turn, via: { ...turn.via, turnId: yield* newId(TurnId) } }, [turn.via.sessionId]))
       })
     )
   })

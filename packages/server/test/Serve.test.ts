@@ -8,6 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Reins } from "@reins/client"
 import { Effect, Schema } from "effect"
 import gamma from "../../../manifests/gamma.json" with { type: "json" }
+import { makeInstallation } from "./cli/Cli.js"
 
 /** The bundle, as it is shipped. */
 const main = fileURLToPath(new URL("../dist/main.js", import.meta.url))
@@ -74,6 +75,9 @@ const run = (
     child.stdin?.end(given.stdin ?? "")
   })
 
+/** Makes the database of an installation in the data directory below `cwd`. */
+const install = (cwd: string) => Effect.promise(() => makeInstallation(join(cwd, ".reins")))
+
 describe("the program", () => {
   it.scopedLive("says on one line of the standard output where it is, and to its operator how to begin", () =>
     Effect.gen(function* () {
@@ -82,7 +86,8 @@ describe("the program", () => {
       assert.strictEqual(ready.data_dir, join(cwd, ".reins"))
       assert.strictEqual((yield* Effect.promise(() => fetch(`${ready.url}/readyz`))).status, 200)
       yield* stop(child, "SIGTERM")
-      assert.include(log(), "reins accounts create")
+      assert.include(log(), `reins init --data-dir ${ready.data_dir}`)
+      assert.include(log(), "reins accounts first")
     })
   )
 
@@ -165,6 +170,7 @@ describe("the program", () => {
   it.scopedLive("says in a sentence what a person can mend, and fails", () =>
     Effect.gen(function* () {
       const cwd = yield* directory
+      yield* install(cwd)
       const cases: ReadonlyArray<readonly [ReadonlyArray<string>, NodeJS.ProcessEnv, RegExp]> = [
         [["serve", "--port", "x"], {}, /^reins: The setting "port" has to be a port from 0 to 65535 .+\n$/],
         [["accounts", "create", "--email", "a@b.co"], {}, /^reins: There is no password\. .+\n$/],
@@ -215,6 +221,7 @@ describe("the program", () => {
   it.scopedLive("offers what was enabled and what a directory adds, from its next start on", () =>
     Effect.gen(function* () {
       const cwd = yield* directory
+      yield* install(cwd)
       assert.strictEqual((yield* run(cwd, ["harnesses", "enable", "goose", "claude"])).code, 0)
       assert.strictEqual((yield* run(cwd, ["harnesses", "disable", "claude"])).code, 0)
       const folder = join(cwd, "agents")

@@ -14,7 +14,7 @@ import { eventually } from "@reins/testing/process/Waiting"
 import { Effect, Redacted } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { makeProject, reinsAt, reinsProcess } from "./cli/Cli.js"
+import { makeInstallation, makeProject, reinsAt, reinsProcess } from "./cli/Cli.js"
 
 const place = placeForFile()
 let proxy: PathProxy
@@ -111,7 +111,9 @@ describe("below a path of a proxy", () => {
     ] as const)
       assert.deepInclude(await fetch(proxy.url + door), { status: 200, url: proxy.url + end }, door)
     assert.deepInclude(await fetch(own), { status: 200, url: `${own}/ui` })
-    const fresh = reins(join(place.directory, "fresh"), ["accounts", "first"], { REINS_PUBLIC_URL: `${proxy.url}//` })
+    const freshDir = join(place.directory, "fresh")
+    await makeInstallation(freshDir)
+    const fresh = reins(freshDir, ["accounts", "first"], { REINS_PUBLIC_URL: `${proxy.url}//` })
     assertBelow([fresh.stdout.trim().replace("#", "?")])
   })
 

@@ -8,7 +8,7 @@ import { cacheDir } from "@reins/testing/harness/Turns"
 import { Effect } from "effect"
 import { afterAll, assert, beforeAll, it } from "vitest"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
-import { reinsAt } from "./Cli.js"
+import { makeInstallation, reinsAt } from "./Cli.js"
 
 /** The agent of alpha with settings that nobody has tried. */
 const mine = {
@@ -54,6 +54,7 @@ it("evidence of an installation is kept in its data directory, one for each agen
 
 it("the list, the doctor and the table show what it proves, and what it does not", async () => {
   rmSync(dataDir, { recursive: true, force: true })
+  await makeInstallation(dataDir)
   assert.match((await reins("harnesses", "list")).stdout, /\nmine .* 0\/5 +mine\.json +Linux on x64 with glibc\n/)
   await Effect.runPromise(storeEvidence(dataDir, seen(true)))
   assert.match((await reins("harnesses", "list")).stdout, /\nmine .* 2\/5 +mine\.json +Linux on x64 with glibc\n/)

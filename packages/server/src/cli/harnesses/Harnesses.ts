@@ -155,12 +155,15 @@ export const installAgent = (config: Config, name: string) => {
   )
 }
 
-/** The id of a provider that is named by it or by its agent; the name itself for one that is part of Reins and off. */
+/** The id of a provider that is named by it or by its agent; the name itself for one that is disabled, or not enabled. */
 const providerOf = (name: string) =>
   Effect.flatMap(Manifests, ({ list }) =>
     attempt(async () => {
-      const isOff = optionalProviders.some((id) => id === name) && !list.some(({ provider_id }) => provider_id === name)
-      const isNameOfAnother = list.some(({ display_name }) => plainName(display_name) === plainName(name))
+      const listed = list.find(({ provider_id }) => provider_id === name)
+      const isOff = listed === undefined ? optionalProviders.some((id) => id === name) : listed.tier === "disabled"
+      const isNameOfAnother = list.some(
+        ({ display_name, provider_id }) => provider_id !== name && plainName(display_name) === plainName(name)
+      )
       return isOff && !isNameOfAnother ? name : chosenProvider(list, name).provider_id
     })
   )

@@ -5,7 +5,6 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { toDetails } from "@reins/server/http/validation/Validation"
 import { Effect, Redacted } from "effect"
-import type { Config } from "../../Config.js"
 import { command, entry, flag, group, option, requiredOption } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { attempt } from "../client/Remote.js"
@@ -13,6 +12,7 @@ import { ask } from "../terminal/Prompts.js"
 import * as Installation from "./Installation.js"
 import { runningAddress } from "./ServerAddress.js"
 import { configOf, installationOptions } from "./Settings.js"
+import { setupLinkOf } from "./SetupLink.js"
 
 const email = requiredOption("email", "The address of the account", { value: "address" })
 
@@ -72,10 +72,6 @@ const setupLink = command({
       yield* Effect.sync(() => process.stdout.write(`${setupLinkOf({ publicUrl }, code)}\n`))
     })
 })
-
-/** The page that makes the first account. The code comes behind the `#`, which no browser sends and no proxy logs. */
-export const setupLinkOf = ({ publicUrl }: Pick<Config, "publicUrl">, code: string): string =>
-  `${publicUrl.href.replace(/\/$/, "")}/ui#setup=${code}`
 
 /** `reins accounts` */
 export const accounts = group(

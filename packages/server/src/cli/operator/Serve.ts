@@ -13,12 +13,12 @@ import * as Telemetry from "../../Telemetry.js"
 import { command } from "../Command.js"
 import { tell } from "../terminal/Output.js"
 import { painter } from "../terminal/Style.js"
-import { setupLinkOf } from "./Accounts.js"
 import { drainAtStop } from "./DrainAtStop.js"
 import * as Installation from "./Installation.js"
 import { requireExecutor } from "./RequiredExecutor.js"
 import * as ServerAddress from "./ServerAddress.js"
 import { configOf, serverOptions } from "./Settings.js"
+import { setupLinkOf } from "./SetupLink.js"
 
 /** The HTTP service over a core, with the settings of a configuration. */
 export const serverLayer = (

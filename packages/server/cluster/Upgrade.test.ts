@@ -2,7 +2,7 @@ import { join } from "node:path"
 import { release } from "@reins/core/base/Release"
 import { newKey } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
-import { nextRelease, reins, reinsAside, type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
+import { makeInstallation, nextRelease, reins, reinsAside, type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 import { eventually } from "@reins/testing/process/Waiting"
 import pg from "pg"
 import { assert, it } from "vitest"
@@ -130,6 +130,7 @@ it("three nodes go from one release to the next and back, one by one and under l
 
 it("one machine goes to the next release and back, until something was taken away", async () => {
   const { dataDir } = place
+  await makeInstallation(dataDir)
   newKey(dataDir)
   const next = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}, directory = dataDir) =>
     reinsAside(directory, args, { env, program: nextRelease })

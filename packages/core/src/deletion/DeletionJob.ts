@@ -10,6 +10,7 @@ import { removeTree } from "../files/RemoveTree.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { deletionJobKind, sessionRows as ofJobs } from "../jobs/SessionRows.js"
+import { Placements } from "../placement/Placements.js"
 import { sessionRemoval } from "../sessions/SessionRemoval.js"
 import { sessionRows as ofSessions } from "../sessions/SessionRows.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -26,16 +27,19 @@ import { receiptStore } from "./Receipts.js"
 
 const actor = systemActor("deletion")
 
-/** Rows before those that they refer to. Those of jobs and budgets are found by what is in the session. */
+/**
+ * Rows before those that they refer to. Those of jobs and budgets are found by what is in the session. Deliveries come after the events, because a
+ * courier makes them of events that it still finds.
+ */
 const rows: ReadonlyArray<OwnedRows> = [
-  ...ofWebhooks,
   ...ofJobs,
   ...ofBudgets,
   ...ofDelegations,
   ...ofWorktrees,
   ...ofChanges,
   ...ofSessions,
-  ...ofLogs
+  ...ofLogs,
+  ...ofWebhooks
 ]
 
 /** Rows of one commit. Other writers wait for it. */
@@ -54,6 +58,7 @@ export const deletionJob = Effect.gen(function* () {
   const deleteRows = yield* deletingRows
   const overwrite = yield* overwriting
   const snapshots = yield* Snapshots
+  const placements = yield* Placements
   const removal = yield* sessionRemoval
   const receipts = yield* receiptStore
 
@@ -77,7 +82,8 @@ export const deletionJob = Effect.gen(function* () {
       yield* failpoint("deletion.overwritten")
       return {
         state: "succeeded" as const,
-        command: Effect.zipRight(removal.remove(id), receipts.finish(id))
+        // The place goes last, because each commit of an attempt needs it.
+        command: Effect.all([placements.remove(id), removal.remove(id), receipts.finish(id)], { discard: true })
       }
     }),
     failed: () => Effect.void,

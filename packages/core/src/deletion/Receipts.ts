@@ -17,6 +17,14 @@ export const receiptStore = Effect.map(Database, ({ all, first, run, sql }) => (
       (row) => row && toDeletion(row)
     ),
 
+  /** Those of some sessions of which nothing is left. */
+  deletedOf: (sessionIds: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<SessionId>> =>
+    Effect.map(
+      all(sql<{ session_id: SessionId }>`select session_id from session_deletions
+        where ${sql.in("session_id", [...sessionIds])} and state = 'deleted'`),
+      (rows) => rows.map(({ session_id }) => session_id)
+    ),
+
   /** The receipts of a workspace, the newest session first. */
   list: (
     workspaceId: string,

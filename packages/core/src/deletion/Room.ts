@@ -1,9 +1,11 @@
 import { deletionJob } from "./DeletionJob.js"
 import { Deletions } from "./Deletions.js"
+import { fileSweep } from "./FileSweep.js"
 
 /** Sessions that go for good, and the receipts that remain. */
 export const deletion = {
   name: "deletion",
   layer: Deletions.layer,
-  jobs: [deletionJob]
+  jobs: [deletionJob],
+  sweeps: { files: fileSweep }
 } as const

@@ -83,6 +83,8 @@ export class Placements extends Context.Tag("@reins/core/placement/Placements")<
     readonly expect: (sessionId: SessionId) => Effect.Effect<void>
     /** Takes the sessions that this node was told to expect within the last minute. Each is given once. */
     readonly expected: Effect.Effect<ReadonlyArray<SessionId>>
+    /** Forgets the place of a session that is deleted. */
+    readonly remove: (sessionId: SessionId) => Effect.Effect<void, never, Commit>
     /** The sessions whose files this node has, oldest first. */
     readonly held: (limit: number) => Effect.Effect<ReadonlyArray<SessionId>>
     /** Takes the source of what sessions need. */
@@ -98,6 +100,7 @@ export class Placements extends Context.Tag("@reins/core/placement/Placements")<
         place: () => Effect.succeed(here),
         restored: () => Effect.void,
         leave: () => Effect.void,
+        remove: () => Effect.void,
         expect: () => Effect.void,
         expected: Effect.succeed([]),
         held: () => Effect.succeed([]),

@@ -1,7 +1,7 @@
 import { GatewayProtocol } from "@reins/core/domain/GatewayProtocol"
 import { Manifest } from "@reins/core/harness/Manifest"
 import { type OptionalProvider, readOptional } from "@reins/core/harness/OptionalManifests"
-import { reins } from "@reins/testing/process/ServerProcess"
+import { makeInstallation, reins } from "@reins/testing/process/ServerProcess"
 import { Effect, Schema } from "effect"
 import { assert } from "vitest"
 
@@ -12,7 +12,8 @@ export const protocolOf = async (id: OptionalProvider) => {
 }
 
 /** Enables and installs a provider that is off as it comes. */
-export const enable = (dataDir: string, id: OptionalProvider) => {
+export const enable = async (dataDir: string, id: OptionalProvider) => {
+  await makeInstallation(dataDir)
   for (const command of ["enable", "install"]) {
     const { status, stderr } = reins(dataDir, ["harnesses", command, id])
     assert.strictEqual(status, 0, stderr)

@@ -10,7 +10,7 @@ import { agentsIn } from "@reins/testing/executor/Processes"
 import { bareRemote } from "@reins/testing/git/Fixture"
 import { newCaller } from "@reins/testing/process/Caller"
 import { inHome, placeForEachTest } from "@reins/testing/process/Place"
-import { reins, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
+import { makeInstallation, reins, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
 import { share } from "@reins/testing/Volume"
 import { Effect, Schema } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -29,7 +29,7 @@ const chosen = (process.env["REINS_AGENTS"]?.split(",") ?? share(["goose", "gemi
 for (const provider_id of chosen) {
   it(`${provider_id} is enabled, installed, and works to a changeset through a gateway connection`, async () => {
     const { dataDir, directory, gateway } = place
-    enable(dataDir, provider_id)
+    await enable(dataDir, provider_id)
     const server = await startServer({ dataDir, env: { REINS_ALLOW_LOCAL_REPOSITORIES: "on" } })
     const { at, workspaceId } = await newCaller(server, dataDir, gateway)
     const client = at(server)
@@ -108,7 +108,8 @@ for (const provider_id of ["alpha", "beta", ...chosen]) {
   it(`${provider_id} still does all that its evidence says`, async () => {
     const { dataDir } = place
     const optional = chosen.find((id) => id === provider_id)
-    if (optional !== undefined) enable(dataDir, optional)
+    if (optional === undefined) await makeInstallation(dataDir)
+    else await enable(dataDir, optional)
     const { checks, proofs } = await verified(dataDir, [provider_id, ...volume])
     const before = (await evidenceOf(provider_id)).evidence?.checks.filter(({ passed }) => passed) ?? []
     const lost = checks.filter(({ check, passed }) => !passed && before.some((each) => each.check === check))
@@ -124,6 +125,7 @@ for (const provider_id of ["alpha", "beta", ...chosen]) {
 
 it("an agent that claims what it cannot do is found out, and what is found is kept, shown and acted upon", async () => {
   const { dataDir, directory, gateway } = place
+  await makeInstallation(dataDir)
   const goose = JSON.parse(JSON.stringify(await Effect.runPromise(readOptional("goose"))))
   // With another time to stop, it is an agent that nobody has tried.
   const stop = { ...goose.runtime.stop, sigterm_ms: 1234 }
@@ -169,6 +171,7 @@ it("an agent that claims what it cannot do is found out, and what is found is ke
 
 it("the table that the command prints is the one of the documents", async () => {
   const { dataDir } = place
+  await makeInstallation(dataDir)
   for (const id of optionalProviders) assert.strictEqual(reins(dataDir, ["harnesses", "enable", id]).status, 0)
   const { status, stderr, stdout } = reins(dataDir, ["harnesses", "verify", "--table"])
   assert.strictEqual(status, 0, stderr)

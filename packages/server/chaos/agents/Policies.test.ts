@@ -59,7 +59,7 @@ const answered = async (
 for (const { hears, provider_id } of asking) {
   it(`${provider_id} asks before it acts, and does what it is allowed and nothing else: ${askedTurns} turns`, async () => {
     const { dataDir, gateway } = place
-    if (provider_id !== "beta") enable(dataDir, provider_id)
+    if (provider_id !== "beta") await enable(dataDir, provider_id)
     const server = await startServer({ dataDir })
     const { at, workspaceId } = await newCaller(server, dataDir, gateway)
     const client = at(server)
@@ -91,7 +91,7 @@ for (const { hears, provider_id } of asking) {
 
 it("claude takes a word into the turn that it works on, and goes on with another one when it is interrupted", async () => {
   const { dataDir, gateway } = place
-  enable(dataDir, "claude")
+  await enable(dataDir, "claude")
   const server = await startServer({ dataDir })
   const { at, workspaceId } = await newCaller(server, dataDir, gateway)
   const client = at(server)

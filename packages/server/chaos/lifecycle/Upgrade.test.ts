@@ -1,15 +1,16 @@
-import { copyFileSync, readFileSync, rmSync } from "node:fs"
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { openSqlite } from "@reins/core/store/SqliteDriver"
 import { newCaller, newKey, password } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
-import { reins, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
+import { makeInstallation, reins, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
 import { assert, it } from "vitest"
 
 const place = placeForEachTest()
 
 it("data that needs a newer release is refused by the server and every command, and left as it is", async () => {
   const { dataDir } = place
+  await makeInstallation(dataDir)
   newKey(dataDir)
   const file = join(place.directory, "before.tar")
   assert.strictEqual(reins(dataDir, ["backup", "--with-keyring", file]).status, 0)
@@ -43,6 +44,9 @@ it("data that needs a newer release is refused by the server and every command, 
 
 it("migrate makes the schema and waits for no server, and is refused beside one", async () => {
   const { dataDir } = place
+  assert.notStrictEqual(reins(dataDir, ["migrate"]).status, 0)
+  mkdirSync(dataDir, { mode: 0o700 })
+  writeFileSync(join(dataDir, "reins.db"), "", { mode: 0o600 })
   const check = reins(dataDir, ["migrate", "--check"])
   assert.notStrictEqual(check.status, 0)
   assert.deepInclude(JSON.parse(check.stdout), { applied: [] })

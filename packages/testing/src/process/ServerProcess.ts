@@ -52,6 +52,13 @@ export const startServer = async (options: ServerOptions): Promise<ServerProcess
   return { ...starting, url: await starting.ready }
 }
 
+/** Makes an installation by a server that starts and stops. Most commands want one. */
+export const makeInstallation = async (dataDir: string): Promise<void> => {
+  const server = await startServer({ dataDir })
+  server.kill("SIGTERM")
+  await server.ended
+}
+
 /** Starts a server in a process of its own on a free port. */
 export const spawnServer = (options: ServerOptions): StartingServer => {
   const isBroken =

@@ -56,7 +56,7 @@ export const make = (
   journal: Pick<Journal["Type"], "commit" | "ringAfterCommit">,
   { reclaimMs, renewMs }: Pick<Times, "renewMs"> & { readonly reclaimMs: number }
 ): Placements["Type"] => {
-  const { all, first, prepare, sql } = db
+  const { all, first, prepare, run, sql } = db
   const { commit } = journal
   const expected = ExpectedSessions.make(db, journal)
   const now = nowMs(sql)
@@ -132,6 +132,7 @@ export const make = (
         and node_epoch = ${tenure.holder.epoch} and state = 'placed' returning epoch`)
       if (left !== undefined) yield* tell(sessionId, null)
     }),
+    remove: (sessionId) => run(sql`delete from placements where session_id = ${sessionId}`),
     held: (limit) => heldBy(db, self, limit),
     adopt: (sessionIds) =>
       Effect.map(

@@ -28,6 +28,7 @@ const lasting: Readonly<Record<string, string>> = {
     "a reader of a workspace picks events by the project and the labels of their session",
   "worktrees/snapshots/SnapshotFacts.ts names sessions":
     "one statement tells of all sessions what of their files is sealed, for a backup and for the doctor, also of many",
+  "budgets/SessionRows.ts names turns": "the budgets and the calls of the turns of a session go with it",
   "worktrees/snapshots/SnapshotFacts.ts names turns": "the same statement tells which of them a turn works on"
 }
 

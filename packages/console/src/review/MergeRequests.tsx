@@ -104,7 +104,7 @@ export const MergeRequestLine = ({
       {isAsking.value && head_sha !== null && (
         <AskMerge
           request={request}
-          head={head_sha}
+          commit={head_sha}
           files={files}
           review={review}
           close={() => (isAsking.value = false)}
@@ -125,13 +125,13 @@ type Method = (typeof methods)[number]["method"]
 const AskMerge = ({
   close,
   files,
-  head,
+  commit,
   merge,
   request: { base_branch, draft, head_branch, repository },
   review
 }: {
   readonly request: MergeRequest
-  readonly head: string
+  readonly commit: string
   readonly files: number
   readonly review: Review
   readonly close: () => void
@@ -160,7 +160,7 @@ const AskMerge = ({
         </dd>
         <dt>Commit</dt>
         <dd>
-          <code title={head}>{head.slice(0, 10)}</code>
+          <code title={commit}>{commit.slice(0, 10)}</code>
         </dd>
         <dt>Files</dt>
         <dd>{unseen === 0 ? `all ${files} viewed` : `${unseen} of ${files} not viewed`}</dd>

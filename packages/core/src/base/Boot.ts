@@ -36,4 +36,5 @@ export class Boot extends Context.Tag("@reins/core/base/Boot")<
 /** The beginning of every boot's id. */
 export const bootPrefix = "boot_"
 
+/** An id for a boot that no other has. */
 export const newBootId = (): string => `${bootPrefix}${randomBytes(12).toString("hex")}`

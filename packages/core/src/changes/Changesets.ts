@@ -193,7 +193,7 @@ const generationGuard = Effect.gen(function* () {
   ) {
     if (expected === undefined) return
     const session = yield* sessions.readable(principal, sessionId)
-    yield* access.writeWithin(principal, session.workspace_id, [session.id, session.parent_session_id])
+    yield* access.writeWithin(principal, session.workspace_id, [session.id, session.lineage.parent_session_id])
     yield* requireAll(sessionRules.capture, session)
     yield* trees.requireOwned(session.id)
     const { tree } = yield* bench.changes

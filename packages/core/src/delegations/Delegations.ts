@@ -134,7 +134,7 @@ const spawnPreparation = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: DelegationInput) {
     const seen = yield* sessions.readable(principal, sessionId)
-    yield* access.writeWithin(principal, seen.workspace_id, [seen.id, seen.parent_session_id])
+    yield* access.writeWithin(principal, seen.workspace_id, [seen.id, seen.lineage.parent_session_id])
     if (input.result_schema !== undefined) yield* schemas.checkSchema(input.result_schema)
     return inside(principal, sessionId, input)
   })

@@ -46,7 +46,8 @@ module.exports = {
     },
     {
       name: "the-machine-knows-no-rows",
-      comment: "a bench and the rooms below it work on data that they are given, so that they can run in another process",
+      comment:
+        "a bench and the rooms below it work on data that they are given, so that they can run in another process",
       severity: "error",
       from: { path: `${core}(${machine.join("|")})/` },
       to: { path: `${core}(store|jobs|placement|connections)/` }

@@ -116,7 +116,7 @@ describe("the sources", () => {
     "git/StoreCare.ts",
     "harness/ManifestFiles.ts",
     "identity/OutboxMailer.ts",
-    "base/Boot.ts",
+    "placement/BootRecord.ts",
     "worktrees/setup/SetupSweep.ts",
     "worktrees/snapshots/SnapshotParts.ts",
     "worktrees/StoreSweep.ts",

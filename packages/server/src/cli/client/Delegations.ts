@@ -1,3 +1,4 @@
+import { cutText } from "@reins/core/base/CutText"
 import { argument, entry, flag, group } from "../Command.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
@@ -22,7 +23,7 @@ const list = remoteCommand({
       child_session_id,
       state.replaceAll("_", " "),
       harmless(role),
-      harmless(instructions).replaceAll(/\s+/g, " ").slice(0, 60)
+      cutText(harmless(instructions).replaceAll(/\s+/g, " "), 60)
     ])
     process.stdout.write(table([["DELEGATION", "SESSION", "STATE", "ROLE", "INSTRUCTIONS"], ...rows]))
   }

@@ -33,9 +33,13 @@ const cacheHome = (): string => {
 const withoutSandbox = (): string => {
   const programs = join(directory, "programs")
   mkdirSync(programs)
+  // The first folder that has a program wins, also where that is a link to nothing.
+  const seen = new Set(["bwrap"])
   for (const folder of (process.env["PATH"] ?? "").split(":").filter(existsSync))
-    for (const name of readdirSync(folder).filter((each) => each !== "bwrap" && !existsSync(join(programs, each))))
+    for (const name of readdirSync(folder).filter((each) => !seen.has(each))) {
+      seen.add(name)
       symlinkSync(join(folder, name), join(programs, name))
+    }
   return programs
 }
 

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { operationErrors } from "@reins/core/OperationErrors"
 import { assert, describe, it } from "vitest"
 import { fieldSentence, forPeople, sentenceOf, sentences } from "../src/api/Sentences.js"
+import { repositoryChoice } from "../src/setup/RepositoryChoice.js"
 
 const source = join(import.meta.dirname, "../src")
 
@@ -54,5 +55,22 @@ describe("errors for people", () => {
       const words = [...shown.matchAll(/"[^"\n]*"|`[^`]*`|^\s+[A-Z][^(){}=\n]*$/gm)]
       assert.notMatch(words.join("\n"), forbidden, name)
     }
+  })
+})
+
+describe("the repository of a new session", () => {
+  it("is read as people write it, and told where it is another address", () => {
+    const cases: ReadonlyArray<readonly [given: string, branch: string, url: string, ref?: string]> = [
+      ["acme/shop", "", "https://github.com/acme/shop"],
+      ["git@git.example:acme/shop.git", "dev", "https://git.example/acme/shop.git", "dev"],
+      ["https://github.com/acme/shop/pull/7", "", "https://github.com/acme/shop", "refs/pull/7/head"],
+      ["https://github.com/acme/shop/tree/next", "", "https://github.com/acme/shop", "next"]
+    ]
+    for (const [given, branch, url, ref] of cases) {
+      const told = `Starts from ${url}${ref === undefined ? "" : ` at ${ref}`}.`
+      assert.deepStrictEqual(repositoryChoice(given, branch), { url, ...(ref && { base_ref: ref }), told })
+    }
+    for (const url of ["https://github.com/acme/shop.git", "ssh://git@git.example/acme/shop", ""])
+      assert.deepStrictEqual(repositoryChoice(url, ""), { url, told: undefined })
   })
 })

@@ -30,10 +30,13 @@ interface Attached {
 /** A place to write to the agent, with files and pictures. */
 export const Composer = ({
   conversation,
+  revision,
   session
 }: {
   readonly session: Session
   readonly conversation: Conversation
+  /** Moves with the conversation, which stays the same object: a component with equal properties is not drawn again. */
+  readonly revision: number
 }) => {
   const text = useSignal("")
   const routing = useSignal<Routing>("queue")
@@ -103,7 +106,7 @@ export const Composer = ({
         send()
       }}
     >
-      <Queue conversation={conversation} edit={(given) => put(given, given.length)} />
+      <Queue conversation={conversation} revision={revision} edit={(given) => put(given, given.length)} />
       <SuggestionList list={suggestions.value} at={Math.min(at.value, suggestions.value.length - 1)} choose={choose} />
       <textarea
         ref={area}

@@ -61,8 +61,10 @@ export const ConversationTab = ({ log, reload, session }: TabProps) => {
       />
       <PinnedPlan plan={conversation.plan} />
       <AskNotices since={isRunning ? turn.started_at : null} />
-      <TurnBar conversation={conversation} reload={reload} />
-      {session.actions.includes("send_message") && <Composer session={session} conversation={conversation} />}
+      <TurnBar conversation={conversation} revision={revision} reload={reload} />
+      {session.actions.includes("send_message") && (
+        <Composer session={session} conversation={conversation} revision={revision} />
+      )}
     </div>
   )
 }

@@ -19,6 +19,7 @@ export const Queue = ({
   edit
 }: {
   readonly conversation: Conversation
+  readonly revision: number
   readonly edit: (text: string) => void
 }) => {
   const action = useAction()

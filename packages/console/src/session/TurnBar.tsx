@@ -20,6 +20,7 @@ export const TurnBar = ({
   reload
 }: {
   readonly conversation: Conversation
+  readonly revision: number
   readonly reload: () => void
 }) => {
   const { context, turn } = conversation

@@ -10,6 +10,7 @@ import { BudgetFields } from "../usage/BudgetForm.js"
 import { limitsOf } from "../usage/Budgets.js"
 import { shortened } from "../words/Words.js"
 import { AgentChoice, rememberAgent } from "./AgentChoice.js"
+import { type RepositoryChoice, repositoryChoice } from "./RepositoryChoice.js"
 
 /** A place to begin a session. */
 export const NewSessionPage = ({ workspaceId }: { readonly workspaceId: string }) => (
@@ -82,19 +83,7 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
                 </select>
               </Field>
             )}
-            <div class="columns">
-              <Field
-                label="Repository"
-                hint={
-                  project.value === "" ? "Empty for an empty working tree." : "Empty for the repository of the project."
-                }
-              >
-                <input name="repository" placeholder="https://github.com/you/project.git" />
-              </Field>
-              <Field label="Branch" hint="A branch, tag or commit. Empty for the default branch.">
-                <input name="base_ref" />
-              </Field>
-            </div>
+            <RepositoryFields isOfProject={project.value !== ""} />
             <AgentChoice
               key={project.value === "" ? "own" : "project"}
               harnesses={harnesses}
@@ -145,6 +134,35 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
   )
 }
 
+const RepositoryFields = ({ isOfProject }: { readonly isOfProject: boolean }) => {
+  const repository = useSignal("")
+  const branch = useSignal("")
+  const empty = isOfProject ? "Empty for the repository of the project." : "Empty for an empty working tree."
+  const told = repositoryChoice(repository.value, branch.value).told
+  return (
+    <div class="columns">
+      <Field label="Repository" hint={told ?? `An address, owner/name or a link. ${empty}`}>
+        <input
+          name="repository"
+          placeholder="https://github.com/you/project.git"
+          value={repository.value}
+          onInput={({ currentTarget }) => (repository.value = currentTarget.value)}
+        />
+      </Field>
+      <Field label="Branch" hint="A branch, tag or commit. Empty for the default branch.">
+        <input
+          name="base_ref"
+          value={branch.value}
+          onInput={({ currentTarget }) => (branch.value = currentTarget.value)}
+        />
+      </Field>
+    </div>
+  )
+}
+
+/** The repository of the body. */
+const chosenIn = ({ told: _, ...repository }: RepositoryChoice): SessionsCreateInput["repository"] => repository
+
 const longestTitle = 80
 
 /** A session without a title gets the first line of its message, by which people find it in the inbox. */
@@ -161,7 +179,7 @@ const inputOf = (fields: Readonly<Record<string, string>>): Omit<SessionsCreateI
     ...(budget !== undefined && { budget }),
     ...((title || message) && { title: title || titleOf(message ?? "") }),
     ...(project_id && { project_id }),
-    ...(repository && { repository: { url: repository, ...(base_ref && { base_ref }) } }),
+    ...(repository && { repository: chosenIn(repositoryChoice(repository, base_ref ?? "")) }),
     ...(provider_id && { harness: { provider_id, ...(model && { model }) } }),
     ...(executor && { executor: { backend: executor } }),
     ...((permissions === "ask" || permissions === "allow" || permissions === "deny") && {

@@ -2,7 +2,14 @@ import { join } from "node:path"
 import { release } from "@reins/core/base/Release"
 import { newKey } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
-import { makeInstallation, nextRelease, reins, reinsAside, type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
+import {
+  makeInstallation,
+  nextRelease,
+  reins,
+  reinsAside,
+  type ServerProcess,
+  startServer
+} from "@reins/testing/process/ServerProcess"
 import { eventually } from "@reins/testing/process/Waiting"
 import pg from "pg"
 import { assert, it } from "vitest"
@@ -126,7 +133,7 @@ it("three nodes go from one release to the next and back, one by one and under l
     refused,
     `The data needs release ${next} of Reins or a newer one, and this is ${release}: run such a release`
   )
-}, 300_000)
+}, 900_000)
 
 it("one machine goes to the next release and back, until something was taken away", async () => {
   const { dataDir } = place

@@ -205,7 +205,7 @@ it("a session of a repository has its objects from a store of the node that it g
     assert.deepStrictEqual(storesOf(b, ids), { stores: 1, named: [storeAt(b), storeAt(b)] })
     assert.deepStrictEqual(storesOf(a, ids).named, [null, null])
     // Without its store the node asks the remote again before the next turn.
-    rmSync(join(b.dataDir, "object-stores"), { recursive: true })
+    rmSync(join(b.dataDir, "object-stores"), { recursive: true, maxRetries: 20 })
     for (const id of ids) {
       await works(caller, other, id, "Go on.", "git fsck --connectivity-only && git log --format=%s | cmp - log.txt")
       const [changeset] = (await caller.at(other).sessions.listChangesets({ session_id: id })).items

@@ -45,7 +45,7 @@ describe("the console, live", () => {
         const session_id = await caller.newSession(client)
         const page = await first.context().newPage()
         await page.goto(`${world.server.url}/ui/sessions/${session_id}`)
-        await page.getByText("Nothing was said yet.").waitFor()
+        await page.getByText("There is no message yet.").waitFor()
         return { page, session_id }
       })
     )

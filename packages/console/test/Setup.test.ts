@@ -142,7 +142,7 @@ describe("the set-up of a workspace in the console", () => {
     await button(page, "Publish a version").click()
     assert.strictEqual(await dialog.getByLabel("URL").inputValue(), world.forge.url)
     await dialog.getByLabel("Branch", { exact: true }).fill("main")
-    await dialog.getByLabel("Agent").selectOption("alpha")
+    await dialog.getByLabel("Agent", { exact: true }).selectOption("alpha")
     await dialog.getByLabel("Model").fill("scripted-1")
     await button(page, "Add a step").click()
     await dialog.getByLabel("Name").first().fill("greet")
@@ -189,7 +189,7 @@ describe("the set-up of a workspace in the console", () => {
     await page.getByRole("link", { name: "New session" }).first().click()
     await page.getByLabel("Project").selectOption({ label: "Web" })
     await page.getByLabel("Message").fill(script("Look.", { tool: "bash", cmd: "cat greeting.txt" }, { say: "Seen." }))
-    await page.getByLabel("Agent").selectOption("")
+    await page.getByLabel("Agent", { exact: true }).selectOption("")
     await button(page, "Start the session").click()
     await button(page, "Allow once").click()
     await page.getByText("Seen.", { exact: true }).waitFor()
@@ -273,7 +273,7 @@ describe("the set-up of a workspace in the console", () => {
     const dialog = page.getByRole("dialog")
     await button(page, "New key").click()
     await dialog.getByLabel("Name").fill("robot")
-    await dialog.getByText("A budget for what it may spend").click()
+    await dialog.getByText("Budget", { exact: true }).click()
     await dialog.getByLabel("Tokens in all").fill("5000")
     await button(page, "Create the key").click()
     const key = await dialog.getByText(/^rk_/).innerText()
@@ -312,7 +312,7 @@ describe("the set-up of a workspace in the console", () => {
     const card = page.getByRole("region", { name: "Budget of the workspace" })
     await card.getByText("0 of 1,000,000 tokens spent").waitFor()
     for (const [by, words] of [
-      ["model", "alpha · scripted-1"],
+      ["model", "OpenCode · scripted-1"],
       ["day", new Date().toISOString().slice(0, 10)],
       ["session", "A spender"],
       ["api_key", "test"]

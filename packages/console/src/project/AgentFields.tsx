@@ -16,7 +16,7 @@ export const AgentFields = ({
     <fieldset class="part">
       <legend>Agent</legend>
       <div class="columns">
-        <Field label="Provider">
+        <Field label="Agent">
           <select
             value={harness?.provider_id ?? ""}
             onChange={({ currentTarget: { value } }) =>

@@ -107,6 +107,7 @@ describe("the sources", () => {
   /** Directories whose names Reins itself has chosen, or that the system makes. */
   const own = new Set([
     "backup/Restore.ts",
+    "deletion/FileSweep.ts",
     "executor/Container.ts",
     "executor/Descriptors.ts",
     "executor/Guard.ts",

@@ -14,7 +14,7 @@ describe("the console and a killed server", () => {
     const page = await world.loggedIn(`sessions/${session}`)
     await page.getByLabel("Message").fill(endless())
     await page.keyboard.press("Control+Enter")
-    await page.locator("summary", { hasText: "done" }).waitFor()
+    await page.locator("summary", { hasText: "echo begun" }).waitFor()
     const { port } = new URL(world.server.url)
     world.server.kill("SIGKILL")
     await world.server.ended

@@ -120,7 +120,10 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
             { by: principal, about: { type: "session", id: sessionId } },
             Effect.gen(function* () {
               const session = yield* store.readable(principal, sessionId)
-              yield* access.writeWithin(principal, session.workspace_id, [session.id, session.lineage.parent_session_id])
+              yield* access.writeWithin(principal, session.workspace_id, [
+                session.id,
+                session.lineage.parent_session_id
+              ])
               yield* requireAll(sessionRules.upload_file, session)
               yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
               yield* quotas.disk(session.workspace_id)

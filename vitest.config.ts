@@ -49,7 +49,7 @@ const leanestFirst = [
 const prepared = ["./scripts/client.mjs", "./scripts/vitest-setup.ts"]
 const effectMethods = ["./packages/testing/src/EffectMethods.ts"]
 
-/** What `npm test` runs. */
+/** The suite of `npm test`. */
 const own: Suite = {
   include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
   // They need a browser, and have a suite of their own.

@@ -5,7 +5,7 @@ import type { Options } from "tsup"
 import { modulesByName, packedReference, placeOfProgram, versionAlone, withoutRandomValues } from "./Plugins.js"
 import { shared } from "./Shared.js"
 
-/** What holds native code, or is loaded only where it is installed, stays outside of a bundle. */
+/** Packages with native code, and those that only some installations have, stay outside of a bundle. */
 const native = ["pg", "pg-native", "@node-rs/argon2", "@parcel/watcher", "bufferutil", "utf-8-validate"]
 
 const serverDist = "packages/server/dist"
@@ -25,7 +25,7 @@ export const program: Options = {
   esbuildOptions: (options, context) => {
     shared.esbuildOptions?.(options, context)
     options.entryNames = "[name]-[hash]"
-    // What stays outside is loaded by the `require` that the function is given.
+    // The function loads the packages outside by the `require` that it is given.
     options.supported = { "dynamic-import": false }
     // Less to read at each start. Names and lines are left, so that a stack trace without the source map still says where it was.
     options.minifyWhitespace = true

@@ -8,7 +8,7 @@ const publicCore = new Set(
   )
 )
 
-/** What is published may import the rest of the core below `internal/` only; the sources of this repository name modules by their path. */
+/** Published code imports the rest of the core below `internal/` only. The sources of this repository name modules by their path. */
 export const publishedName = (name: string): string =>
   publicCore.has(name) ? name : name.replace(/^@reins\/core\/(?!internal\/)/, "@reins/core/internal/")
 

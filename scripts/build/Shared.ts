@@ -4,12 +4,12 @@ import type { Options } from "tsup"
  * as for what is published. */
 export const declared = process.env["REINS_BUILD_DECLARATIONS"] === "1"
 
-/** What all packages are built with. */
+/** The options of every package's build. */
 export const shared: Options = {
   format: "esm",
   target: "node20",
   platform: "node",
-  // What is published has no maps: the sources that they tell of are not in the packages.
+  // Published code has no maps, because the packages do not have the sources.
   sourcemap: !declared,
   clean: true,
   silent: true,

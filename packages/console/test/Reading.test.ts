@@ -91,7 +91,7 @@ describe("a session for readers", () => {
     await page.waitForFunction(() => document.title.startsWith("(1) "))
     assert.match((await page.locator("link[rel=icon]").getAttribute("href")) ?? "", /icon-asking/)
     await picture(page, "reading-asks")
-    // What the agent cannot do is not offered.
+    // Only offer what the agent can do.
     const offered = await page.getByLabel("When").locator("option").allInnerTexts()
     assert.deepStrictEqual(offered, ["After this turn", "With my next message"])
     await page.getByLabel("Message", { exact: true }).fill("And then this.")

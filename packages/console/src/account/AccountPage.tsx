@@ -56,7 +56,7 @@ export const AccountPage = () => {
   )
 }
 
-/** How this browser tells what happens while nobody looks. */
+/** The ways in which this browser tells of events while nobody looks. */
 const Notices = () => (
   <>
     <h2>Notifications</h2>

@@ -3,7 +3,7 @@ import type { Harness } from "@reins/client"
 import { reins } from "../api/Server.js"
 import { keep, readKept } from "../ui/Kept.js"
 
-/** What the pages know of an agent. */
+/** The facts of an agent that the pages show. */
 interface Known {
   readonly name: string
   /** The names of what it can do. */

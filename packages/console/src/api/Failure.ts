@@ -2,7 +2,7 @@ import { ReinsApiError, ReinsConnectionError, ReinsValidationError } from "@rein
 import { fieldSentence, type Mend, sentenceOf } from "./Sentences.js"
 import { isLoggedOut, me } from "./Server.js"
 
-/** What is wrong with a field of a form. */
+/** The fault of a field of a form. */
 export interface FieldFault {
   /** The names that a field of the form may have for it, the nearest first. */
   readonly names: ReadonlyArray<string>

@@ -116,7 +116,7 @@ export const sentenceOf = (code: string | null, message: string): Sentence => {
   return told !== "" && code !== null && toldByServer.has(code) ? { ...known, text: told } : known
 }
 
-/** What is wrong with the value of a field, in words for a person. */
+/** The fault of the value of a field, in words for a person. */
 export const fieldSentence = (message: string): string => {
   const text = message.replace(/^Value error, /, "")
   const [, least] = /at least (\d+) character/.exec(text) ?? []

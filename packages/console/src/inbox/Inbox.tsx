@@ -165,7 +165,7 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
   if (question !== undefined)
     return (
       <>
-        <State of="requires_action" as={question.kind} /> {question.title}
+        <State of="requires_action" as={question.kind} /> {forPeople(question.title) || question.title}
       </>
     )
   if (delivery !== null && /^(?:blocked|failed|pending|executing)$/.test(delivery.state))
@@ -179,7 +179,8 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
     return (
       <>
         <State of={mergeRequest.state} as={`merge request ${mergeRequest.state}`} />{" "}
-        {mergeRequest.reason_message ?? `#${mergeRequest.number ?? "…"} into ${mergeRequest.base_branch}`}
+        {forPeople(mergeRequest.reason_message ?? "") ||
+          `#${mergeRequest.number ?? "…"} into ${mergeRequest.base_branch}`}
       </>
     )
   if (section === "delivered") return <State of="delivered" as={`delivered as ${delivery?.target_ref ?? ""}`} />

@@ -85,7 +85,7 @@ const hasCheckbox = (token: Token): boolean =>
   token.type === "checkbox" || ("tokens" in token && token.tokens !== undefined && token.tokens.some(hasCheckbox))
 
 const tableOf = ({ header, rows }: Tokens.Table): VNode => (
-  // What scrolls has to be reached by keys.
+  // Keys have to reach whatever scrolls.
   // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys scroll it
   <section class="table" aria-label="Table" tabIndex={0}>
     <table>

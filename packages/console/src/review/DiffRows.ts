@@ -20,6 +20,18 @@ export interface FileDiff {
   readonly hunks: ReadonlyArray<{ readonly header: string; readonly lines: ReadonlyArray<Line> }>
 }
 
+/** The unchanged lines that a diff shows around each change, where the file has them. */
+const around = 3
+
+/** False for a diff that shows the whole file: one hunk, which both ends of the file have cut short. */
+export const hasMore = ({ hunks }: FileDiff): boolean => {
+  const [only, another] = hunks
+  if (only === undefined) return false
+  const first = only.lines.findIndex(({ kind }) => kind !== "context")
+  const last = only.lines.findLastIndex(({ kind }) => kind !== "context")
+  return another !== undefined || first >= around || only.lines.length - 1 - last >= around
+}
+
 /** The place of a comment: a line of the new text, or one that was deleted. */
 export interface Place {
   readonly path: string

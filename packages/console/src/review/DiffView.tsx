@@ -9,7 +9,7 @@ import { Outcome } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
 import { filesOf } from "./DiffFiles.js"
 import { LineText } from "./DiffLine.js"
-import { type FileDiff, inOrder, type Line, type Row, rowsOf, sideOf } from "./DiffRows.js"
+import { type FileDiff, hasMore, inOrder, type Line, type Row, rowsOf, sideOf } from "./DiffRows.js"
 import { FileTree } from "./FileTree.js"
 import { CommentOf, type Draft, LineNumber, type LineProps } from "./LineComment.js"
 import { type Comment, placeKey, type Review } from "./Review.js"
@@ -128,9 +128,11 @@ const RowView = ({ row, ...given }: RowProps) => {
       return (
         <p class="hunk">
           {row.header}{" "}
-          <button type="button" class="link" onClick={() => given.more(given.files[row.file]?.path ?? "")}>
-            Show {linesMore} more lines
-          </button>
+          {hasMore(given.files[row.file] as FileDiff) && (
+            <button type="button" class="link" onClick={() => given.more(given.files[row.file]?.path ?? "")}>
+              Show {linesMore} more lines
+            </button>
+          )}
         </p>
       )
     case "note":

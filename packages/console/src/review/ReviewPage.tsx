@@ -127,7 +127,7 @@ export const ReviewPage = ({
   )
 }
 
-/** What the agent said last. */
+/** The last words of the agent. */
 const lastWords = ({ items }: Conversation): string => {
   const last = items.findLast((item) => item.kind === "words" && item.words === "text")
   return last?.kind === "words" ? last.text : ""

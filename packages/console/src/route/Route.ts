@@ -9,7 +9,7 @@ const read = (): string => {
 /** The address of the page below `/ui`, as in `sessions/sess_1/changes`; empty for the inbox. */
 export const path = signal(read())
 
-/** What stands behind `#` in the address; empty for nothing. */
+/** The text behind `#` in the address; empty for nothing. */
 export const hash = signal(location.hash)
 
 /** A file that the address names behind `#`, as in `src/a.ts:12`, and the line in it. */

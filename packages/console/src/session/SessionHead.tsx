@@ -110,7 +110,7 @@ const Repository = ({ session: { base } }: { readonly session: Session }) => {
   )
 }
 
-/** What programs and operators ask for. */
+/** The things that programs and operators ask for. */
 const About = ({ session: { base, executor, harness, id, labels } }: { readonly session: Session }) => (
   <details class="dropdown about">
     <summary class="button small">About</summary>

@@ -5,7 +5,7 @@ import { questions, standings } from "../inbox/Workspace.js"
 
 const title = signal("")
 
-/** What the sessions of the workspace do: somebody is asked, something has failed since the page was loaded, something runs, or nothing of it. */
+/** The state of the sessions of the workspace: one asks, one has failed since the page was loaded, one runs, or none does. */
 export type Mood = "asking" | "failed" | "running" | "calm"
 
 const opened = new Date().toISOString()

@@ -30,7 +30,7 @@ export const Form = ({
   </Context.Provider>
 )
 
-/** What is wrong with the field of a name; undefined for nothing. */
+/** The fault of the field of a name; undefined for none. */
 export const useFault = (name: string | undefined): string | undefined => {
   const { list, names } = useContext(Context)
   if (name === undefined) return undefined

@@ -1,6 +1,6 @@
 import { Access } from "./Access.js"
 
-/** Who may do what in a workspace. */
+/** The rights of members in a workspace. */
 export const access = {
   name: "access",
   layer: Access.layer

@@ -16,7 +16,7 @@ export interface CurrentTree {
   readonly files: ReadonlyArray<FileChange>
 }
 
-/** What a changeset holds. Its objects are pinned before anybody writes it down. */
+/** The content of a changeset. Its objects are pinned before anybody writes it down. */
 export interface TreeCapture extends CurrentTree {
   /** `sha256:<hex>` of the canonical manifest of the changed files. */
   readonly digest: string

@@ -1,6 +1,6 @@
 import { BudgetStore } from "./BudgetStore.js"
 
-/** What model calls may spend and have spent. */
+/** The limits and the spending of model calls. */
 export const budgets = {
   name: "budgets",
   layer: BudgetStore.layer

@@ -31,8 +31,8 @@ export class Deletions extends Context.Tag("@reins/core/deletion/Deletions")<
   {
     /**
      * Takes a session, and the sessions that work for it, from everybody's sight, and has a job delete all that is in them. A session that is deleted
-     * already gives its receipt. Fails with `turn_active` while a turn of one of them waits or runs, with `delivery_unresolved` while a delivery
-     * does, and with `invalid_transition` for a session that works for another one.
+     * already gives its receipt. Fails with `turn_active` while one of them has a turn, and with `delivery_unresolved` while one has a delivery on its
+     * way. Fails with `invalid_transition` for a session that works for another one.
      */
     readonly deleteSession: (principal: Principal, sessionId: string) => Command<SessionDeletion, Denied | Undeletable>
     /** The receipt of a session. Fails with `not_found` for a session that is not deleted. */
@@ -113,7 +113,7 @@ export const deletingTrees = Effect.gen(function* () {
       workspaceId: row.workspace_id,
       payload: {},
       filesOf: id,
-      // What stands in the way of a deletion passes, or the operator mends it.
+      // An obstacle to a deletion passes, or the operator mends it.
       maxAttempts: 1_000_000
     })
     const receipt: SessionDeletion = {

@@ -88,7 +88,7 @@ const making = Effect.gen(function* () {
       yield* Effect.flatten(ahead.start(id))
     },
     Effect.catchTag("GitError", () => Effect.void),
-    // What has failed is said in the log.
+    // The log tells of the failure.
     Effect.orDie
   )
 })

@@ -10,7 +10,7 @@ import type { TurnWork } from "./TurnWork.js"
 /** The longest time that a lost ring can delay a word, in milliseconds. */
 const pollMs = 5000
 
-/** Gives the part of a turn's ear by which its agent hears what people say to its agent while it works, in the order in which it came in. */
+/** Gives the part of a turn's ear that tells its agent, while it works, what people say to it. Messages keep their order. */
 export const turnWords = Effect.gen(function* () {
   const bell = yield* Bell
   const steering = yield* Steering

@@ -36,7 +36,7 @@ export const proxyVariables = ({ url }: Passage): Record<string, Redacted.Redact
 /**
  * The one way out for programs that connect by themselves: git, and agents. It goes by the same rules as `Outbound`: public addresses only, a
  * name is looked up once, and private hosts are those that the operator allows. It has a port of its own beside that of `relay/Loans.ts`, because
- * a sandbox lets ports through and not tokens: an agent that may connect nowhere cannot even ask the proxy.
+ * a sandbox lets ports through and not tokens. So an agent that may connect nowhere cannot even ask the proxy.
  */
 export class WayOut extends Context.Tag("@reins/core/outbound/WayOut")<
   WayOut,

@@ -31,7 +31,7 @@ export interface LinkedSession {
   readonly seed: WorkspaceSeed | null
 }
 
-/** What the files of a session start from, beyond what was asked for. */
+/** The start of the files of a session, beyond what was asked for. */
 type GivenFiles = Pick<WorkingTree, "base_commit" | "seed">
 
 /** A session to be made: what is asked for, and where it comes from. */

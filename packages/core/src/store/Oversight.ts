@@ -13,7 +13,7 @@ export interface Resource {
   readonly of?: string
 }
 
-/** Who gives a command, and what about. */
+/** The giver and the subject of a command. */
 export interface Authority {
   readonly by: Caller
   readonly about: Resource
@@ -46,7 +46,7 @@ export class Oversight extends Context.Reference<Oversight>()("@reins/core/store
 
 export interface Oversees {
   /**
-   * Runs before anything else of a command, its preparation too. It knows the ids that the caller gave, and no more: it answers alike for a
+   * Runs before anything else of a command, its preparation too. It knows only the ids that the caller gave. So it answers alike for a
    * resource that the caller may not see, and for one that does not exist.
    */
   readonly before: (command: Commanded) => Effect.Effect<void, PolicyRefusal>

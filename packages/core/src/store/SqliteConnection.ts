@@ -21,7 +21,7 @@ const settings = [
   "trusted_schema = off",
   "temp_store = memory",
   "cache_size = -8000",
-  // What is deleted is overwritten, so that the file has nothing of a deleted session.
+  // SQLite overwrites deleted rows, so that the file has nothing of a deleted session.
   "secure_delete = on",
   "wal_autocheckpoint = 2000",
   // macOS leaves what is synced in the cache of the disk otherwise. Other systems pass over it.

@@ -45,8 +45,8 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
       limit: number
     ) => Effect.Effect<{ readonly due: ReadonlyArray<QueuedDelivery>; readonly retryAt: Timestamp | null }>
     /**
-     * Writes the end of an attempt, with what it means for the endpoint and what follows from it. `endOf` is given the first of the failures since the
-     * last success, as it stands at this commit: other sessions of the endpoint are tried at the same time. Fails when the endpoint is no longer
+     * Writes the end of an attempt, with what it means for the endpoint and what follows from it. `endOf` gets the first failure since the last
+     * success, as it stands at this commit, because other sessions of the endpoint are tried at the same time. Fails when the endpoint is no longer
      * enabled.
      */
     readonly attempted: (

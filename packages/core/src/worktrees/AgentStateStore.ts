@@ -4,7 +4,7 @@ import type { AgentState } from "../sessions/SessionRow.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 
-/** What is known of the memory that the agents of sessions keep for themselves. `SessionStore` reads it with its session. */
+/** The facts about the memory that agents keep for themselves. `SessionStore` reads them with the session. */
 export class AgentStateStore extends Context.Tag("@reins/core/worktrees/AgentStateStore")<
   AgentStateStore,
   {

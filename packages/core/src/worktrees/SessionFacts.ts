@@ -3,7 +3,7 @@ import type { SessionId } from "../domain/Ids.js"
 import type { LeaseState, SessionLifecycle, WorkspaceState } from "../sessions/Session.js"
 import type { Database } from "../store/Database.js"
 
-/** What tells which files belong to a session. */
+/** The facts that tell which files belong to a session. */
 export interface SessionFacts {
   readonly id: SessionId
   readonly lifecycle: SessionLifecycle

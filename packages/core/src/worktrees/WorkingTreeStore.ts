@@ -6,7 +6,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 
-/** What the files of a session were made from. */
+/** The origin of the files of a session. */
 export type Base = Pick<WorkingTree, "base_commit" | "base_ref">
 
 /** The states of the files of sessions. `SessionStore` reads them with their session, and adds what they start from. */

@@ -16,7 +16,7 @@ import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Exit, Fiber, Layer, Redacted } from "effect"
 import { principalOf } from "../identity/Principals.js"
 
-/** How the policy and the audit of these tests behave at the moment. */
+/** The present behaviour of the policy and the audit of these tests. */
 const behaviour = { forbidden: new Set<string>(), auditDies: false, racesToLose: 0 }
 
 const forbidden = new ReinsError({ code: "forbidden", message: "The policy of the test forbids it." })

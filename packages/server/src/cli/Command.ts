@@ -2,7 +2,7 @@ import type { NodeContext } from "@effect/platform-node"
 import type { Effect } from "effect"
 import { CommandFailed } from "./CommandFailed.js"
 
-/** What the command line had for a parameter: the words of one that takes a value, true for a switch, undefined when it was not given. */
+/** The value of a parameter: words, true for a switch, undefined when it was not given. */
 export type Words = string | ReadonlyArray<string> | boolean | undefined
 
 /** An option or an argument of a command, with the way to read it. */
@@ -22,7 +22,7 @@ export interface Parameter<A> {
   readonly read: (words: Words) => A
 }
 
-/** What the help says of an option besides its name. */
+/** The text of an option in the help, besides its name. */
 interface Shown {
   readonly value?: string
   readonly group?: string

@@ -6,7 +6,7 @@ import { parse, writeHelp } from "./Parser.js"
 import { resolve } from "./Resolved.js"
 import { tell } from "./terminal/Output.js"
 
-/** What was typed, as something to do. */
+/** The typed words, as something to do. */
 const doing = async (typed: ReadonlyArray<string>) => {
   const [first, ...rest] = typed[0] === "-v" ? ["--version", ...typed.slice(1)] : typed
   if (first === "--completions") return (await import("./completions/Completions.js")).completions(rest[0])

@@ -16,7 +16,7 @@ interface Waiting {
   /** Done when nothing of the call is left on the other side. */
   readonly over: Deferred.Deferred<void>
   readonly items: Mailbox.Mailbox<unknown, unknown>
-  /** What an answer needs for longer than its question stays until the call has ended. */
+  /** The scope of the call, for answers that need something longer than their question lasts. */
   readonly scope: Scope.CloseableScope
   readonly answers: Map<number, Fiber.RuntimeFiber<void>>
 }

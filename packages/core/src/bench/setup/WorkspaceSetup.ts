@@ -26,7 +26,7 @@ export interface SetupSite {
   readonly makeBase: Effect.Effect<TreeBase, GitError>
 }
 
-/** What a setup asks of whoever has ordered it. */
+/** The questions of a setup to whoever has ordered it. */
 export type SetupEar = Pick<MakingEar, "credential" | "setup" | "closed">
 
 /** The setups that run at once in this process. Others wait. */
@@ -37,9 +37,9 @@ const setupSeconds = 1500
 const failed = (message: string) => new GitError({ kind: "setup_failed", message })
 
 /**
- * Puts the files of a session on disk with what the setup of its project leaves. That is copied where an earlier setup has left it; else the
- * base is made by the given effect and the commands run, once at a time for all sessions that need the same. An attempt that was broken off is begun
- * anew.
+ * Puts the files of a session on disk with what the setup of its project leaves. It copies
+ * what an earlier setup has left. Else the given effect makes the base, and the commands run, once at a time for all sessions that need the same.
+ * An attempt that was broken off begins anew.
  */
 export const workspaceSetup = Effect.gen(function* () {
   const git = yield* Git

@@ -107,7 +107,7 @@ export interface Keeping {
 }
 
 /**
- * Keeps the lease of a node for as long as the scope: renews it, ends the tenure in time, and takes the lease again when nobody else has it. These
+ * Keeps the lease of a node for as long as the scope. It renews the lease, ends the tenure in time, and takes a free lease again. These
  * are no loops of `store/Loop.ts`, because no ring and no defect may move the times of a lease.
  */
 export const keepTenure = ({ applicant, clock, ended, lease, mend, othersLost, report, tenure, times }: Keeping) => {

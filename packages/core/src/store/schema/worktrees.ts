@@ -1,7 +1,6 @@
 /**
- * What a session has beside its conversation, each with a row from the first time that there is something to note: its newest lease, its files
- * with what they start from, and the memory of its agent. They are tables of their own, because a turn writes them and nothing else of the
- * session then.
+ * A session has three rows beside its conversation: its newest lease, its files with their start, and the memory of its agent. Each row comes with
+ * the first thing to note. A turn writes these rows, and not the row of the session.
  *
  * Snapshots of sessions and the blobs that they consist of. A blob has a row before it has bytes, and loses its bytes before its row, so that none is
  * left behind without a trace. `blob_sessions` says for which sessions a blob was stored, also when their snapshots need it no more. `unsealed_sessions` says which sessions have changed since their newest snapshot, and `unsealed_uploads` and

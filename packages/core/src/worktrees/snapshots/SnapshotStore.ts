@@ -224,8 +224,8 @@ export const snapshotStore = Effect.gen(function* () {
     ...blobs,
     ...unsealed,
     /**
-     * Deletes the snapshots of a session and what is stored for it apart, and takes the blobs that were stored for it and that nothing else needs out
-     * of use. Gives the digests of all blobs that are to be deleted.
+     * Deletes the snapshots of a session, and what is stored for it apart. Takes its blobs out of use, but for those that something else needs. Gives
+     * the digests of all blobs that are to be deleted.
      */
     forgetSession: Effect.fnUntraced(function* (sessionId: SessionId) {
       yield* Commit

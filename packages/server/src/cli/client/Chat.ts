@@ -50,7 +50,7 @@ A line that ends with \\ goes on in the next one.`
 /** The milliseconds between two tries to reach a server that was lost. */
 const tryAgainMs = 1000
 
-/** What a person and an agent say in turns. */
+/** The conversation of a person and an agent. */
 class Conversation {
   private readonly history: Array<string> = []
   /** The event before a question that is open, from which a new stream begins so that it is asked again. */

@@ -1,7 +1,7 @@
 import type { ErrorCode, ReinsApiError, ReinsValidationError, TurnSnapshot } from "@reins/client"
 import { harmless } from "../terminal/Style.js"
 
-/** What a sentence is made of: the facts of the error, and the server's own words for programs. */
+/** The material of a sentence: the facts of the error, and the server's own words for programs. */
 type Refusal = Pick<ReinsApiError, "details" | "message">
 
 type Sentence = (refusal: Refusal) => string
@@ -133,7 +133,7 @@ export const refusalSentence = (error: ReinsApiError): string => {
   return error.requestId === null || error.status < 500 ? said : `${said} (request ${error.requestId})`
 }
 
-/** What to do about the end of a turn, where a command does it. */
+/** The advice after the end of a turn, where a command helps. */
 const turnHints: Readonly<Partial<Record<NonNullable<TurnSnapshot["reason"]>, (turn: TurnSnapshot) => string>>> = {
   budget_exhausted: ({ session_id }) => `Raise it: reins budget ${session_id} AMOUNT`,
   connection_required: () => "Add a connection to models: reins init --gateway URL",

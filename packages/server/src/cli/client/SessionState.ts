@@ -42,7 +42,7 @@ const show = remoteCommand({
   }
 })
 
-/** How a session stands: what it does while it is open, and how its last turn failed. */
+/** The state of a session: its activity while it is open, and the failure of its last turn. */
 export const stateOf = ({ activity, lifecycle }: Pick<Session, "activity" | "lifecycle">): string =>
   lifecycle === "open" ? activity.replaceAll("_", " ") : lifecycle
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import * as path from "node:path"
 import { assert, layer } from "@effect/vitest"
-import { bearing } from "@reins/core/executor/ProcessTable"
+import { findMarked } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import { Manifests } from "@reins/core/harness/Manifests"
@@ -95,7 +95,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("codex", (i
             event._tag === "tool" && event.state === "running" ? Deferred.succeed(cancel, undefined) : Effect.void
         )
         assert.deepStrictEqual(of(cancelled, "ended"), [{ _tag: "ended", stop_reason: "cancelled" }])
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: "lease-codex" })), [])
+        assert.deepStrictEqual(yield* Effect.promise(() => findMarked({ kind: "lease", id: "lease-codex" })), [])
       }),
     300_000
   )

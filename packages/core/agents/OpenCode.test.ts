@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { cp } from "node:fs/promises"
 import * as path from "node:path"
 import { assert, layer } from "@effect/vitest"
-import { bearing, signal } from "@reins/core/executor/ProcessTable"
+import { findMarked, signal } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent, HarnessFailure } from "@reins/core/harness/HarnessEvent"
 import { Manifests } from "@reins/core/harness/Manifests"
@@ -100,7 +100,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         assert.deepInclude(of(first, "usage").at(-1), { scope: "last_call", output_tokens: 20, cached_tokens: 100 })
         assert.strictEqual(first.at(-1)?._tag, "ended")
         assert.deepStrictEqual(of(first, "diagnostic"), [])
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: "lease-first" })), [])
+        assert.deepStrictEqual(yield* Effect.promise(() => findMarked({ kind: "lease", id: "lease-first" })), [])
 
         assert.isAbove(seen.length, 0)
         assert.notInclude(seen.join("\n"), apiKey)
@@ -192,7 +192,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
               Effect.promise(async () => {
                 if (event._tag === "native_session") id = event.id
                 if (event._tag !== "tool" || event.state !== "running") return
-                const agent = (await bearing({ kind: "lease", id: leaseId })).find((each) =>
+                const agent = (await findMarked({ kind: "lease", id: leaseId })).find((each) =>
                   each.command.endsWith("opencode")
                 )
                 if (agent !== undefined) signal(agent.pid, "SIGKILL")
@@ -201,7 +201,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         )
         assert.deepInclude({ ...crash }, { reason: "harness_crashed", retryable: true })
         assert.include(crash.message, "SIGKILL")
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: leaseId })), [])
+        assert.deepStrictEqual(yield* Effect.promise(() => findMarked({ kind: "lease", id: leaseId })), [])
 
         const cancel = yield* Deferred.make<void>()
         const cancelled = yield* turn(
@@ -212,7 +212,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         )
         assert.deepStrictEqual(of(cancelled, "ended"), [{ _tag: "ended", stop_reason: "cancelled" }])
         assert.isFalse(["pending", "running"].includes(of(cancelled, "tool").at(-1)?.state ?? ""))
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: leaseId })), [])
+        assert.deepStrictEqual(yield* Effect.promise(() => findMarked({ kind: "lease", id: leaseId })), [])
 
         const after = yield* turn(
           script("Still there?", { tool: "write", path: "a.txt", content: "a" }, { say: "Yes." }),

@@ -3,7 +3,7 @@ import { CatalogApi } from "./catalog/CatalogApi.js"
 import { captureEndpoints } from "./changes/CapturesApi.js"
 import { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./changes/ChangesApi.js"
 import { ConnectionsApi } from "./connections/ConnectionsApi.js"
-import { DelegationsApi, delegatingEndpoints } from "./delegations/DelegationsApi.js"
+import { DelegationsApi, delegateEndpoints } from "./delegations/DelegationsApi.js"
 import { deletionEndpoints, receiptEndpoints } from "./deletion/DeletionsApi.js"
 import { sessionEventEndpoints, workspaceEventEndpoints } from "./events/EventsApi.js"
 import { executorEndpoints } from "./execution/ExecutorApi.js"
@@ -36,8 +36,8 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
   .add(captureEndpoints.getChanges)
   .add(captureEndpoints.listChangesets)
   .add(captureEndpoints.capture)
-  .add(delegatingEndpoints.listDelegations)
-  .add(delegatingEndpoints.delegate)
+  .add(delegateEndpoints.listDelegations)
+  .add(delegateEndpoints.delegate)
   .add(sessionEventEndpoints.listEvents)
   .add(executorEndpoints.getExecutor)
   .add(executorEndpoints.activateExecutor)

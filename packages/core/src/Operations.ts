@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { catalog } from "./catalog/Operations.js"
 import { applications, captures, changesets, deliveries, mergeRequests } from "./changes/Operations.js"
 import { connections } from "./connections/Operations.js"
-import { delegating, delegations } from "./delegations/Operations.js"
-import { deleting, receipts } from "./deletion/Operations.js"
+import { delegations, makeDelegate } from "./delegations/Operations.js"
+import { makeDelete, receipts } from "./deletion/Operations.js"
 import { executors } from "./execution/Operations.js"
 import { accounts, apiKeys, workspaces } from "./identity/Operations.js"
 import { jobs } from "./jobs/Operations.js"
@@ -26,10 +26,13 @@ export const operations = Effect.all({
   })),
   connections,
   projects,
-  sessions: Effect.map(Effect.all([sessions, captures, delegating, executors, files, deleting]), ([own, ...others]) => {
-    const [capturing, spawning, running, filing, removing] = others
-    return { ...own, ...capturing, ...spawning, ...running, ...filing, ...removing }
-  }),
+  sessions: Effect.map(
+    Effect.all([sessions, captures, makeDelegate, executors, files, makeDelete]),
+    ([own, ...others]) => {
+      const [capturing, spawning, running, filing, removing] = others
+      return { ...own, ...capturing, ...spawning, ...running, ...filing, ...removing }
+    }
+  ),
   messages,
   turns,
   interactions,

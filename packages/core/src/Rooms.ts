@@ -76,33 +76,35 @@ export const rooms = [
 
 type Having<Field extends keyof Room> = Extract<(typeof rooms)[number], { readonly [F in Field]: unknown }>
 
-const having = <Field extends keyof Room>(field: Field): ReadonlyArray<Having<Field>> =>
+const roomsWith = <Field extends keyof Room>(field: Field): ReadonlyArray<Having<Field>> =>
   rooms.filter((room): room is Having<Field> => field in room)
 
 type LayerOfRoom = Having<"layer">["layer"]
 
 /** Every service, on what a program may replace. */
-export const services = inOrder(having("layer").map(({ layer }): LayerOfRoom => layer))
+export const services = inOrder(roomsWith("layer").map(({ layer }): LayerOfRoom => layer))
 
 /** Every sealed value of the installation that is not an answer to a request. */
 export const sealedValues: SealedValues = (db) =>
   Effect.map(
-    Effect.forEach(having("sealed"), ({ sealed }) => sealed(db)),
+    Effect.forEach(roomsWith("sealed"), ({ sealed }) => sealed(db)),
     (all) => all.flat()
   )
 
 /** Every table whose rows have ids. */
-export const tables: ReadonlyArray<string> = having("tables").flatMap(({ tables }): ReadonlyArray<string> => tables)
+export const tables: ReadonlyArray<string> = roomsWith("tables").flatMap(({ tables }): ReadonlyArray<string> => tables)
 
 type JobOfRoom = Having<"jobs">["jobs"][number]
 
 /** Every kind of job. */
-export const jobKinds: ReadonlyArray<JobOfRoom> = having("jobs").flatMap(({ jobs }): ReadonlyArray<JobOfRoom> => jobs)
+export const jobKinds: ReadonlyArray<JobOfRoom> = roomsWith("jobs").flatMap(
+  ({ jobs }): ReadonlyArray<JobOfRoom> => jobs
+)
 
 type FollowerOfRoom = Having<"followers">["followers"][number]
 
 /** Every durable reader of the logs of workspaces. */
-export const followers: ReadonlyArray<FollowerOfRoom> = having("followers").flatMap(
+export const followers: ReadonlyArray<FollowerOfRoom> = roomsWith("followers").flatMap(
   ({ followers }): ReadonlyArray<FollowerOfRoom> => followers
 )
 
@@ -111,6 +113,6 @@ type SweepsOf<R> = R extends { readonly sweeps: infer Sweeps } ? Sweeps[keyof Sw
 type Sweep = Effect.Effect<Effect.Effect<void>, never, Effect.Effect.Context<SweepsOf<Having<"sweeps">>>>
 
 /** Every sweep that deletes old records, with the word for the records. */
-export const sweeps: ReadonlyArray<readonly [string, Sweep]> = having("sweeps").flatMap(
+export const sweeps: ReadonlyArray<readonly [string, Sweep]> = roomsWith("sweeps").flatMap(
   ({ sweeps }): ReadonlyArray<readonly [string, Sweep]> => Object.entries(sweeps)
 )

@@ -60,7 +60,7 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
       return Access.of({
         read,
         write: fn("Access.write")(function* (principal, workspaceId) {
-          return yield* changing(yield* read(principal, workspaceId), workspaceId)
+          return yield* requireChange(yield* read(principal, workspaceId), workspaceId)
         }),
         readWithin: fn("Access.readWithin")(function* (principal, workspaceId, sessionIds) {
           return yield* mayRead(principal, workspaceId, sessionIds, yield* roleOfAccount(principal, workspaceId))
@@ -107,12 +107,12 @@ export const mayWrite = (
   sessionIds: ReadonlyArray<string | null>,
   role: Role | null
 ): Effect.Effect<Role, Denied> =>
-  Effect.flatMap(mayRead(principal, workspaceId, sessionIds, role), (reached) => changing(reached, workspaceId))
+  Effect.flatMap(mayRead(principal, workspaceId, sessionIds, role), (reached) => requireChange(reached, workspaceId))
 
 const seen = (role: Role | null): Effect.Effect<Role, Unseen> =>
   role === null ? Effect.fail(notFound()) : Effect.succeed(role)
 
-const changing = (role: Role, workspaceId: string): Effect.Effect<Role, ReinsError<"forbidden">> =>
+const requireChange = (role: Role, workspaceId: string): Effect.Effect<Role, ReinsError<"forbidden">> =>
   role !== "viewer"
     ? Effect.succeed(role)
     : Effect.fail(

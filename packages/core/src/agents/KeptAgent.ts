@@ -93,7 +93,7 @@ const placesOf = (network: NetworkAccess | undefined, executor: AgentInput["exec
 }
 
 /** Starts agents, in fibers of their own. The result of the start is in `opened`. */
-export const starting = (harness: Harness["Type"], credentials: CredentialProxy["Type"], wayOut: WayOut["Type"]) =>
+export const makeStart = (harness: Harness["Type"], credentials: CredentialProxy["Type"], wayOut: WayOut["Type"]) =>
   Effect.fnUntraced(function* (input: AgentStart, state: "idle" | "reserved" | "busy") {
     const scope = yield* Scope.make()
     const lent: Lent | undefined =

@@ -4,16 +4,16 @@ import { Observer } from "../base/Observer.js"
 import { Harness } from "../harness/Harness.js"
 import { WayOut } from "../outbound/WayOut.js"
 import { CredentialProxy } from "../relay/gateway/CredentialProxy.js"
-import { type AgentStart, fits, type KeptAgent, starting } from "./KeptAgent.js"
+import { type AgentStart, fits, type KeptAgent, makeStart } from "./KeptAgent.js"
 
 /** The agents of this process by lease, with the moves between their states. */
 export const keptAgents = Effect.gen(function* () {
   const observer = yield* Observer
-  const start = starting(yield* Harness, yield* CredentialProxy, yield* WayOut)
+  const start = makeStart(yield* Harness, yield* CredentialProxy, yield* WayOut)
   const agents = new Map<string, KeptAgent>()
-  const ends = yield* ending(agents)
+  const ends = yield* makeEnd(agents)
   const { dismiss, hasRoom, stop, tell, trim } = ends
-  const fork = yield* forking
+  const fork = yield* makeFork
   const oneByOne = (yield* Effect.makeSemaphore(1)).withPermits(1)
 
   const begin = Effect.fnUntraced(
@@ -82,13 +82,13 @@ export const keptAgents = Effect.gen(function* () {
 })
 
 /** Forks what outlives the fiber that asks for it, and must not inherit its transaction. */
-const forking = Effect.map(Effect.runtime<never>(), (runtime) => Runtime.runFork(runtime))
+const makeFork = Effect.map(Effect.runtime<never>(), (runtime) => Runtime.runFork(runtime))
 
 /** The ways in which agents are stopped. */
-const ending = Effect.fnUntraced(function* (agents: Map<string, KeptAgent>) {
+const makeEnd = Effect.fnUntraced(function* (agents: Map<string, KeptAgent>) {
   const { agentFreeMemory, agentIdleMs, maxIdleAgents } = yield* CoreConfig
   const observer = yield* Observer
-  const fork = yield* forking
+  const fork = yield* makeFork
 
   const idle = (): ReadonlyArray<KeptAgent> =>
     [...agents.values()].filter(({ state }) => state === "idle").sort((a, b) => a.idleSince - b.idleSince)

@@ -28,7 +28,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { fileLocks } from "../worktrees/SessionLock.js"
-import { snapshotRestoring } from "../worktrees/snapshots/SnapshotRestoring.js"
+import { makeSnapshotRestore } from "../worktrees/snapshots/SnapshotRestoring.js"
 import { BackupError } from "./BackupManifest.js"
 
 /** The services that make files of snapshots. None of them writes to the database. */
@@ -65,7 +65,7 @@ export const fromSnapshots = Effect.fnUntraced(function* (
   const made = yield* Layer.build(Layer.provide(services({ ...config, blobs, dataDir: directory }), database)).pipe(
     Effect.mapError(({ message }) => new BackupError({ message }))
   )
-  const { files } = yield* Effect.provide(snapshotRestoring, Context.add(made, Database, yield* Database)).pipe(
+  const { files } = yield* Effect.provide(makeSnapshotRestore, Context.add(made, Database, yield* Database)).pipe(
     // A backup holds each of these sessions whole.
     Effect.provideService(SharesObjects, false)
   )

@@ -47,7 +47,7 @@ export type Inventory = Effect.Effect.Success<ReturnType<typeof inventory>>
  * The sessions whose files are not all in a data directory, although no other machine has them: somebody has removed them, or another machine
  * works on the same database without saying so. A workspace that is still being made is none of them.
  */
-export const lacking = (dataDir: string, known: Pick<Inventory, "changed" | "places" | "sessions">) =>
+export const missingFrom = (dataDir: string, known: Pick<Inventory, "changed" | "places" | "sessions">) =>
   known.sessions.filter((session) => isOf(dataDir, known)(session) && !isWhole(dataDir, known)(session))
 
 /** True for a session whose files belong on this disk: no node has any, or the node of this disk has them. */

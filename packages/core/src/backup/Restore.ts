@@ -20,7 +20,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { Bell } from "../store/Bell.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
-import { databaseFile, restoring, serverLock, settingsFiles } from "../store/DataDirectory.js"
+import { databaseFile, restoreMarker, serverLock, settingsFiles } from "../store/DataDirectory.js"
 import { Journal } from "../store/Journal.js"
 import { requireUsable } from "../store/Migrations.js"
 import type { SealedValues } from "../store/SealedValues.js"
@@ -56,7 +56,7 @@ export const readManifest = fn("Restore.readManifest")((path: string) =>
   Effect.scoped(
     Effect.gen(function* () {
       const file = yield* opened(path)
-      const text = yield* reading(path, async () => {
+      const text = yield* readPart(path, async () => {
         for await (const entry of readArchive(file))
           if (entry.path === manifestName) return (await collect(entry.content())).toString("utf8")
         throw new ArchiveDamaged("it has no manifest")
@@ -84,7 +84,7 @@ export const readManifest = fn("Restore.readManifest")((path: string) =>
 export const restore = fn("Restore.restore")(function* (request: RestoreRequest) {
   const manifest = yield* readManifest(request.file)
   yield* requireMatch(request, manifest)
-  const stage = restoring(request.dataDir)
+  const stage = restoreMarker(request.dataDir)
   return yield* Effect.scoped(
     Effect.gen(function* () {
       yield* takeDirectory(request)
@@ -139,7 +139,7 @@ const takeDirectory = Effect.fnUntraced(function* ({ dataDir, keyFile }: Restore
       DatabaseFileError: (error) => explained(error)
     })
   )
-  const allowed = new Set([lock, keyFile, restoring(dataDir), join(dataDir, "lost+found")])
+  const allowed = new Set([lock, keyFile, restoreMarker(dataDir), join(dataDir, "lost+found")])
   const names = yield* onDisk(() => fs.readdir(dataDir))
   const other = names.find((name) => !allowed.has(join(dataDir, name)))
   if (other === undefined) return
@@ -166,7 +166,7 @@ const extract = (request: RestoreRequest, manifest: BackupManifest, stage: strin
   Effect.scoped(
     Effect.gen(function* () {
       const file = yield* opened(request.file)
-      yield* reading(request.file, async () => {
+      yield* readPart(request.file, async () => {
         const names = Object.keys(manifest.parts)
         const digests = new Map(names.map((name) => [name, partDigest()]))
         const writer = treeWriter(stage)
@@ -343,7 +343,7 @@ const opened = (path: string) =>
     (file) => Effect.promise(() => file.close())
   )
 
-const reading = <A>(path: string, run: () => Promise<A>): Effect.Effect<A, BackupError> =>
+const readPart = <A>(path: string, run: () => Promise<A>): Effect.Effect<A, BackupError> =>
   Effect.tryPromise({
     try: run,
     catch: (cause) =>

@@ -26,8 +26,8 @@ export const agentsHere = Effect.gen(function* () {
   const harness = yield* Harness
   const programs = yield* installed
   const manifestOf = yield* manifests
-  const startOf = yield* starting
-  const pooled = yield* turning
+  const startOf = yield* makeStart
+  const pooled = yield* makeTurn
   let hear: (agent: StoppedAgent) => Effect.Effect<void> = () => Effect.void
   const stopped = (agent: StoppedAgent) => Effect.suspend(() => hear(agent))
   /** Whatever is in the way is left to the turn. */
@@ -107,13 +107,13 @@ const cannotStart = ({ message, reason }: AgentMissing, provider: string): Harne
   })
 
 /** Makes the start of an agent of an order. */
-const starting = Effect.gen(function* () {
+const makeStart = Effect.gen(function* () {
   const { dataDir, sharedDirectories } = yield* CoreConfig
   const executors = yield* Executors
   const programs = yield* installed
   const manifestOf = yield* manifests
   const stores = yield* objectStores
-  const watch = yield* watching
+  const watch = yield* makeWatch
 
   return Effect.fnUntraced(function* (
     order: AgentOrder,
@@ -155,7 +155,7 @@ const starting = Effect.gen(function* () {
 })
 
 /** Makes the turn of an agent of an order. The questions of the agent and its words go through the ear. */
-const turning = Effect.map(TurnPrompt.make, (promptOf) =>
+const makeTurn = Effect.map(TurnPrompt.make, (promptOf) =>
   Effect.fnUntraced(function* (start: AgentStart, order: TurnOrder, ear: TurnEar) {
     const { nextWord, settle = () => Effect.void } = ear
     const toWord = ({ id, kind, prompt }: SaidWord): Effect.Effect<Word> =>
@@ -180,7 +180,7 @@ const turning = Effect.map(TurnPrompt.make, (promptOf) =>
 )
 
 /** Tells git what an agent's program writes for itself while it opens its session. A look that fails leaves it in the changeset. */
-const watching = Effect.map(Git, (git) => ({ own_files: own }: Manifest, { gitDir, workTree }: SessionPaths) => {
+const makeWatch = Effect.map(Git, (git) => ({ own_files: own }: Manifest, { gitDir, workTree }: SessionPaths) => {
   if (own === undefined) return Effect.succeed(Effect.void)
   const failed = (error: GitError) =>
     Effect.logWarning("the agent's own files could not be told from its work", error.message)

@@ -21,7 +21,7 @@ export const changesHere = Effect.gen(function* () {
   })
 
   const changes: Changes = {
-    capture: yield* capturing,
+    capture: yield* makeCapture,
     current: (session, base) =>
       Effect.map(git.snapshot({ ...placesOf(session), base, passing: true }), ({ files, tree }) => ({ files, tree })),
     diff: (change, view) => git.diff({ ...at(change), ...view }),
@@ -46,7 +46,7 @@ export const changesHere = Effect.gen(function* () {
 })
 
 /** `Changes.capture`. */
-const capturing = Effect.gen(function* () {
+const makeCapture = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
 

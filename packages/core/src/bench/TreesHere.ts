@@ -33,9 +33,9 @@ export const treesHere = Effect.gen(function* () {
           return { isThere: existsSync(workTree), isReliable, owesSetup: existsSync(setupOwed) }
         })
       ),
-    make: yield* making(clone, setUp),
+    make: yield* makeWorkTree(clone, setUp),
     setUpAgain: yield* setupAgain(clone, setUp),
-    reattach: yield* reattaching,
+    reattach: yield* makeReattach,
     filters: (session, tree) => git.filters({ gitDir: pathsOf(session).gitDir, tree }),
     remove: (session) =>
       Effect.promise(async () => {
@@ -47,12 +47,12 @@ export const treesHere = Effect.gen(function* () {
 })
 
 /** `Trees.make`. */
-const making = Effect.fnUntraced(function* (
+const makeWorkTree = Effect.fnUntraced(function* (
   clone: Effect.Effect.Success<typeof cloning>,
   setUp: Effect.Effect.Success<typeof workspaceSetup>
 ) {
   const { dataDir } = yield* CoreConfig
-  const plant = yield* planting
+  const plant = yield* makePlant
 
   return Effect.fnUntraced(function* (order: TreeOrder, ear: MakingEar) {
     const paths = sessionPaths(dataDir, order.session)
@@ -101,7 +101,7 @@ export const gitDirOf = (dataDir: string, source: ObjectSource): string =>
   "session" in source ? sessionPaths(dataDir, source.session).gitDir : join(objectsIn(dataDir), source.scratch)
 
 /** Brings the seed of a session onto the base that it was made from. */
-const planting = Effect.gen(function* () {
+const makePlant = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
 
@@ -129,7 +129,7 @@ const planting = Effect.gen(function* () {
 })
 
 /** `Trees.reattach`. */
-const reattaching = Effect.gen(function* () {
+const makeReattach = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
   const storesOf = yield* objectStores

@@ -72,8 +72,8 @@ export class BudgetStore extends Context.Tag("@reins/core/budgets/BudgetStore")<
     Effect.gen(function* () {
       const db = yield* Database
       const journal = yield* Journal
-      const { findAll, findOne } = reading(db)
-      const charge = charging(db)
+      const { findAll, findOne } = makeReads(db)
+      const charge = makeCharges(db)
       const { sql } = db
 
       /** The settlements that are under way, each with its end. */
@@ -152,7 +152,7 @@ export class BudgetStore extends Context.Tag("@reins/core/budgets/BudgetStore")<
   )
 }
 
-const reading = (db: Database["Type"]) => {
+const makeReads = (db: Database["Type"]) => {
   const { sql } = db
   const columns = sql.literal(
     ["max_tokens", "max_nano_usd", "spent_tokens", "spent_nano_usd"]
@@ -177,7 +177,7 @@ const reading = (db: Database["Type"]) => {
 }
 
 /** Adds to what the budgets of the subjects have spent. */
-const charging = ({ all, forUpdate, run, sql }: Database["Type"]) =>
+const makeCharges = ({ all, forUpdate, run, sql }: Database["Type"]) =>
   Effect.fnUntraced(function* (subjects: ReadonlyArray<string>, { nanoUsd, tokens }: Charge, isEstimated: boolean) {
     // Locked in one order, so that two commits never wait for each other.
     const charged = yield* all(sql<{ subject_id: string }>`select subject_id from budgets

@@ -80,7 +80,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
         (all): ReadonlySet<string> =>
           new Set(all.flatMap(({ providers, state }) => (state === "active" || state === "draining" ? providers : [])))
       )
-      const { requireCapability, requireEnabled } = requiring(manifests)
+      const { requireCapability, requireEnabled } = makeRequire(manifests)
 
       return Providers.of({
         list: Effect.flatMap(elsewhere, (onNodes) =>
@@ -198,7 +198,7 @@ const said = (providerId: string, value: string): string =>
     : `its manifest says ${value}.`
 
 /** The checks of a provider that need its manifest alone. */
-const requiring = (manifests: Manifests["Type"]) => {
+const makeRequire = (manifests: Manifests["Type"]) => {
   const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
     const manifest = manifests.list.find((candidate) => candidate.provider_id === providerId)
     if (manifest === undefined || manifest.tier === "disabled") {

@@ -36,8 +36,8 @@ export const applyJob = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
   const snapshots = yield* Snapshots
-  const begin = yield* beginning
-  const apply = yield* applying
+  const begin = yield* makeBegin
+  const apply = yield* makeApply
 
   return {
     kind: applyJobKind,
@@ -70,7 +70,7 @@ export const applyJob = Effect.gen(function* () {
 })
 
 /** Marks the application of an attempt as executing. Gives nothing when there is none that could be applied. */
-const beginning = Effect.gen(function* () {
+const makeBegin = Effect.gen(function* () {
   const applications = yield* ApplicationStore
   const changesets = yield* ChangesetStore
   return Effect.fnUntraced(function* (attempt: RunningAttempt) {
@@ -91,7 +91,7 @@ const beginning = Effect.gen(function* () {
 })
 
 /** Applies the tree to the target, which nobody else uses meanwhile. */
-const applying = Effect.gen(function* () {
+const makeApply = Effect.gen(function* () {
   const applications = yield* ApplicationStore
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees

@@ -21,11 +21,11 @@ export const branchDelivery = Effect.gen(function* () {
   const steps = yield* deliverySteps
   const remoteOf = yield* deliveryRemote
   const cancelled = yield* deliveryCancelled
-  const check = yield* checking
-  const materialize = yield* materializing
-  const push = yield* pushing
-  const observe = yield* observing
-  const moveAside = yield* movingAside
+  const check = yield* makeCheck
+  const materialize = yield* makeMaterialize
+  const push = yield* makePush
+  const observe = yield* makeObserve
+  const moveAside = yield* makeMoveAside
 
   const look = (work: DeliveryAttempt): Effect.Effect<Looked, JobError | AttemptLost> =>
     Effect.flatMap(remoteOf(work.delivery, work.session), (remote) =>
@@ -65,7 +65,7 @@ interface Looked {
 }
 
 /** Fails for a changeset with an obstacle that the delivery does not allow. It is the same at each try, because it looks at sealed objects alone. */
-const checking = Effect.gen(function* () {
+const makeCheck = Effect.gen(function* () {
   const { changes } = yield* Bench
   const trees = yield* WorkingTrees
   const steps = yield* deliverySteps
@@ -100,7 +100,7 @@ interface Prepared extends Looked {
  * Gives the function that takes the next of the default branches when one of the remote is in the way. It gives nothing for any other failure,
  * nor for a branch that the request has named.
  */
-const movingAside = Effect.gen(function* () {
+const makeMoveAside = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   const steps = yield* deliverySteps
   return Effect.fnUntraced(function* (work: DeliveryAttempt, { inTheWay, kind, message }: GitError) {
@@ -131,7 +131,7 @@ const nextDefault = ({ changeset_id, session_id, target_ref }: Delivery, inTheWa
 }
 
 /** Makes the commit of the changeset. A repeated attempt makes the same commit, because its time is that of the capture. */
-const materializing = Effect.gen(function* () {
+const makeMaterialize = Effect.gen(function* () {
   const { changes } = yield* Bench
   const trees = yield* WorkingTrees
   const steps = yield* deliverySteps
@@ -154,12 +154,12 @@ const materializing = Effect.gen(function* () {
 })
 
 /** Pushes the commit, and ends the delivery by what became of the push. */
-const pushing = Effect.gen(function* () {
+const makePush = Effect.gen(function* () {
   const { changes } = yield* Bench
   const deliveries = yield* DeliveryStore
   const steps = yield* deliverySteps
-  const observe = yield* observing
-  const expectation = yield* expecting
+  const observe = yield* makeObserve
+  const expectation = yield* makeExpect
 
   return Effect.fnUntraced(function* ({
     commit,
@@ -197,7 +197,7 @@ const pushing = Effect.gen(function* () {
  * `force_with_lease` it is where the branch was last seen, so that commits that nobody has looked at are never replaced. A branch that was
  * never seen before is only moved forward.
  */
-const expecting = Effect.gen(function* () {
+const makeExpect = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   return Effect.fnUntraced(function* (delivery: Delivery, head: string | null) {
     const forward = { expectedHead: head, strategy: "fast_forward" as const }
@@ -211,7 +211,7 @@ const expecting = Effect.gen(function* () {
  * Ends a delivery whose push is proven, with a last look at the branch. When the remote cannot be looked at any more, the branch counts as
  * seen at the commit that was pushed.
  */
-const observing = Effect.gen(function* () {
+const makeObserve = Effect.gen(function* () {
   const { changes } = yield* Bench
   const deliveries = yield* DeliveryStore
   const steps = yield* deliverySteps

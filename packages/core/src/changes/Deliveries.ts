@@ -90,9 +90,9 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       const changesetStore = yield* ChangesetStore
       const store = yield* DeliveryStore
       const answers = yield* deliveryAnswers
-      const request = yield* requesting
-      const refresh = yield* refreshing
-      const cancel = yield* cancelling
+      const request = yield* makeRequest
+      const refresh = yield* makeRefresh
+      const cancel = yield* makeCancel
       const existing = existingOf("delivery", store.find)
       yield* (yield* SessionListeners).register({ isDelivering: ({ id }) => store.isUnderWay(id) })
 
@@ -144,7 +144,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
 }
 
 /** Requests the delivery of a sealed changeset. The commit holds its session. */
-const requesting = Effect.gen(function* () {
+const makeRequest = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const answers = yield* deliveryAnswers
   const targetsOf = yield* deliveryTargets
@@ -205,7 +205,7 @@ const isSameSet = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): b
 }
 
 /** The inside of `Deliveries.refresh`. */
-const refreshing = Effect.gen(function* () {
+const makeRefresh = Effect.gen(function* () {
   const jobs = yield* JobStore
   const answers = yield* deliveryAnswers
   return Effect.fnUntraced(function* (commanded: CommandedDelivery) {
@@ -219,7 +219,7 @@ const refreshing = Effect.gen(function* () {
 })
 
 /** The inside of `Deliveries.cancel`. */
-const cancelling = Effect.gen(function* () {
+const makeCancel = Effect.gen(function* () {
   const jobs = yield* JobStore
   const store = yield* DeliveryStore
   const answers = yield* deliveryAnswers

@@ -19,7 +19,7 @@ const deliveryOf = (claim: Claim): DeliveryId => DeliveryId.make(claim.subject.i
 /** Carries out a delivery. Each attempt looks at the remote before it pushes, so a repetition finds its own work and does nothing twice. */
 export const deliveryJob = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
-  const begin = yield* beginning
+  const begin = yield* makeBegin
   const asBranch = yield* branchDelivery
   const asPatch = yield* patchDelivery
 
@@ -46,7 +46,7 @@ export const deliveryJob = Effect.gen(function* () {
 })
 
 /** Marks the delivery of an attempt as executing. Gives nothing when there is none that could be carried out. */
-const beginning = Effect.gen(function* () {
+const makeBegin = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   const changesets = yield* ChangesetStore
   const sessions = yield* SessionStore

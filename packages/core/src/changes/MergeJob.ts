@@ -24,7 +24,7 @@ type MergePayload = typeof MergePayload.Type
 export const mergeJob = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const access = yield* forgeAccess
-  const completion = yield* completing
+  const completion = yield* makeComplete
 
   return {
     kind: mergeJobKind,
@@ -84,7 +84,7 @@ const outcomeOf = (remote: RemoteMergeRequest, declined: ForgeError | undefined)
 })
 
 /** Gives the function that ends the job, and writes down how the forge has the merge request. */
-const completing = Effect.gen(function* () {
+const makeComplete = Effect.gen(function* () {
   const store = yield* MergeRequestStore
 
   return (request: MergeRequest, { declined = closed, remote }: MergeOutcome): Completion => {

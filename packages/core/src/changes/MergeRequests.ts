@@ -85,8 +85,8 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       const sessions = yield* SessionStore
       const deliveries = yield* Deliveries
       const store = yield* MergeRequestStore
-      const open = yield* opening
-      const merge = yield* merging
+      const open = yield* makeOpen
+      const merge = yield* makeMerge
 
       return MergeRequests.of({
         get: fn("MergeRequests.get")(function* (principal, id) {
@@ -117,13 +117,13 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
 }
 
 /** The inside of `MergeRequests.open`. */
-const opening = Effect.gen(function* () {
+const makeOpen = Effect.gen(function* () {
   const jobs = yield* JobStore
   const sessions = yield* SessionStore
   const deliveries = yield* Deliveries
   const store = yield* MergeRequestStore
   const placeOf = yield* forgePlace
-  const { answer, start } = yield* answering
+  const { answer, start } = yield* makeAnswer
 
   return Effect.fnUntraced(function* (principal: Principal, deliveryId: string, input: MergeRequestInput) {
     const found = yield* deliveries.get(principal, deliveryId)
@@ -157,12 +157,12 @@ const opening = Effect.gen(function* () {
 })
 
 /** The inside of `MergeRequests.merge`. */
-const merging = Effect.gen(function* () {
+const makeMerge = Effect.gen(function* () {
   const jobs = yield* JobStore
   const sessions = yield* SessionStore
   const store = yield* MergeRequestStore
   const forges = yield* Forges
-  const { answer, existing, start } = yield* answering
+  const { answer, existing, start } = yield* makeAnswer
 
   return Effect.fnUntraced(function* (principal: Principal, id: string, input: MergeInput) {
     const found = yield* store.find(id)
@@ -183,7 +183,7 @@ const merging = Effect.gen(function* () {
 })
 
 /** Starts the jobs of merge requests, and answers the requests for them. */
-const answering = Effect.gen(function* () {
+const makeAnswer = Effect.gen(function* () {
   const journal = yield* Journal
   const jobs = yield* JobStore
   const store = yield* MergeRequestStore

@@ -17,7 +17,7 @@ export const refreshJob = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const { changes } = yield* Bench
   const remoteOf = yield* deliveryRemote
-  const refreshMergeRequests = yield* refreshingMergeRequests
+  const refreshMergeRequests = yield* makeRefreshMergeRequests
 
   const step = (
     attempt: RunningAttempt,
@@ -62,7 +62,7 @@ export const refreshJob = Effect.gen(function* () {
 })
 
 /** Gives the function that writes down how the forge has the open merge requests of a delivery. */
-const refreshingMergeRequests = Effect.gen(function* () {
+const makeRefreshMergeRequests = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const access = yield* forgeAccess
   return Effect.fnUntraced(function* (attempt: RunningAttempt, delivery: Delivery) {

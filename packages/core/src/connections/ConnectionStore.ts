@@ -84,14 +84,14 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
       const db = yield* Database
       const vault = yield* Vault
       const { supersede } = yield* ValidationStore
-      return ConnectionStore.of({ ...reading(db, vault), ...writing(db, vault, supersede) })
+      return ConnectionStore.of({ ...makeReads(db, vault), ...makeWrites(db, vault, supersede) })
     })
   )
 }
 
 type Reads = "find" | "list" | "findByKind" | "open" | "openVersion"
 
-const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionStore["Type"], Reads> => {
+const makeReads = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionStore["Type"], Reads> => {
   const { sql } = db
   const columns = sql.literal(`connections.*, credentials.ordinal, credentials.fingerprint, credentials.last4,
       credentials.sealed, credentials.created_at as credential_created_at`)
@@ -167,7 +167,7 @@ const unseal = Effect.fnUntraced(function* (vault: Vault["Type"], row: Connectio
   return opened
 })
 
-const writing = (
+const makeWrites = (
   db: Database["Type"],
   vault: Vault["Type"],
   supersede: ValidationStore["Type"]["supersede"]

@@ -76,7 +76,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       const kinds = yield* ConnectionKinds
       const uses = yield* ConnectionUses
 
-      const row = existing(store)
+      const row = requireExisting(store)
       const answer = (id: string) => Effect.map(row(id), toConnection)
       const held = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const workspaceId = yield* store.hold(id)
@@ -158,7 +158,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
   )
 }
 
-const existing = (store: ConnectionStore["Type"]) => (id: string) =>
+const requireExisting = (store: ConnectionStore["Type"]) => (id: string) =>
   Effect.flatMap(store.find(id), (found) => (found ? Effect.succeed(found) : Effect.fail(notFound())))
 
 const unrevoked = (row: ConnectionRow): Effect.Effect<ConnectionRow, ReinsError<"connection_revoked">> =>

@@ -106,7 +106,7 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
       const db = yield* Database
       const journal = yield* Journal
       const sessions = yield* SessionStore
-      const conclude = yield* concluding
+      const conclude = yield* makeConclude
       const sql = db.sql
       const columns = sql`delegations.*,
       (select id from delegation_results where delegation_id = delegations.id) as result_id`
@@ -171,7 +171,7 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
 }
 
 /** Removes the deadline of a delegation that has ended, and starts the message of its lasting wait. */
-const concluding = Effect.gen(function* () {
+const makeConclude = Effect.gen(function* () {
   const jobs = yield* JobStore
   const waits = yield* WaitStore
   return Effect.fnUntraced(function* (delegation: Delegation, deadlineJobId: JobId | null) {

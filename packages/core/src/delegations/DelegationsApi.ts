@@ -112,7 +112,7 @@ export class DelegationsApi extends HttpApiGroup.make("delegations")
 
 const session = idPath("session_id")
 
-export const delegatingEndpoints = {
+export const delegateEndpoints = {
   listDelegations: read("listDelegations", "/api/sessions/:session_id/delegations", "List the delegations of a session")
     .setPath(session)
     .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(DelegationState, { exact: true }) }))

@@ -2,12 +2,12 @@ import { Effect } from "effect"
 import type { Operations } from "../store/Operation.js"
 import { DelegationResults } from "./DelegationResults.js"
 import { Delegations } from "./Delegations.js"
-import type { DelegationsApi, delegatingEndpoints } from "./DelegationsApi.js"
+import type { DelegationsApi, delegateEndpoints } from "./DelegationsApi.js"
 import type { operationErrors } from "./Errors.js"
 
-export const delegating = Effect.gen(function* () {
+export const makeDelegate = Effect.gen(function* () {
   const delegations = yield* Delegations
-  const operations: Operations<"sessions", typeof delegatingEndpoints, typeof operationErrors> = {
+  const operations: Operations<"sessions", typeof delegateEndpoints, typeof operationErrors> = {
     listDelegations: ({ path, principal, query }) => delegations.list(principal, path.session_id, query),
     delegate: ({ body, path, principal }) => delegations.spawn(principal, path.session_id, body)
   }

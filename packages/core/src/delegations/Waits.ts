@@ -42,8 +42,8 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
     Effect.gen(function* () {
       const { readable } = yield* delegationAccess
       const results = yield* ResultStore
-      const end = yield* awaitingEnd
-      const lasting = yield* lastingWait
+      const end = yield* makeAwaitEnd
+      const lasting = yield* makeLastingWait
 
       return Waits.of({
         wait: fn("Waits.wait")(function* (principal, delegationId, input, cutShort = Effect.never) {
@@ -67,7 +67,7 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
 }
 
 /** Gives the function that completes once a delegation has ended. */
-const awaitingEnd = Effect.gen(function* () {
+const makeAwaitEnd = Effect.gen(function* () {
   const bell = yield* Bell
   const existing = existingOf("delegation", (yield* DelegationStore).find)
 
@@ -94,7 +94,7 @@ const awaitingEnd = Effect.gen(function* () {
 })
 
 /** Gives the function that keeps a wait for the end of a delegation. A delegation that has ended needs none, so its wait is not kept. */
-const lastingWait = Effect.gen(function* () {
+const makeLastingWait = Effect.gen(function* () {
   const journal = yield* Journal
   const { writable } = yield* delegationAccess
   const waits = yield* WaitStore

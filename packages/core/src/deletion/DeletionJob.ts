@@ -53,10 +53,10 @@ const batchOfTexts = 5
  * where the last one ended.
  */
 export const deletionJob = Effect.gen(function* () {
-  const stop = yield* stopping
-  const removeFiles = yield* removingFiles
-  const deleteRows = yield* deletingRows
-  const overwrite = yield* overwriting
+  const stop = yield* makeStop
+  const removeFiles = yield* makeRemoveFiles
+  const deleteRows = yield* makeDeleteRows
+  const overwrite = yield* makeOverwrite
   const snapshots = yield* Snapshots
   const placements = yield* Placements
   const removal = yield* sessionRemoval
@@ -92,7 +92,7 @@ export const deletionJob = Effect.gen(function* () {
 })
 
 /** Waits until no other job works on a session, and ends its agent. */
-const stopping = Effect.gen(function* () {
+const makeStop = Effect.gen(function* () {
   const jobs = yield* JobStore
   const sessions = yield* SessionStore
   const leases = yield* Leases
@@ -121,7 +121,7 @@ const othersWork = new JobError({
 })
 
 /** Removes the directory of a session, the files that agents wrote before the locks that keep others out. */
-const removingFiles = Effect.gen(function* () {
+const makeRemoveFiles = Effect.gen(function* () {
   const trees = yield* WorkingTrees
 
   return Effect.fnUntraced(function* (id: SessionId) {
@@ -132,7 +132,7 @@ const removingFiles = Effect.gen(function* () {
   })
 })
 
-const deletingRows = Effect.gen(function* () {
+const makeDeleteRows = Effect.gen(function* () {
   const db = yield* Database
   const removal = yield* sessionRemoval
 
@@ -145,7 +145,7 @@ const deletingRows = Effect.gen(function* () {
 })
 
 /** Takes what was deleted out of the log of SQLite, which has it until the log is written over. PostgreSQL looks after its own files. */
-const overwriting = Effect.gen(function* () {
+const makeOverwrite = Effect.gen(function* () {
   const { dialect, first, sql } = yield* Database
   if (dialect === "pg") return Effect.void
 

@@ -52,7 +52,7 @@ export class Deletions extends Context.Tag("@reins/core/deletion/Deletions")<
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const receipts = yield* receiptStore
-      const deleteTree = yield* deletingTrees
+      const deleteTree = yield* makeDeleteTrees
 
       return Deletions.of({
         deleteSession: (principal, sessionId) =>
@@ -88,7 +88,7 @@ export class Deletions extends Context.Tag("@reins/core/deletion/Deletions")<
 }
 
 /** Begins the deletion of a session that the commit holds, and of those that work for it. Gives the receipt of the session. */
-export const deletingTrees = Effect.gen(function* () {
+export const makeDeleteTrees = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
   const listeners = yield* SessionListeners
@@ -98,8 +98,8 @@ export const deletingTrees = Effect.gen(function* () {
   const held = existingOf("session", sessions.lock)
 
   const requireRest = Effect.fnUntraced(function* (row: SessionRow, root: SessionRow) {
-    if (isWorking(row)) return yield* working(row, root)
-    if (yield* listeners.isDelivering(row)) return yield* delivering(row)
+    if (isWorking(row)) return yield* turnUnderWay(row, root)
+    if (yield* listeners.isDelivering(row)) return yield* deliveryUnderWay(row)
   })
 
   const begin = Effect.fnUntraced(function* (id: SessionId, actor: Actor, deletedWith: SessionId | null) {
@@ -141,7 +141,7 @@ export const deletingTrees = Effect.gen(function* () {
   })
 })
 
-const working = (row: SessionRow, root: SessionRow) =>
+const turnUnderWay = (row: SessionRow, root: SessionRow) =>
   new ReinsError({
     code: "turn_active",
     message:
@@ -151,7 +151,7 @@ const working = (row: SessionRow, root: SessionRow) =>
     details: { turn_id: row.turns.active?.id ?? null, queued_turns: row.turns.queued }
   })
 
-const delivering = (row: SessionRow) =>
+const deliveryUnderWay = (row: SessionRow) =>
   new ReinsError({
     code: "delivery_unresolved",
     message: `A delivery of the session ${row.id} is on its way. Wait until it has ended, or cancel it, then delete the session.`,

@@ -4,7 +4,7 @@ import { Deletions } from "./Deletions.js"
 import type { deletionEndpoints, receiptEndpoints } from "./DeletionsApi.js"
 import type { operationErrors } from "./Errors.js"
 
-export const deleting = Effect.gen(function* () {
+export const makeDelete = Effect.gen(function* () {
   const deletions = yield* Deletions
   const operations: Operations<"sessions", typeof deletionEndpoints, typeof operationErrors> = {
     delete: ({ path, principal }) => deletions.deleteSession(principal, path.session_id),

@@ -59,11 +59,11 @@ export const runAgent = Effect.gen(function* () {
   const interactions = yield* InteractionStore
   const wordsOf = yield* turnWords
   const messages = yield* MessageStore
-  const askAgent = yield* asking
-  const writeOutput = yield* writing
-  const keepNativeState = yield* keeping
+  const askAgent = yield* makeAsk
+  const writeOutput = yield* makeWrite
+  const keepNativeState = yield* makeKeepState
 
-  const keepCalls = yield* keepingCalls
+  const keepCalls = yield* makeKeepCalls
   const gateOf = yield* budgetGate
 
   const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
@@ -124,7 +124,7 @@ interface Speech extends Pick<AgentRun, "output" | "questions" | "witness" | "ga
  * The moment at which the agent is asked. From then on the turn runs, and it is never run twice. False when the turn was cancelled before, and
  * the agent has then done nothing.
  */
-const asking = Effect.gen(function* () {
+const makeAsk = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const states = yield* AgentStateStore
   const leases = yield* Leases
@@ -159,7 +159,7 @@ const asking = Effect.gen(function* () {
 })
 
 /** Writes the output of the harness in batches, and sends its words as deltas before. Gives the failure of the harness, if there is one. */
-const writing = Effect.gen(function* () {
+const makeWrite = Effect.gen(function* () {
   const feed = yield* EventFeed
   const journal = yield* Journal
   const calls = modelCallStore(yield* Database)
@@ -252,7 +252,7 @@ const alarmFor = Effect.fnUntraced(function* (output: TurnOutput) {
  * Stores the digest of the agent's own state when the run dies. Starting the agent may have changed that state, and the next attempt goes on
  * from it.
  */
-const keeping = Effect.gen(function* () {
+const makeKeepState = Effect.gen(function* () {
   const states = yield* AgentStateStore
   const setup = yield* TurnSetup
 
@@ -266,7 +266,7 @@ const keeping = Effect.gen(function* () {
 })
 
 /** Keeps the calls of a run that has no end of its own, such as one whose attempt was lost. They are facts, so no fence holds them. */
-const keepingCalls = Effect.gen(function* () {
+const makeKeepCalls = Effect.gen(function* () {
   const journal = yield* Journal
   const calls = modelCallStore(yield* Database)
 

@@ -36,22 +36,22 @@ export const layer = Layer.scopedDiscard(
     const waiting = yield* Queue.dropping<SessionId>(maxWaiting)
     // A node that has no sessions makes none ready.
     if (nodes.role !== "api") {
-      const makeReady = yield* making
+      const makeReady = yield* makeAhead
       const work = Loop.start({
         failure: "a session cannot be made ready ahead of its first turn",
         everyMs: 0,
         round: Effect.flatMap(Queue.take(waiting), makeReady)
       })
       yield* Effect.replicateEffect(work, concurrency)
-      if (nodes.self !== null) yield* expecting(nodes.self, waiting)
+      if (nodes.self !== null) yield* makeExpect(nodes.self, waiting)
     }
-    const begun = nodes.self === null ? waiting : yield* announcing
+    const begun = nodes.self === null ? waiting : yield* makeAnnounce
     yield* listeners.register({ begun: ({ id }) => journal.afterCommit(Effect.asVoid(Queue.offer(begun, id))) })
   })
 )
 
 /** Gives new sessions to nodes, which are told of them. */
-const announcing = Effect.gen(function* () {
+const makeAnnounce = Effect.gen(function* () {
   const placements = yield* Placements
   const begun = yield* Queue.dropping<SessionId>(maxWaiting)
   yield* Loop.start({
@@ -63,7 +63,7 @@ const announcing = Effect.gen(function* () {
 })
 
 /** Takes the sessions that this node is told to expect, whichever node they were made on. */
-const expecting = Effect.fnUntraced(function* (self: string, waiting: Queue.Enqueue<SessionId>) {
+const makeExpect = Effect.fnUntraced(function* (self: string, waiting: Queue.Enqueue<SessionId>) {
   const placements = yield* Placements
   yield* Loop.start({
     failure: "the sessions to be made ready could not be looked up",
@@ -73,7 +73,7 @@ const expecting = Effect.fnUntraced(function* (self: string, waiting: Queue.Enqu
   })
 })
 
-const making = Effect.gen(function* () {
+const makeAhead = Effect.gen(function* () {
   const { agents } = yield* Bench
   const sessions = yield* SessionStore
   const setup = yield* TurnSetup

@@ -36,7 +36,7 @@ export const releaseJob = Effect.gen(function* () {
   const store = yield* SessionStore
   const trees = yield* WorkingTrees
   const leases = yield* Leases
-  const release = yield* releasing
+  const release = yield* makeRelease
 
   return {
     kind: releaseJobKind,
@@ -58,12 +58,12 @@ export const releaseJob = Effect.gen(function* () {
 })
 
 /** The steps of a release. Each can be repeated, and a release that was overtaken by a newer lease does nothing. */
-const releasing = Effect.gen(function* () {
+const makeRelease = Effect.gen(function* () {
   const store = yield* SessionStore
   const trees = yield* WorkingTrees
   const leases = yield* Leases
   const { quiesce, settle } = yield* leaseMoves
-  const salvage = yield* salvaging
+  const salvage = yield* makeSalvage
   const snapshots = yield* Snapshots
   const commit = yield* ownedCommits
 
@@ -117,7 +117,7 @@ const leaseMoves = Effect.gen(function* () {
  * Makes a salvage changeset when the workspace differs from the newest changeset. A workspace that cannot be captured does not stop the
  * release.
  */
-const salvaging = Effect.gen(function* () {
+const makeSalvage = Effect.gen(function* () {
   const commit = yield* ownedCommits
   const changesets = yield* ChangesetStore
   const capture = yield* workspaceCapture

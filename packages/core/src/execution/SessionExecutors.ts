@@ -55,7 +55,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const activate = yield* activation
-      const release = yield* releasing
+      const release = yield* makeRelease
 
       const answer = Effect.fnUntraced(function* (id: string, actor: Actor, operation: ExecutorAnswer["operation"]) {
         const row = yield* existingOf("session", sessions.find)(id)
@@ -126,7 +126,7 @@ const activation = Effect.gen(function* () {
 })
 
 /** Cancels the turns that are left, and begins the end of the lease. The commit holds the session, which has been found fit for it. */
-const releasing = Effect.gen(function* () {
+const makeRelease = Effect.gen(function* () {
   const turns = yield* TurnStore
   const leases = yield* Leases
   const enqueueRelease = yield* releases

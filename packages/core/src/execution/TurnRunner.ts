@@ -35,7 +35,7 @@ export const turnJob = Effect.gen(function* () {
   const { maxRunningTurns, turnDeadlineMs } = yield* CoreConfig
   const trees = yield* WorkingTrees
   const begin = yield* beginTurn
-  const work = yield* working
+  const work = yield* makeWork
   return {
     kind: turnJobKind,
     beginsWork: true,
@@ -53,12 +53,12 @@ export const turnJob = Effect.gen(function* () {
 })
 
 /** The work on a turn that has begun. */
-const working = Effect.gen(function* () {
+const makeWork = Effect.gen(function* () {
   const { agents } = yield* Bench
   const setup = yield* TurnSetup
   const end = yield* endTurn
-  const refuse = yield* refusing
-  const giveUp = yield* givingUp
+  const refuse = yield* makeRefuse
+  const giveUp = yield* makeGiveUp
   const run = yield* runAgent
   const finish = yield* finishTurn
   const { requireHolding } = yield* sessionBudgets
@@ -93,7 +93,7 @@ const working = Effect.gen(function* () {
 })
 
 /** The end of a turn that cannot be started. The job tries again after a temporary refusal. */
-const refusing = Effect.gen(function* () {
+const makeRefuse = Effect.gen(function* () {
   const states = yield* AgentStateStore
   const end = yield* endTurn
 
@@ -110,7 +110,7 @@ const refusing = Effect.gen(function* () {
 })
 
 /** The end of a turn whose agent was started by an earlier attempt that did not see its end. The agent's work must not be repeated. */
-const givingUp = Effect.map(interruptTurn, (interrupt) =>
+const makeGiveUp = Effect.map(interruptTurn, (interrupt) =>
   Effect.fnUntraced(function* ({ session, turn }: TurnWork): Effect.fn.Return<Completion> {
     const command = yield* interrupt(session, turn, {
       reason: unknownOutcome.code,

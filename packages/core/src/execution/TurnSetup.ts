@@ -88,10 +88,10 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
     Effect.gen(function* () {
       const { agents } = yield* Bench
       const trees = yield* WorkingTrees
-      const nativeDigest = yield* digesting
+      const nativeDigest = yield* makeDigest
       const gather = yield* gathering(nativeDigest)
-      yield* agents.onStopped(yield* storing(nativeDigest))
-      const withoutForeignAgent = yield* fencing
+      yield* agents.onStopped(yield* makeStoreDigest(nativeDigest))
+      const withoutForeignAgent = yield* makeFence
       const installed = (provider: string) =>
         Effect.mapError(agents.find({ provider, executor: null }), (error) => notThere(provider, error))
 
@@ -199,7 +199,7 @@ const manifests = Effect.map(
 )
 
 /** `TurnSetup.nativeDigest`. */
-const digesting = Effect.gen(function* () {
+const makeDigest = Effect.gen(function* () {
   const { agents } = yield* Bench
   const placements = yield* Placements
 
@@ -218,7 +218,9 @@ const digesting = Effect.gen(function* () {
 })
 
 /** Stores the digest of the state that an agent has left which was stopped between its turns. */
-const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow) => Effect.Effect<string | null>) {
+const makeStoreDigest = Effect.fnUntraced(function* (
+  nativeDigest: (session: SessionRow) => Effect.Effect<string | null>
+) {
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const states = yield* AgentStateStore
@@ -249,7 +251,7 @@ const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow)
  * Ends the agent that another process has kept for a session. While that process lives it would end whatever bears the lease when its agent is
  * gone, so the session gets another lease.
  */
-const fencing = Effect.gen(function* () {
+const makeFence = Effect.gen(function* () {
   const { agents } = yield* Bench
   const { alone } = yield* Boot
   const commit = yield* ownedCommits

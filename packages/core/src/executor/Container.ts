@@ -14,7 +14,7 @@ import { entry, preface, unnameable } from "./container/Entry.js"
 import { profileHere } from "./container/SeccompProfile.js"
 import { type AgentCommand, type Executor, ExecutorError, type Isolation } from "./Executor.js"
 import { markLimit } from "./Marks.js"
-import { bearingSince, inNamespaceSince } from "./ProcessTable.js"
+import { findMarkedSince, inNamespaceSince } from "./ProcessTable.js"
 import * as Supervision from "./Supervision.js"
 import { nodeDirectory } from "./sandbox/Arguments.js"
 import * as Bridge from "./sandbox/Bridge.js"
@@ -235,7 +235,7 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
         const inside = await Effect.runPromise(namespace)
         // Without the word of the engine, the marks are what tells the processes of a container.
         return Option.isNone(inside)
-          ? bearingSince({ kind: "lease", id: leaseId }, since)
+          ? findMarkedSince({ kind: "lease", id: leaseId }, since)
           : inNamespaceSince(inside.value, since)
       },
       exitOf: (exit) => {

@@ -73,7 +73,7 @@ const bears = (marks: ReadonlyArray<Mark>): ((pid: number) => Promise<boolean>) 
     limit.test(await readProc(pid, "limits"))
 }
 
-const living = async (
+const findLiving = async (
   pids: ReadonlyArray<number>,
   isWanted: (pid: number) => Promise<boolean>
 ): Promise<ReadonlyArray<ReapedProcess>> => {
@@ -92,31 +92,31 @@ const living = async (
  * The living processes that bear one of the marks, in their environment or in their limits. The mark is read from the process itself, so
  * another process that got the same pid meanwhile is never taken for ours. Without `/proc`, `ps` finds them with their families.
  */
-export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
-  hasProc() ? living(await otherProcesses(), bears(marks)) : PsTable.bearingByPs(marks)
+export const findMarked = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
+  hasProc() ? findLiving(await otherProcesses(), bears(marks)) : PsTable.findMarkedByPs(marks)
 
 /** Notes the family of a mark while parents live: `ps` tells a child without its environment by its parent alone. `/proc` needs no notes. */
 export const note = async (mark: Mark): Promise<void> => {
-  if (!hasProc()) await PsTable.bearingByPs([mark])
+  if (!hasProc()) await PsTable.findMarkedByPs([mark])
 }
 
 const processesSince = async (since: number): Promise<ReadonlyArray<number>> =>
   (await otherProcesses()).filter((pid) => status(pid).startedAt >= since)
 
 /** The living processes that bear the mark. Processes that are older than the first one with the mark are not read. */
-export const bearingSince = async (mark: Mark, since: number): Promise<ReadonlyArray<ReapedProcess>> =>
-  hasProc() ? living(await processesSince(since), bears([mark])) : PsTable.bearingByPs([mark])
+export const findMarkedSince = async (mark: Mark, since: number): Promise<ReadonlyArray<ReapedProcess>> =>
+  hasProc() ? findLiving(await processesSince(since), bears([mark])) : PsTable.findMarkedByPs([mark])
 
 /** The living processes of a process namespace, which none of them can leave. It is named by its number; `since` is as for `bearingSince`. */
 export const inNamespaceSince = async (namespace: string, since: number): Promise<ReadonlyArray<ReapedProcess>> =>
-  living(
+  findLiving(
     await processesSince(since),
     async (pid) => (await readlink(`/proc/${pid}/ns/pid`).catch(orNotOurs)) === `pid:[${namespace}]`
   )
 
 /** True when a living process bears the mark. `since` is as for `bearingSince`. */
 export const isBorne = async (mark: Mark, since: number): Promise<boolean> =>
-  (await bearingSince(mark, since)).length > 0
+  (await findMarkedSince(mark, since)).length > 0
 
 /** Sends a signal. False when the target is gone. */
 export const signal = (target: number, name: NodeJS.Signals | 0): boolean => {
@@ -148,7 +148,7 @@ const pollMs = 25
 export const end = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> => {
   const ended = new Map<number, ReapedProcess>()
   for (let round = 0; round < killRounds; round++) {
-    const found = await bearing(...marks)
+    const found = await findMarked(...marks)
     if (found.length === 0) break
     for (const each of found) {
       signal(each.pid, "SIGKILL")
@@ -177,7 +177,7 @@ export const endNow = (marks: ReadonlyArray<Mark>): void => {
 }
 
 const limitedNow = (marks: ReadonlyArray<Mark>): ReadonlyArray<number> => {
-  if (!hasProc()) return PsTable.bearingNow(marks).map(({ pid }) => pid)
+  if (!hasProc()) return PsTable.findMarkedNow(marks).map(({ pid }) => pid)
   const limit = limitOf(marks)
   return readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry))

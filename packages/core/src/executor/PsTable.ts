@@ -27,11 +27,11 @@ let inFlight: Promise<string> | undefined
 let next: Promise<string> | undefined
 const again = (): Promise<string> => {
   next = undefined
-  return listing()
+  return listProcesses()
 }
 
 /** A listing that begins after the call. Those who ask while one is made share the next. */
-const listing = (): Promise<string> => {
+const listProcesses = (): Promise<string> => {
   if (inFlight !== undefined) {
     next ??= inFlight.then(again, again)
     return next
@@ -42,7 +42,7 @@ const listing = (): Promise<string> => {
   return inFlight
 }
 
-const listingNow = (): string => {
+const listProcessesNow = (): string => {
   try {
     return execFileSync("ps", [...psArguments(process.platform)], { ...options(), stdio: ["ignore", "pipe", "ignore"] })
   } catch (cause) {
@@ -73,16 +73,16 @@ const shown = ({ pid, words }: Listed): ReapedProcess => ({ pid, command: words[
  * The living processes of the families of the marks: what bears one in its environment, all children of those, and all of their groups. What
  * was seen in a family stays in it, also when it is orphaned later.
  */
-export const bearingByPs = async (marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
-  members(await listing(), marks).map(shown)
+export const findMarkedByPs = async (marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
+  members(await listProcesses(), marks).map(shown)
 
 /** `bearing` for a service that ends at once and can wait for nothing. */
-export const bearingNow = (marks: ReadonlyArray<Mark>): ReadonlyArray<ReapedProcess> =>
-  marks.length === 0 ? [] : members(listingNow(), marks).map(shown)
+export const findMarkedNow = (marks: ReadonlyArray<Mark>): ReadonlyArray<ReapedProcess> =>
+  marks.length === 0 ? [] : members(listProcessesNow(), marks).map(shown)
 
 /** True while a process group has a living member. */
 export const groupAliveByPs = async (group: number): Promise<boolean> => {
-  const found = familyIn(await listing(), { entries: [], group }, process.pid)
+  const found = familyIn(await listProcesses(), { entries: [], group }, process.pid)
   if (found === undefined) throw cannotList(undefined)
   return found.some((each) => each.alive && each.group === group)
 }

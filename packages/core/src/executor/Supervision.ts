@@ -20,7 +20,7 @@ import {
   type StopHooks
 } from "./Executor.js"
 import * as LineReader from "./LineReader.js"
-import { bearingSince, end, endNow, groupAlive, isBorne, note, signal, startOf } from "./ProcessTable.js"
+import { end, endNow, findMarkedSince, groupAlive, isBorne, note, signal, startOf } from "./ProcessTable.js"
 import type { StopPolicy } from "./StopPolicy.js"
 import { because } from "./sandbox/Exit.js"
 
@@ -273,7 +273,7 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand, made: Launch)
   const politeGroup = () => made.politeGroup?.() ?? pid
   const { leaseId } = command
   const startedAt = startOf(pid)
-  const family = () => made.family?.(startedAt) ?? bearingSince(leaseMark(leaseId), startedAt)
+  const family = () => made.family?.(startedAt) ?? findMarkedSince(leaseMark(leaseId), startedAt)
   const running: Running = { child, pid, politeGroup, family, leaseId, startedAt, exit, known }
   if (alive.size === 0) process.on("exit", endWithProcess)
   alive.add(running)

@@ -272,7 +272,7 @@ interface Existing {
   readonly mode: number
 }
 
-const existingFile = (root: string, directory: OpenDirectory, name: Buffer, path: string, hashed: boolean) =>
+const openExisting = (root: string, directory: OpenDirectory, name: Buffer, path: string, hashed: boolean) =>
   withFile(
     directory,
     name,
@@ -297,7 +297,7 @@ const write = Effect.fnUntraced(function* (root: string, path: string, bytes: Ui
   const expected = options.expectedDigest
   return yield* inDirectory(root, segments.slice(0, -1), { create: true }, (directory) =>
     Effect.gen(function* () {
-      const existing = yield* existingFile(root, directory, name, path, expected !== undefined)
+      const existing = yield* openExisting(root, directory, name, path, expected !== undefined)
       if (expected !== undefined && expected !== (existing?.digest ?? "absent")) {
         return yield* mismatch(path, expected, existing)
       }
@@ -305,7 +305,7 @@ const write = Effect.fnUntraced(function* (root: string, path: string, bytes: Ui
       yield* replaceFile(directory, name, bytes, { mode, exclusive: expected === "absent" }).pipe(
         Effect.catchTag("BeneathError", (error) =>
           error.reason === "exists" && expected === "absent"
-            ? Effect.flatMap(existingFile(root, directory, name, path, true), (now) =>
+            ? Effect.flatMap(openExisting(root, directory, name, path, true), (now) =>
                 Effect.fail(mismatch(path, expected, now))
               )
             : Effect.fail(fileError(path)(error))

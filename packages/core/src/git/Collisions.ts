@@ -28,7 +28,7 @@ const append = (lists: Map<string, Array<string>>, key: string, value: string): 
 }
 
 /** The added paths that collide with another name of the tree, each with that name. A file collides with a folder too. */
-export const collidingNames = (added: ReadonlySet<string>, all: Iterable<string>): ReadonlyMap<string, string> => {
+export const findCollisions = (added: ReadonlySet<string>, all: Iterable<string>): ReadonlyMap<string, string> => {
   const addedAs = new Map<string, Array<string>>()
   const addedBelow = new Map<string, Array<string>>()
   for (const path of added) {
@@ -60,7 +60,7 @@ export const nameCollisions = (
   )
   if (added.size === 0) return Effect.succeed(new Map())
   return Effect.map(treeRecords(options, gitDir, tree), (all) =>
-    collidingNames(
+    findCollisions(
       added,
       all.map(({ path }) => path)
     )

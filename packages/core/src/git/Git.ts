@@ -218,7 +218,7 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
             (_, request: FollowRequest) =>
               followRemote(request)
         ),
-        reattach: method("reattach", reattaching, ({ reattach }) => reattach),
+        reattach: method("reattach", loadReattach, ({ reattach }) => reattach),
         remoteHead: method("remoteHead", methods, ({ remoteHead }) => remoteHead),
         push: method("push", methods, ({ push }) => push),
         applyTree: (request) =>
@@ -242,7 +242,7 @@ const methods = Effect.promise(() => import("./Methods.js"))
 const agentRemote = Effect.promise(() => import("./AgentRemote.js"))
 
 /** Only a session whose object store is gone uses it. */
-const reattaching = Effect.promise(() => import("./Reattach.js"))
+const loadReattach = Effect.promise(() => import("./Reattach.js"))
 
 /** Only installations with snapshots use them. */
 const bundles = Effect.promise(() => import("./Bundles.js"))

@@ -40,7 +40,7 @@ interface Look extends Capturing {
   readonly withObjects: Effect.Effect<Look | null, BeneathError | GitError>
 }
 
-const plumbing = (look: Look, args: ReadonlyArray<string>, indexFile?: string) =>
+const runPlumbing = (look: Look, args: ReadonlyArray<string>, indexFile?: string) =>
   git({
     args,
     gitDir: look.left.gitDir,
@@ -52,7 +52,9 @@ const plumbing = (look: Look, args: ReadonlyArray<string>, indexFile?: string) =
 const rawFlags = ["-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=all"]
 
 const changesBetween = (look: Look, from: string, to: string) =>
-  Effect.flatMap(plumbing(look, ["diff-tree", "-r", ...rawFlags, from, to]), (output) => readRaw("diff-tree", output))
+  Effect.flatMap(runPlumbing(look, ["diff-tree", "-r", ...rawFlags, from, to]), (output) =>
+    readRaw("diff-tree", output)
+  )
 
 const listOf = (paths: ReadonlyArray<string>): string => {
   const named = paths.slice(0, namedAtMost).map(quotedName).join(", ")
@@ -217,7 +219,7 @@ const aboutIndex = (look: Look, agent: AgentGit): Effect.Effect<ReadonlyArray<st
     if (bytes.length > maxIndexBytes) return [`${unread("The index")}: it is larger than ${maxIndexBytes} bytes`]
     yield* onDisk("The agent's index could not be copied", () => fs.writeFile(index, bytes))
     const against = (tree: string) =>
-      plumbing(look, ["diff-index", "--cached", ...rawFlags, tree], index).pipe(
+      runPlumbing(look, ["diff-index", "--cached", ...rawFlags, tree], index).pipe(
         Effect.flatMap((output) => readRaw("diff-index", output)),
         Effect.map((changes) =>
           changes.filter(({ letter, newMode }) => letter !== "D" && letter !== "U" && newMode !== gitlink)

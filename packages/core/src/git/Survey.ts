@@ -36,7 +36,7 @@ export interface Survey {
 
 export const noMode = "000000"
 
-const plumbing = (capturing: Capturing, index: string, args: ReadonlyArray<string>) =>
+const runPlumbing = (capturing: Capturing, index: string, args: ReadonlyArray<string>) =>
   git({
     args,
     gitDir: capturing.request.gitDir,
@@ -65,7 +65,7 @@ export const moveIndex = (from: string, to: string) => inGitDir(() => fs.rename(
 
 /** The entries of an index by path. */
 const entriesOf = (capturing: Capturing, index: string) =>
-  Effect.flatMap(plumbing(capturing, index, ["ls-files", "-z", "--stage"]), ({ stdout }) =>
+  Effect.flatMap(runPlumbing(capturing, index, ["ls-files", "-z", "--stage"]), ({ stdout }) =>
     readOutput("ls-files", () => new Map(records(stdout).map(parseStaged)))
   )
 
@@ -96,7 +96,7 @@ const baseIndex = (capturing: Capturing) =>
     const names = `${path}-links`
     if (!(yield* exists(path)) || !(yield* exists(names))) {
       const made = join(capturing.folder, "base")
-      yield* plumbing(capturing, made, ["read-tree", base])
+      yield* runPlumbing(capturing, made, ["read-tree", base])
       const entries = yield* entriesOf(capturing, made)
       const lines = [...entries].flatMap(([name, { id, mode }]) => (mode === gitlink ? [`${id} ${name}\0`] : []))
       // git takes the ignore rules of a folder that is not there from the index, if the index says that their file is not needed.
@@ -139,7 +139,7 @@ const surveyBase = (capturing: Capturing) =>
     const { links: ofBase, path } = yield* baseIndex(capturing)
     const found = yield* submodulesOf(capturing, ofBase)
     const listing = yield* withoutTaken(capturing, path, ofBase, found)
-    const output = yield* plumbing(capturing, listing.path, ["ls-files", "-z", "--others", "--exclude-standard"])
+    const output = yield* runPlumbing(capturing, listing.path, ["ls-files", "-z", "--others", "--exclude-standard"])
     const others = records(output.stdout)
     const nested = new Set(others.filter((name) => name.endsWith("/")))
     // A new submodule that the ignore rules leave out is left out as other files are.
@@ -164,7 +164,7 @@ const doubtful = (capturing: Capturing, index: string) =>
   Effect.gen(function* () {
     const { cone, options, request } = capturing
     if (!cone.isSparse || request.base === null) return new Map<string, TreeFile>()
-    const { stdout } = yield* plumbing(capturing, index, ["ls-files", "-z", "--killed", "--exclude-standard"])
+    const { stdout } = yield* runPlumbing(capturing, index, ["ls-files", "-z", "--killed", "--exclude-standard"])
     const killers = new Set(records(stdout))
     if (killers.size === 0 && cone.removed.size === 0) return new Map<string, TreeFile>()
     const entries = yield* treeFiles(options, request.gitDir, request.base)
@@ -202,8 +202,8 @@ export const survey = (capturing: Capturing): Effect.Effect<Survey, GitError> =>
     const [found, dirty, differing] = yield* Effect.all(
       [
         surveyBase(capturing),
-        plumbing(capturing, capturing.index, ["diff-files", ...filesOnly]),
-        plumbing(capturing, capturing.index, [
+        runPlumbing(capturing, capturing.index, ["diff-files", ...filesOnly]),
+        runPlumbing(capturing, capturing.index, [
           "diff-index",
           "--cached",
           ...linksToo,

@@ -22,7 +22,7 @@ export const parseTreeRecord = (record: string): TreeRecord => {
   return { mode, id, path }
 }
 
-const listing = (options: GitOptionsShape, gitDir: string, args: ReadonlyArray<string>) =>
+const listTree = (options: GitOptionsShape, gitDir: string, args: ReadonlyArray<string>) =>
   git({ args: ["ls-tree", "-z", "--full-tree", ...args], gitDir, timeoutMs: options.localTimeoutMs }).pipe(
     Effect.flatMap(({ stdout }) => readOutput("ls-tree", () => records(stdout).map(parseTreeRecord)))
   )
@@ -32,7 +32,7 @@ export const treeRecords = (
   options: GitOptionsShape,
   gitDir: string,
   tree: string
-): Effect.Effect<ReadonlyArray<TreeRecord>, GitError> => listing(options, gitDir, ["-r", tree])
+): Effect.Effect<ReadonlyArray<TreeRecord>, GitError> => listTree(options, gitDir, ["-r", tree])
 
 /** Where attributes stand in a folder. */
 const attributesName = ".gitattributes"
@@ -84,7 +84,7 @@ const namedEntries = (options: GitOptionsShape, gitDir: string, tree: string, pa
   )
   // An argument of a process is UTF-8.
   return names.length <= maxNamed && names.every((name) => isUtf8(name))
-    ? listing(options, gitDir, [tree, "--", ...names.map((name) => name.toString("utf8"))])
+    ? listTree(options, gitDir, [tree, "--", ...names.map((name) => name.toString("utf8"))])
     : treeRecords(options, gitDir, tree)
 }
 

@@ -80,7 +80,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
       const store = yield* ApiKeyStore
       const budgets = yield* BudgetStore
 
-      const { issue, shown } = yield* issuing
+      const { issue, shown } = yield* makeIssue
 
       return ApiKeys.of({
         list: fn("ApiKeys.list")(function* (principal, request) {
@@ -172,7 +172,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
 }
 
 /** Makes keys, and shows keys with their budgets. */
-const issuing = Effect.gen(function* () {
+const makeIssue = Effect.gen(function* () {
   const store = yield* ApiKeyStore
   const budgets = yield* BudgetStore
 

@@ -17,9 +17,9 @@ export interface Ending {
 
 /** Commits a command if the attempt is the running one and its claim has not run out. */
 export const fenced = <A, E>(ending: Ending, claim: Claim, command: Effect.Effect<A, E, Commit>) =>
-  holding(ending, claim, ending.claims.fence(claim), command)
+  whileHeld(ending, claim, ending.claims.fence(claim), command)
 
-const holding = <A, E>(
+const whileHeld = <A, E>(
   { journal }: Ending,
   claim: Claim,
   hold: Effect.Effect<boolean, never, Commit>,
@@ -88,7 +88,7 @@ export const lose = Effect.fnUntraced(function* (ending: Ending, found: Claim, l
   const maxAttempts = isMadeUp ? claim.maxAttempts + 1 : claim.maxAttempts
   const delayMs = yield* (lost ? delayOfLost : backOff)(claim.attempt)
   const failing = fail(ending, kind, { ...claim, maxAttempts }, { failure, attempt: "abandoned", delayMs })
-  yield* holding(ending, claim, claims.seize(claim), Effect.zipRight(command, failing)).pipe(
+  yield* whileHeld(ending, claim, claims.seize(claim), Effect.zipRight(command, failing)).pipe(
     Effect.catchTag("AttemptLost", () => Effect.void)
   )
 })

@@ -27,7 +27,7 @@ export const repositoryMove = Effect.gen(function* () {
     if (row.tree.repository === null) return yield* noRepository
     if (given.url === row.tree.repository) return {}
     yield* requireAll(repositoryRules, row)
-    if (yield* listeners.isDelivering(row)) return yield* delivering
+    if (yield* listeners.isDelivering(row)) return yield* deliveryUnderWay
     if (row.tree.state !== "none") {
       yield* jobs.enqueue({
         kind: followRemoteJobKind,
@@ -49,7 +49,7 @@ const noRepository = new ReinsError({
   details: { resource: "session" }
 })
 
-const delivering = new ReinsError({
+const deliveryUnderWay = new ReinsError({
   code: "delivery_unresolved",
   message:
     "A delivery of the session is on its way to its present repository. Wait until it has ended, or cancel it, then change the URL.",

@@ -16,16 +16,16 @@ const turnThat = (condition: string): string =>
 
 const held = turnThat(isHolding("turns"))
 const live = turnThat(isLive("turns"))
-const asking = turnThat(isAsking("turns"))
-const waiting = turnThat(isWaiting("turns"))
+const isAskingTurn = turnThat(isAsking("turns"))
+const isWaitingTurn = turnThat(isWaiting("turns"))
 
 const conditions: Record<SessionActivity, string> = {
   attention: held,
-  requires_action: `${asking} and not ${held}`,
+  requires_action: `${isAskingTurn} and not ${held}`,
   // A session has one live turn at most.
-  running: `${live} and not ${asking} and not ${held}`,
-  queued: `${waiting} and not ${live} and not ${held}`,
-  idle: `not ${waiting} and not ${live} and not ${held}`
+  running: `${live} and not ${isAskingTurn} and not ${held}`,
+  queued: `${isWaitingTurn} and not ${live} and not ${held}`,
+  idle: `not ${isWaitingTurn} and not ${live} and not ${held}`
 }
 
 /** The condition, on a row of `sessions`, that its activity is the given one. */

@@ -81,7 +81,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
         return db.dialect === "pg" ? Effect.zipRight(db.run(rows.hold(id)), row) : row
       }
 
-      const { changed, write } = yield* writing(rows.find)
+      const { changed, write } = yield* makeWrites(rows.find)
       const seen = (row: SessionStatements.StoredSession, role: Role | null) =>
         role === null ? notFound() : Effect.succeed<SeenSession>({ ...SessionStatements.toSessionRow(row), role })
 
@@ -138,7 +138,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
 }
 
 /** The changes of rows, with the events that tell of them. */
-const writing = Effect.fnUntraced(function* (find: SessionStore["Type"]["find"]) {
+const makeWrites = Effect.fnUntraced(function* (find: SessionStore["Type"]["find"]) {
   const db = yield* Database
   const journal = yield* Journal
   const sql = db.sql

@@ -94,7 +94,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         const session = yield* sessions.writable(principal, session_id)
         return { session, turn: yield* existing(turnId) }
       })
-      const { shown, shownAfter, shownWith } = yield* showing
+      const { shown, shownAfter, shownWith } = yield* makeShow
 
       return Turns.of({
         list: fn("Turns.list")(function* (principal, sessionId, page) {
@@ -162,7 +162,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
 }
 
 /** The turn as a principal reads it. */
-const showing = Effect.gen(function* () {
+const makeShow = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const budgets = yield* BudgetStore
   const { turnActions } = yield* configuredRules

@@ -7,14 +7,17 @@ import type { Database } from "./Database.js"
 export type Agreement = "installation" | "key_ring" | "local_data_dir" | "min_release"
 
 /** The value that stands for all machines; undefined before the first of them has said it. */
-export const standing = ({ first, sql }: Database["Type"], name: Agreement): Effect.Effect<string | undefined> =>
+export const currentAgreement = (
+  { first, sql }: Database["Type"],
+  name: Agreement
+): Effect.Effect<string | undefined> =>
   Effect.map(first(sql<{ value: string }>`select value from agreements where name = ${name}`), (row) => row?.value)
 
 /** The value that stands for all machines: the given one where none stood before. */
 export const agreedOn = (db: Database["Type"], name: Agreement, value: string): Effect.Effect<string> =>
   Effect.zipRight(
     db.run(db.sql`insert into agreements (name, value) values (${name}, ${value}) on conflict do nothing`),
-    Effect.map(standing(db, name), (stands) => stands ?? value)
+    Effect.map(currentAgreement(db, name), (stands) => stands ?? value)
   )
 
 /** Puts another value in the place of the one that stood. */
@@ -29,7 +32,7 @@ export const neededBeyond = (sql: Database["Type"]["sql"], release: string) =>
 
 /** The key of the ring that the machines of an installation share; undefined where none has been named. */
 export const ringKeyId = (db: Database["Type"]): Effect.Effect<string | undefined> =>
-  Effect.map(standing(db, "key_ring"), (proof) => proof?.split(".")[0])
+  Effect.map(currentAgreement(db, "key_ring"), (proof) => proof?.split(".")[0])
 
 /** An id that no other installation has, also one on the same machine. */
 export const installationId = (db: Database["Type"]): Effect.Effect<string> =>

@@ -10,4 +10,4 @@ export const serverLock = (dataDir: string): string => join(dataDir, "server.loc
 export const settingsFiles = { harnesses: "harnesses.json", evidence: "evidence.json" } as const
 
 /** The place of a restore that is not finished. While it is there no server uses the directory. */
-export const restoring = (dataDir: string): string => join(dataDir, ".restore")
+export const restoreMarker = (dataDir: string): string => join(dataDir, ".restore")

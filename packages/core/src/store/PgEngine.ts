@@ -40,7 +40,7 @@ export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
     )
 
   const outside = <Row extends object>(query: Query<Row>) =>
-    onceItIsFree(changesNothing(query) ? patiently(alone(query)) : unlessForgotten(alone(query)))
+    onceItIsFree(isReadOnly(query) ? patiently(alone(query)) : unlessForgotten(alone(query)))
 
   const outermost = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.uninterruptibleMask((restore) =>
@@ -68,7 +68,7 @@ export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
   }
 }
 
-const changesNothing = (query: Query<object>): boolean =>
+const isReadOnly = (query: Query<object>): boolean =>
   query instanceof PreparedQuery ? query.prepared.isRead : isRead(query.compile()[0])
 
 /** Runs an effect again while the server is away. The effect must leave nothing behind when it fails. */

@@ -5,7 +5,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { onceFor } from "../base/Once.js"
 import { isOlder, release } from "../base/Release.js"
 import { now } from "../domain/Timestamp.js"
-import { standing } from "./Agreements.js"
+import { currentAgreement } from "./Agreements.js"
 import { Database } from "./Database.js"
 import { defectFields } from "./FailedStatement.js"
 import { known } from "./Migrations.js"
@@ -74,7 +74,7 @@ export class Readiness extends Context.Tag("@reins/core/store/Readiness")<
       )
 
       const migrations: Effect.Effect<ReadinessReport["migrations"]> = Effect.gen(function* () {
-        const needs = yield* standing(db, "min_release")
+        const needs = yield* currentAgreement(db, "min_release")
         if (needs !== undefined && isOlder(release, needs)) return "other_release"
         const found = yield* newest
         return found === own ? "ok" : found > own ? "expanded" : "other_release"

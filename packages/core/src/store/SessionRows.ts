@@ -4,15 +4,15 @@ import type { Database } from "./Database.js"
 import type { OwnedRows } from "./OwnedRows.js"
 
 /** The type of the event that tells of a deletion. It stays for readers of the workspace. */
-const lasting = "session.deleted"
+const keptEvent = "session.deleted"
 
-const butLasting = (table: string): OwnedRows => ({
+const butKept = (table: string): OwnedRows => ({
   table,
-  of: (sql, id) => sql`session_id = ${id} and type <> ${lasting}`
+  of: (sql, id) => sql`session_id = ${id} and type <> ${keptEvent}`
 })
 
 /** The events of a session, but for the one that tells of its deletion. The places of the others in their workspace stay empty. */
-export const sessionRows: ReadonlyArray<OwnedRows> = [butLasting("workspace_events"), butLasting("events")]
+export const sessionRows: ReadonlyArray<OwnedRows> = [butKept("workspace_events"), butKept("events")]
 
 /**
  * Takes a deleted session out of some of the kept answers, at most `limit`, and gives their number. Their keys stay used, so that a retry makes no

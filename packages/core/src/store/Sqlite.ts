@@ -6,7 +6,7 @@ import { once } from "../base/Once.js"
 import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { Database } from "./Database.js"
 import * as DatabaseFile from "./DatabaseFile.js"
-import { databaseFile, restoring, serverLock } from "./DataDirectory.js"
+import { databaseFile, restoreMarker, serverLock } from "./DataDirectory.js"
 import { isHeldHere } from "./FileLock.js"
 import { type MigrationRefused, migrate, migrateBeside, type Others } from "./Migrations.js"
 import * as SqliteEngine from "./SqliteEngine.js"
@@ -130,7 +130,7 @@ export const lockLayer = (dataDir: string) =>
           DatabaseFileError: ({ cause }) => new DataDirectoryUnusable({ dataDir, why: whyOf(cause) })
         })
       )
-      if (existsSync(restoring(dataDir))) {
+      if (existsSync(restoreMarker(dataDir))) {
         const why = "a restore into it was broken off. Empty it and restore again."
         return yield* new DataDirectoryUnusable({ dataDir, why })
       }

@@ -51,9 +51,9 @@ export const isWanted = ({ label, projectId, types }: WorkspaceFilter, entry: Wo
   (types === undefined || types.has(entry.type)) &&
   (entry.type === deletion ||
     ((projectId === undefined || entry.project_id === projectId) &&
-      (label === undefined || entry.type === relabelling || JSON.parse(entry.labels)[label.name] === label.value)))
+      (label === undefined || entry.type === relabelEvent || JSON.parse(entry.labels)[label.name] === label.value)))
 
-const relabelling = "session.updated"
+const relabelEvent = "session.updated"
 const deletion = "session.deleted"
 
 /**
@@ -104,8 +104,8 @@ export const make = (db: Database["Type"]) => {
       return true
     }),
 
-    ...numbering(db),
-    ...keeping(db),
+    ...makeNumber(db),
+    ...makeKeep(db),
 
     endsOf: (workspaceId: string): Effect.Effect<WorkspaceEnds> =>
       Effect.map(db.first(ends(workspaceId)), (row) => row ?? { head: 0, first_position: 1 }),
@@ -132,7 +132,7 @@ export type WorkspaceLog = ReturnType<typeof make>
 const isNumberedLater = ({ dialect }: Database["Type"]): boolean => dialect === "pg"
 
 /** Gives positions to events that were written without. */
-const numbering = (db: Database["Type"]) => {
+const makeNumber = (db: Database["Type"]) => {
   const { sql } = db
   const numbersLater = isNumberedLater(db)
   const unnumbered = db.prepare(
@@ -173,7 +173,7 @@ const numbering = (db: Database["Type"]) => {
 }
 
 /** Deletes what is kept no longer. */
-const keeping = (db: Database["Type"]) => {
+const makeKeep = (db: Database["Type"]) => {
   const { sql } = db
   return {
     /** The workspaces whose oldest kept event is from before a time. */
@@ -218,7 +218,7 @@ const wantedOf = (
     ...(projectId === undefined ? [] : [sql`(${isDeletion(sql)} or sessions.project_id = ${projectId})`]),
     ...(label === undefined
       ? []
-      : [sql`(${isDeletion(sql)} or workspace_events.type = ${relabelling} or ${hasLabel(db, label)})`])
+      : [sql`(${isDeletion(sql)} or workspace_events.type = ${relabelEvent} or ${hasLabel(db, label)})`])
   ]
   const columns = "seq, type, session_id, envelope, project_id, labels"
   return {

@@ -26,10 +26,10 @@ const width = 4
 const actor = systemActor("workspaces")
 
 /** Gives the sessions of this node away while it drains: each once no work of it runs, sealed. */
-export const givingAway = Effect.gen(function* () {
+export const makeGiveAway = Effect.gen(function* () {
   const nodes = yield* Nodes
   const placements = yield* Placements
-  const handOver = yield* handingOver
+  const handOver = yield* makeHandOver
   const round = Effect.suspend(() =>
     nodes.isDraining() && nodes.holds()
       ? Effect.flatMap(placements.held(batch), (ids) =>
@@ -40,14 +40,14 @@ export const givingAway = Effect.gen(function* () {
   yield* Loop.start({ failure: "sessions could not be given away", everyMs, round })
 })
 
-const handingOver = Effect.gen(function* () {
+const makeHandOver = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const journal = yield* Journal
   const placements = yield* Placements
   const sessions = yield* SessionStore
   const snapshots = yield* Snapshots
   const trees = yield* WorkingTrees
-  const releaseExecutor = yield* releasing
+  const releaseExecutor = yield* makeRelease
 
   /** Removes files that the snapshot has, all of them; what it lacks is kept, where nobody uses it. */
   const clear = Effect.fnUntraced(function* (id: SessionId, epoch: number) {
@@ -86,7 +86,7 @@ const handingOver = Effect.gen(function* () {
 })
 
 /** Ends the executor of a session in order. */
-const releasing = Effect.gen(function* () {
+const makeRelease = Effect.gen(function* () {
   const journal = yield* Journal
   const leases = yield* Leases
   const sessions = yield* SessionStore

@@ -19,7 +19,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { setAside } from "../worktrees/snapshots/AwaitedFiles.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
-import { givingAway } from "./HandOver.js"
+import { makeGiveAway } from "./HandOver.js"
 
 /** The sessions that are looked up at once. */
 const batch = 500
@@ -101,4 +101,4 @@ const guardAgents = Effect.gen(function* () {
 const endAgents = Effect.flatMap(Effect.all([AgentPool, Nodes]), ([{ stopAll }, { onLost }]) => onLost(stopAll))
 
 /** The begin of a node of several, before it works on anything. From then on it gives its sessions away whenever it drains. */
-export const begin = Effect.all([endAgents, adopt, guardAgents, tellAgents, tellNeeds, givingAway], { discard: true })
+export const begin = Effect.all([endAgents, adopt, guardAgents, tellAgents, tellNeeds, makeGiveAway], { discard: true })

@@ -130,8 +130,8 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
               where workspace_id = ${workspaceId}`),
             (row) => row?.count ?? 0
           ),
-        find: (id) => Effect.flatMap(first(id, sql``), existing),
-        lock: (id) => Effect.flatMap(first(id, db.forUpdate), existing),
+        find: (id) => Effect.flatMap(first(id, sql``), requireExisting),
+        lock: (id) => Effect.flatMap(first(id, db.forUpdate), requireExisting),
         toEndpoint,
         insert: (row) => db.run(sql`insert into webhook_endpoints ${sql.insert({ ...row })}`),
         update: (id, changes) =>
@@ -158,7 +158,7 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
             db.first(
               sql<WebhookDelivery>`select ${sql.literal(deliveryColumns)} from webhook_deliveries where id = ${id}`
             ),
-            existing
+            requireExisting
           ),
         attempts: (id) =>
           Effect.map(
@@ -222,7 +222,8 @@ export const deliveryRow = Effect.fnUntraced(function* (endpoint_id: WebhookEndp
   }
 })
 
-const existing = <Row>(row: Row | undefined) => (row === undefined ? Effect.fail(notFound()) : Effect.succeed(row))
+const requireExisting = <Row>(row: Row | undefined) =>
+  row === undefined ? Effect.fail(notFound()) : Effect.succeed(row)
 
 const keptMs = 30 * 24 * 60 * 60 * 1000
 

@@ -73,7 +73,7 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
       const placements = yield* Placements
       const projects = yield* Projects
       const { files } = yield* Bench
-      const treeOf = yield* finding
+      const treeOf = yield* makeFind
       const quotas = yield* Quotas
       const snapshots = yield* Snapshots
       const { limits } = yield* CoreConfig
@@ -159,7 +159,7 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
 }
 
 /** Gives the directory of the files of a session, for a principal that may read it. */
-const finding = Effect.gen(function* () {
+const makeFind = Effect.gen(function* () {
   const store = yield* SessionStore
   const trees = yield* WorkingTrees
   const bench = yield* Bench

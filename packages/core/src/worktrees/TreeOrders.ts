@@ -103,7 +103,7 @@ export const objectsOf = Effect.gen(function* () {
 })
 
 /** Gives the answers to what a bench asks while it makes the files of a session. */
-export const makingEars = Effect.gen(function* () {
+export const makeListeners = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const journal = yield* Journal
   const commit = yield* ownedCommits

@@ -22,9 +22,9 @@ import { Leases } from "./Leases.js"
 import { ownedCommits } from "./OwnedCommits.js"
 import * as SessionLock from "./SessionLock.js"
 import type { SnapshotError } from "./snapshots/Snapshots.js"
-import { makingEars, objectsOf, setupOrders, treeOriginOf } from "./TreeOrders.js"
+import { makeListeners, objectsOf, setupOrders, treeOriginOf } from "./TreeOrders.js"
 import { WorkingTreeStore } from "./WorkingTreeStore.js"
-import { workspaceMaking } from "./WorkspaceMaking.js"
+import { makeWorkspaceMake } from "./WorkspaceMaking.js"
 
 const actor = systemActor("workspaces")
 
@@ -88,13 +88,13 @@ export class WorkingTrees extends Context.Tag("@reins/core/worktrees/WorkingTree
         leaseMs
       })
       const making = SessionLock.makeShared((id) => sessionPaths(dataDir, id).lock)
-      const owned = yield* owning(making)
-      const make = yield* workspaceMaking
+      const owned = yield* makeOwn(making)
+      const make = yield* makeWorkspaceMake
       const { trees } = yield* Bench
-      const again = yield* settingUpAgain
-      const reattach = yield* reattachingUnless
-      const prepare = yield* preparing(make, (row) => Effect.zipRight(again(row.id), reattach(row)))
-      const remove = yield* removing
+      const again = yield* makeSetUpAgain
+      const reattach = yield* makeReattachUnless
+      const prepare = yield* makePrepare(make, (row) => Effect.zipRight(again(row.id), reattach(row)))
+      const remove = yield* makeRemove
 
       return WorkingTrees.of({
         paths: (id) => sessionPaths(dataDir, id),
@@ -128,7 +128,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/worktrees/WorkingTree
  * Does something with the files of a session where this node has them. Files that are awaited here are brought first. One machine has those of every
  * session.
  */
-const owning = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
+const makeOwn = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
   const placements = yield* Placements
   const { holds, self } = yield* Nodes
   const alone: SessionLock.SessionLock = (_, effect) => effect
@@ -146,9 +146,9 @@ const owning = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
 })
 
 /** Gives a session whose object store is gone or in doubt its objects back, and stops an agent that does not see them. */
-const reattachingUnless = Effect.gen(function* () {
+const makeReattachUnless = Effect.gen(function* () {
   const { agents, trees } = yield* Bench
-  const earOf = yield* makingEars
+  const earOf = yield* makeListeners
 
   return Effect.fnUntraced(function* (row: SessionRow) {
     if ((yield* trees.look(row.id)).isReliable) return
@@ -158,10 +158,10 @@ const reattachingUnless = Effect.gen(function* () {
 })
 
 /** Brings what the setup of a project leaves back into a session that came from a snapshot, unless it was brought already. */
-const settingUpAgain = Effect.gen(function* () {
+const makeSetUpAgain = Effect.gen(function* () {
   const { trees } = yield* Bench
   const projects = yield* Projects
-  const earOf = yield* makingEars
+  const earOf = yield* makeListeners
   const setupOf = yield* setupOrders
   const existing = existingOf("session", (yield* SessionStore).find)
 
@@ -174,8 +174,8 @@ const settingUpAgain = Effect.gen(function* () {
 })
 
 /** Makes a lease and the workspace. The lease is committed before anything is made for it, and lost when that cannot be made. */
-const preparing = Effect.fnUntraced(function* (
-  make: Effect.Effect.Success<typeof workspaceMaking>,
+const makePrepare = Effect.fnUntraced(function* (
+  make: Effect.Effect.Success<typeof makeWorkspaceMake>,
   complete: (row: SessionRow) => Effect.Effect<void, GitError>
 ) {
   const { agents } = yield* Bench
@@ -220,7 +220,7 @@ const preparing = Effect.fnUntraced(function* (
   })
 })
 
-const removing = Effect.gen(function* () {
+const makeRemove = Effect.gen(function* () {
   const { trees } = yield* Bench
   const commit = yield* ownedCommits
   const sessions = yield* SessionStore

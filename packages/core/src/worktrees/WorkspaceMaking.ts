@@ -15,7 +15,7 @@ import { Journal } from "../store/Journal.js"
 import { Leases } from "./Leases.js"
 import { ownedCommits } from "./OwnedCommits.js"
 import { Snapshots } from "./snapshots/Snapshots.js"
-import { makingEars, notHad, orderOf, setupOrders } from "./TreeOrders.js"
+import { makeListeners, notHad, orderOf, setupOrders } from "./TreeOrders.js"
 import { WorkingTreeStore } from "./WorkingTreeStore.js"
 
 const actor = systemActor("workspaces")
@@ -27,7 +27,7 @@ const withFiles = ["succeeded", "interrupted"] as const
  * Makes the workspace of a session unless it is ready. The caller keeps everybody else from making or removing it. `beside` runs while the files
  * are made, unless a setup makes them, because that has the home of the agent for itself.
  */
-export const workspaceMaking = Effect.gen(function* () {
+export const makeWorkspaceMake = Effect.gen(function* () {
   const journal = yield* Journal
   const commit = yield* ownedCommits
   const leases = yield* Leases
@@ -37,7 +37,7 @@ export const workspaceMaking = Effect.gen(function* () {
   const db = yield* Database
   const snapshots = yield* Snapshots
   const { trees } = yield* Bench
-  const materialize = yield* materializing
+  const materialize = yield* makeMaterialize
   const existing = existingOf("session", sessions.find)
 
   return Effect.fnUntraced(function* (id: SessionId, beside: (row: SessionRow) => Effect.Effect<void> = nothing) {
@@ -84,11 +84,11 @@ export const workspaceMaking = Effect.gen(function* () {
 const nothing = () => Effect.void
 
 /** Puts the files of a new workspace on disk, and tells of its setup. Gives back the base. */
-const materializing = Effect.gen(function* () {
+const makeMaterialize = Effect.gen(function* () {
   const { trees } = yield* Bench
   const projects = yield* Projects
   const leases = yield* Leases
-  const earOf = yield* makingEars
+  const earOf = yield* makeListeners
   const setupOf = yield* setupOrders
 
   return Effect.fnUntraced(function* (row: SessionRow, beside: Effect.Effect<void>) {

@@ -5,7 +5,7 @@ import { environmentOf, inheritedVariables } from "@reins/core/executor/AgentEnv
 import type { AgentCommand } from "@reins/core/executor/Executor"
 import * as Local from "@reins/core/executor/Local"
 import { endProcessesOf } from "@reins/core/executor/Orphans"
-import { bearing } from "@reins/core/executor/ProcessTable"
+import { findMarked } from "@reins/core/executor/ProcessTable"
 import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
 import { Effect, Logger, Redacted, Stream } from "effect"
 
@@ -13,7 +13,7 @@ const executor = await Effect.runPromise(Local.make(`boot_local_${process.pid}`)
 
 const leaseOf = (id: string) => ({ kind: "lease" as const, id })
 
-const left = (made: AgentCommand) => Effect.promise(() => bearing(leaseOf(made.leaseId)))
+const left = (made: AgentCommand) => Effect.promise(() => findMarked(leaseOf(made.leaseId)))
 
 describe("the local executor", () => {
   it.scopedLive(
@@ -91,7 +91,7 @@ describe("the local executor", () => {
         [mine.pid]
       )
       assert.deepStrictEqual(yield* executor.reap(own), [])
-      assert.strictEqual((yield* Effect.promise(() => bearing(leaseOf(`${own}-other`))))[0]?.pid, other.pid)
+      assert.strictEqual((yield* Effect.promise(() => findMarked(leaseOf(`${own}-other`))))[0]?.pid, other.pid)
     })
   )
 

@@ -4,7 +4,7 @@ import type { AgentCommand } from "@reins/core/executor/Executor"
 import * as Guard from "@reins/core/executor/Guard"
 import * as Local from "@reins/core/executor/Local"
 import { endProcessesOf } from "@reins/core/executor/Orphans"
-import { bearing, endNow, groupAlive } from "@reins/core/executor/ProcessTable"
+import { endNow, findMarked, groupAlive } from "@reins/core/executor/ProcessTable"
 import { familyIn } from "@reins/core/executor/PsFamily"
 import { executorSuite, shellCommand } from "@reins/testing/executor/ExecutorSuite"
 import { endEach, processesWhere, shown } from "@reins/testing/executor/Processes"
@@ -97,7 +97,7 @@ withoutProc(() => {
         for (const { agent, name } of all) assert.strictEqual((yield* agent.exit).signal, "SIGKILL", name)
         assert.deepStrictEqual(left(all), [])
         assert.lengthOf(sleeping(lifetime), 1)
-        assert.isNotEmpty(yield* Effect.promise(() => bearing({ kind: "lease", id: other.made.leaseId })))
+        assert.isNotEmpty(yield* Effect.promise(() => findMarked({ kind: "lease", id: other.made.leaseId })))
       })
     )
   })
@@ -154,7 +154,7 @@ withoutProc(() => {
       const { PATH } = process.env
       process.env["PATH"] = "/nonexistent"
       try {
-        const error = await bearing({ kind: "lease", id: "lease_any" }).then(
+        const error = await findMarked({ kind: "lease", id: "lease_any" }).then(
           () => undefined,
           (cause) => cause
         )

@@ -1,7 +1,7 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { collidingNames, foldedName } from "@reins/core/git/Collisions"
+import { findCollisions, foldedName } from "@reins/core/git/Collisions"
 import { kindOfFilter } from "@reins/core/git/Obstacles"
 import { cloned, gitLayer, put } from "@reins/testing/git/Fixture"
 import { Effect } from "effect"
@@ -184,7 +184,7 @@ describe("Git.obstacles", () => {
             foldedName(right).startsWith(`${foldedName(left)}/`) ||
             foldedName(left).startsWith(`${foldedName(right)}/`))
         const expected = [...added].filter((one) => all.some((other) => isCollision(one, other)))
-        assert.sameMembers([...collidingNames(added, all).keys()], expected)
+        assert.sameMembers([...findCollisions(added, all).keys()], expected)
       }),
       { numRuns: 1000, examples: [[["B/a", "b/B", "B"], 2]] }
     )

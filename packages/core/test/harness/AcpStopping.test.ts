@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs"
 import { assert, layer } from "@effect/vitest"
-import { bearing } from "@reins/core/executor/ProcessTable"
+import { findMarked } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import { of, place, runTurn, said, scriptedManifest, services, turnInput, turnOf } from "@reins/testing/harness/Turns"
@@ -38,7 +38,7 @@ layer(services, { excludeTestServices: true })("the stop of a turn over ACP", (i
         const harness = yield* Harness
         const input = turnInput(where, script({ say: "never" }), { manifest, cancel: Deferred.await(cancel) })
         const running = yield* Effect.fork(Stream.runCollect(turnOf(harness.open)(input)))
-        const born = Effect.promise(() => bearing({ kind: "lease", id: input.leaseId }))
+        const born = Effect.promise(() => findMarked({ kind: "lease", id: input.leaseId }))
         yield* Effect.repeat(born, { while: (found) => found.length === 0 })
         yield* Deferred.succeed(cancel, undefined)
         const events = [...(yield* Fiber.join(running))]
@@ -70,7 +70,7 @@ layer(services, { excludeTestServices: true })("the stop of a turn over ACP", (i
       const input = turnInput(where, script({ daemon: true }, { say: "left one behind" }))
       yield* runTurn(input)
       const pid = Number(readFileSync(`${where.homeDir}/daemon.pid`, "utf8"))
-      assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: input.leaseId })), [])
+      assert.deepStrictEqual(yield* Effect.promise(() => findMarked({ kind: "lease", id: input.leaseId })), [])
       // Nobody may have collected it yet, but it runs no more.
       assert.strictEqual(commandLine(pid), "")
     })
@@ -89,9 +89,9 @@ layer(services, { excludeTestServices: true })("the stop of a turn over ACP", (i
         Effect.fork
       )
       yield* Deferred.await(working)
-      assert.strictEqual((yield* Effect.promise(() => bearing({ kind: "lease", id: input.leaseId }))).length, 2)
+      assert.strictEqual((yield* Effect.promise(() => findMarked({ kind: "lease", id: input.leaseId }))).length, 2)
       yield* Fiber.interrupt(running)
-      assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: input.leaseId })), [])
+      assert.deepStrictEqual(yield* Effect.promise(() => findMarked({ kind: "lease", id: input.leaseId })), [])
     })
   )
 })

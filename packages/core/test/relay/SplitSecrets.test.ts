@@ -1,7 +1,7 @@
 import type { Transform } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
 import { formsOf } from "@reins/core/harness/Secrets"
-import { comesInLines, splitBlanking } from "@reins/core/relay/gateway/SplitSecrets"
+import { blankSplitSecrets, comesInLines } from "@reins/core/relay/gateway/SplitSecrets"
 import { Effect, Redacted } from "effect"
 import * as fc from "fast-check"
 import { ask, bearer, gatewayOf, key, lentTo, services } from "./Loans.js"
@@ -88,7 +88,7 @@ describe("a secret in pieces", () => {
         const texts = [first.join(""), second.join("")]
         const deltas = pieces(texts, wordCuts).map(({ index, text }) => deltaOf(how, index, text))
         const answer = [...deltas, "data: [DONE]\n\n"].join("")
-        const out = through(splitBlanking(forms), cut(Buffer.from(answer), byteCuts))
+        const out = through(blankSplitSecrets(forms), cut(Buffer.from(answer), byteCuts))
         assert.deepStrictEqual(joinedWords(out), texts.map(blanked))
         if (texts.every((text) => !forms.some((form) => text.includes(form)))) assert.strictEqual(out, answer)
       }),
@@ -97,7 +97,7 @@ describe("a secret in pieces", () => {
   })
 
   it("holds a line back only while its words may go on as a secret", () => {
-    const transform = splitBlanking(forms)
+    const transform = blankSplitSecrets(forms)
     const seen = () => transform.read()?.toString() ?? ""
     const say = (text: string) => {
       transform.write(deltaOf("lines", 0, text))
@@ -116,7 +116,7 @@ describe("a secret in pieces", () => {
   })
 
   it("is blanked before its end when too much waits for that", () => {
-    const transform = splitBlanking(forms)
+    const transform = blankSplitSecrets(forms)
     transform.write(deltaOf("lines", 0, `the key: ${key.slice(0, -1)}`))
     const filler = deltaOf("lines", 1, "x".repeat(100_000))
     const out = through(
@@ -128,9 +128,9 @@ describe("a secret in pieces", () => {
 
   it("is looked for in words with escapes, and a line that is too long passes as it is", () => {
     const escaped = `{"text":"\\u0073${JSON.stringify(key).slice(2)}}\n`
-    assert.strictEqual(through(splitBlanking(forms), [Buffer.from(escaped)]), '{"text":"[secret]"}\n')
+    assert.strictEqual(through(blankSplitSecrets(forms), [Buffer.from(escaped)]), '{"text":"[secret]"}\n')
     const long = Buffer.alloc(9 * 1024 * 1024, "x")
-    assert.strictEqual(through(splitBlanking(forms), [long, Buffer.from("\n")]).length, long.length + 1)
+    assert.strictEqual(through(blankSplitSecrets(forms), [long, Buffer.from("\n")]).length, long.length + 1)
   })
 
   it("is looked for in answers that come in lines alone", () => {

@@ -108,7 +108,7 @@ const moveSpare = async (root: string, key: string, trees: SetupTrees): Promise<
 }
 
 /** Makes the spare copies of snapshots in the background, one after the other, for as long as the scope is open. */
-const sparing = Effect.gen(function* () {
+const makeSpare = Effect.gen(function* () {
   const root = snapshotsIn((yield* CoreConfig).dataDir)
   const git = yield* Git
   const scope = yield* Effect.scope
@@ -157,7 +157,7 @@ const sparing = Effect.gen(function* () {
 export const setupSnapshots = Effect.gen(function* () {
   const root = snapshotsIn((yield* CoreConfig).dataDir)
   const git = yield* Git
-  const makeSpares = yield* sparing
+  const makeSpares = yield* makeSpare
   const warn = orWarn("what a setup has left could not be copied, so it runs again")
 
   return {

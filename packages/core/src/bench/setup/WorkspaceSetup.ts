@@ -45,9 +45,9 @@ export const workspaceSetup = Effect.gen(function* () {
   const git = yield* Git
   const makeLock = yield* FileLocks
   const snapshots = yield* setupSnapshots
-  const prepare = yield* preparing
-  const run = yield* running
-  const targetOf = yield* resolving
+  const prepare = yield* makePrepare
+  const run = yield* makeRun
+  const targetOf = yield* makeResolve
   const alone = makeLock(snapshots.lockOf)
 
   return Effect.fnUntraced(function* (origin: TreeOrigin, setup: SetupOrder, site: SetupSite, ear: SetupEar) {
@@ -105,7 +105,7 @@ const keyOf = ({ sameness }: SetupOrder, { base_commit, base_ref }: TreeBase): s
   ).slice(7)
 
 /** The commit that the files of a session would start from now. The remote is asked with the credential of the session each time. */
-const resolving = Effect.gen(function* () {
+const makeResolve = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
 
@@ -125,7 +125,7 @@ const resolving = Effect.gen(function* () {
 })
 
 /** The commands of a session's setup, with the executor that they run in. Nothing of an earlier attempt is left. */
-const preparing = Effect.gen(function* () {
+const makePrepare = Effect.gen(function* () {
   const executors = yield* Executors
   const stores = yield* objectStores
 
@@ -155,7 +155,7 @@ const preparing = Effect.gen(function* () {
 })
 
 /** Runs commands within the time that a setup has, and no longer than their session is there. */
-const running = Effect.gen(function* () {
+const makeRun = Effect.gen(function* () {
   const run = yield* setupRun
   const places = yield* Effect.makeSemaphore(atOnce)
 

@@ -12,7 +12,7 @@ export const acpDriver: HarnessDriver = {
       (decoded) => (input) =>
         Effect.flatMap(
           Effect.promise(() => import("./AcpOpening.js")),
-          ({ opening }) => opening(decoded)(input)
+          ({ makeOpenAgent: opening }) => opening(decoded)(input)
         )
     )
 }

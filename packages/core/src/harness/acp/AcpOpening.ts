@@ -50,7 +50,7 @@ const again = (opening: ReadonlyArray<HarnessEvent>): ReadonlyArray<HarnessEvent
   })
 
 /** Starts an agent over the Agent Client Protocol, version 1. */
-export const opening = (settings: AcpSettings): OpenAgent =>
+export const makeOpenAgent = (settings: AcpSettings): OpenAgent =>
   Effect.fnUntraced(function* (input: AgentInput) {
     const { runtime } = input.manifest
     if (runtime === null)

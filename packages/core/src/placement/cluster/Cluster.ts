@@ -65,7 +65,7 @@ export const layer = (
       const lease = make(leases, times)
       const applicant = { name, bootId: boot.bootId, diskId: yield* diskIdOf(dataDir), address, role, release }
 
-      const first = yield* taking(lease, applicant, boot.ended, clock, times.ttlMs)
+      const first = yield* makeTake(lease, applicant, boot.ended, clock, times.ttlMs)
       const tenure = new Tenure(first.holder, times, clock)
       tenure.hold(first.holder, first.startedAt)
       // What this process runs has ended by now, so another one need not wait.
@@ -89,7 +89,7 @@ export const layer = (
       const nodes = Nodes.of({
         self: name,
         role,
-        locate: locating(leases, name, times.renewMs, clock),
+        locate: makeLocate(leases, name, times.renewMs, clock),
         list: NodeRows.list(leases),
         isDraining: () => tenure.isDraining,
         holds: () => tenure.holds(),
@@ -120,7 +120,7 @@ export const layer = (
 const unreachable = ({ message }: { readonly message: string }) => new NodeRefused({ reason: message })
 
 /** Takes the lease at the start. The process that held the node before may have ended without giving its lease back. */
-const taking = Effect.fnUntraced(function* (
+const makeTake = Effect.fnUntraced(function* (
   lease: NodeLease,
   applicant: Applicant,
   ended: Boot["Type"]["ended"],
@@ -154,7 +154,7 @@ const released = (lease: NodeLease, holder: Holder) =>
   )
 
 /** Finds nodes in the rows as they were read last. A node that is not alive there, or not there, is looked up anew. */
-const locating = (
+const makeLocate = (
   leases: Database["Type"],
   self: string,
   freshMs: number,

@@ -18,7 +18,7 @@ import { refuse } from "../Refusal.js"
 import { type CallTap, tapOf } from "./CallTap.js"
 import { type OpenLoan, presentedFields } from "./GatewayLoan.js"
 import type { CallLeave } from "./ModelCall.js"
-import { comesInLines, splitBlanking } from "./SplitSecrets.js"
+import { blankSplitSecrets, comesInLines } from "./SplitSecrets.js"
 
 /** One request of an agent. `target` is the path and the query that the gateway is asked for. */
 export interface Exchange {
@@ -58,7 +58,7 @@ const requestHeaders = ({ loan, request }: Exchange): OutgoingHttpHeaders => {
 }
 
 /** Blanks secrets in a stream of bytes. Bytes are held back only while they may be the beginning of a secret. */
-const blanking = ({ partialLength, scrub }: Scrubber): Transform => {
+const blankSecrets = ({ partialLength, scrub }: Scrubber): Transform => {
   let rest = ""
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -77,9 +77,9 @@ const blanking = ({ partialLength, scrub }: Scrubber): Transform => {
  * Blanks the token in a request, because an agent that prints its environment sends the token to the model. The blanked text keeps its length,
  * which the headers have already announced.
  */
-const tokenBlanking = ({ token }: OpenLoan): Transform => {
+const blankToken = ({ token }: OpenLoan): Transform => {
   const text = Redacted.value(token)
-  return blanking({ ...scrubber({ token }), scrub: (body) => body.replaceAll(text, "*".repeat(text.length)) })
+  return blankSecrets({ ...scrubber({ token }), scrub: (body) => body.replaceAll(text, "*".repeat(text.length)) })
 }
 
 const decoders: Readonly<Record<string, () => Transform>> = {
@@ -90,7 +90,7 @@ const decoders: Readonly<Record<string, () => Transform>> = {
 }
 
 /** The decoders that make the body of the answer readable; undefined when there is none for its encoding. */
-const decoding = (answer: IncomingMessage): ReadonlyArray<Transform> | undefined => {
+const decodersOf = (answer: IncomingMessage): ReadonlyArray<Transform> | undefined => {
   const encoding = answer.headers["content-encoding"]?.trim().toLowerCase() ?? ""
   if (encoding === "" || encoding === "identity") return []
   const make = decoders[encoding]
@@ -107,7 +107,7 @@ const passBack = (
   call: CallTap | undefined
 ): void => {
   const status = answer.statusCode ?? 502
-  const decoders = request.method === "HEAD" ? [] : decoding(answer)
+  const decoders = request.method === "HEAD" ? [] : decodersOf(answer)
   const unfit = isRedirect(status)
     ? `answers with a redirect (${status}), which is not followed. Change the connection's base_url to where it leads.`
     : decoders === undefined
@@ -122,7 +122,7 @@ const passBack = (
   }
   const key = scrubber({ key: loan.key })
   const forms = comesInLines(answer.headers["content-type"]) ? formsOf({ key: loan.key }) : []
-  const inPieces = forms.length === 0 ? [] : [splitBlanking(forms)]
+  const inPieces = forms.length === 0 ? [] : [blankSplitSecrets(forms)]
   const headers: OutgoingHttpHeaders = {}
   for (const [name, values] of passedOn(answer)) {
     if (name !== "content-length" && name !== "content-encoding") headers[name] = values.map(key.scrub)
@@ -132,7 +132,7 @@ const passBack = (
   // The pipeline destroys the response when the answer breaks off, so the agent sees the break too.
   const steps = [answer, ...decoders]
   call?.hearAnswer(status, steps)
-  pipeline([...steps, blanking(key), ...inPieces, response], (failure) =>
+  pipeline([...steps, blankSecrets(key), ...inPieces, response], (failure) =>
     call?.end(failure === undefined || failure === null ? "whole" : "cut")
   )
 }
@@ -197,5 +197,5 @@ export const relay = (exchange: Exchange, pools: GuardedAgents): void => {
     refuse(response, status, refused ? "gateway_refused" : "gateway_unreachable", message)
   })
   response.once("close", () => upstream.destroy())
-  request.pipe(tokenBlanking(loan)).pipe(upstream)
+  request.pipe(blankToken(loan)).pipe(upstream)
 }

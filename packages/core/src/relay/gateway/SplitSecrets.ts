@@ -193,7 +193,7 @@ class Lines {
  * Blanks secrets that an answer of lines holds in pieces, each in the JSON of a line. An answer without a secret comes through as it was, byte
  * for byte, and a line as soon as its end has come, unless it ends in what may be the beginning of a secret.
  */
-export const splitBlanking = (secrets: ReadonlyArray<string>): Transform => {
+export const blankSplitSecrets = (secrets: ReadonlyArray<string>): Transform => {
   const lines = new Lines(secrets)
   let rest: ReadonlyArray<Buffer> = []
   let restBytes = 0

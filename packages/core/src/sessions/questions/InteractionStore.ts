@@ -87,9 +87,9 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
       const sessions = yield* SessionStore
       const sql = db.sql
       const rows = yield* interactionRows
-      const { resolve, tell } = yield* resolving
-      const open = yield* opening(tell)
-      const settled = yield* waiting(resolve)
+      const { resolve, tell } = yield* makeResolve
+      const open = yield* makeOpen(tell)
+      const settled = yield* makeWait(resolve)
 
       const withdraw = Effect.fnUntraced(function* (turnId: TurnId, actor: Actor) {
         for (const interaction of yield* rows.pendingOf(turnId))
@@ -150,7 +150,7 @@ const interactionRows = Effect.map(Database, (db) => {
 })
 
 /** The end of an interaction, and the word of it to the turn and its readers. */
-const resolving = Effect.gen(function* () {
+const makeResolve = Effect.gen(function* () {
   const db = yield* Database
   const journal = yield* Journal
   const turns = yield* TurnStore
@@ -188,7 +188,7 @@ const resolving = Effect.gen(function* () {
 })
 
 /** `InteractionStore.open`. */
-const opening = Effect.fnUntraced(function* (
+const makeOpen = Effect.fnUntraced(function* (
   tell: (interaction: Interaction, actor: Actor) => Effect.Effect<void, never, Commit>
 ) {
   const db = yield* Database
@@ -230,7 +230,7 @@ const opening = Effect.fnUntraced(function* (
 })
 
 /** `InteractionStore.settled`. */
-const waiting = Effect.fnUntraced(function* (resolve: InteractionStore["Type"]["resolve"]) {
+const makeWait = Effect.fnUntraced(function* (resolve: InteractionStore["Type"]["resolve"]) {
   const bell = yield* Bell
   const sessions = yield* SessionStore
   const { existing } = yield* interactionRows

@@ -22,7 +22,7 @@ import { type BlobName, Blobs } from "../../store/Blobs.js"
 import { Journal } from "../../store/Journal.js"
 import type { SnapshotManifest } from "./SnapshotManifest.js"
 import { type PartsFailure, type SnapshotPartFiles, snapshotParts } from "./SnapshotParts.js"
-import { snapshotRestoring } from "./SnapshotRestoring.js"
+import { makeSnapshotRestore } from "./SnapshotRestoring.js"
 import { type Apart, type SnapshotRow, snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
 import { type NewUpload, SnapshotError, Snapshots } from "./Snapshots.js"
 
@@ -33,11 +33,11 @@ const kept = Layer.scoped(
     const journal = yield* Journal
     const store = yield* snapshotStore
     const listeners = yield* SessionListeners
-    const seal = yield* sealing
-    const { objects, restore, restoreApart } = yield* snapshotRestoring
-    const keepUpload = yield* keepingUploads
-    const keepChangeset = yield* keepingChangesets
-    const { collect, forget } = yield* collecting
+    const seal = yield* makeSeal
+    const { objects, restore, restoreApart } = yield* makeSnapshotRestore
+    const keepUpload = yield* makeKeepUploads
+    const keepChangeset = yield* makeKeepChangesets
+    const { collect, forget } = yield* makeCollect
 
     const sealOrNote = (id: SessionId) =>
       Effect.tapError(seal(id), ({ message }) => journal.commit(store.failed(id, message)))
@@ -94,7 +94,7 @@ const failureOf = (error: PartsFailure | BlobError): SnapshotError =>
     : new SnapshotError({ message: error.message, retryable: true })
 
 /** Stores blobs that are announced, so that whoever deletes blobs leaves them alone. */
-const storing = Effect.gen(function* () {
+const makeStore = Effect.gen(function* () {
   const journal = yield* Journal
   const store = yield* snapshotStore
   const blobs = yield* Blobs
@@ -153,7 +153,7 @@ const manifestOf = (
   }
 }
 
-const sealing = Effect.gen(function* () {
+const makeSeal = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const journal = yield* Journal
   const placements = yield* Placements
@@ -161,7 +161,7 @@ const sealing = Effect.gen(function* () {
   const store = yield* snapshotStore
   const makeParts = yield* snapshotParts
   const blobs = yield* Blobs
-  const storeBlobs = yield* storing
+  const storeBlobs = yield* makeStore
 
   /** Writes the snapshot, or notes that the newest one has everything already. */
   const record = Effect.fnUntraced(function* (session: SessionRow, manifest: SnapshotManifest, state: Before) {
@@ -227,9 +227,9 @@ interface Before {
   readonly last: SnapshotRow | undefined
 }
 
-const keepingUploads = Effect.gen(function* () {
+const makeKeepUploads = Effect.gen(function* () {
   const store = yield* snapshotStore
-  const storeBlobs = yield* storing
+  const storeBlobs = yield* makeStore
 
   return (sessionId: SessionId, { bytes, mode }: NewUpload) => {
     const digest = digestOf(bytes)
@@ -249,11 +249,11 @@ const keepingUploads = Effect.gen(function* () {
 })
 
 /** Keeps the objects of a changeset before it is ready. A store that is away keeps nobody from it: the snapshot is noted as missing then. */
-const keepingChangesets = Effect.gen(function* () {
+const makeKeepChangesets = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
   const store = yield* snapshotStore
-  const storeBlobs = yield* storing
+  const storeBlobs = yield* makeStore
 
   const keep = Effect.fnUntraced(function* (session: SessionRow, changeset_id: ChangesetId) {
     const paths = sessionPaths(dataDir, session.id)
@@ -276,7 +276,7 @@ const keepingChangesets = Effect.gen(function* () {
     )
 })
 
-const collecting = Effect.gen(function* () {
+const makeCollect = Effect.gen(function* () {
   const journal = yield* Journal
   const store = yield* snapshotStore
   const blobs = yield* Blobs

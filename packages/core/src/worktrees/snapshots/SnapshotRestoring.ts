@@ -89,7 +89,7 @@ const clear = ({ gitDir, home, restoring, root, workTree }: SessionPaths) =>
   })
 
 /** Makes the files of a session from its newest snapshot. */
-export const snapshotRestoring = Effect.gen(function* () {
+export const makeSnapshotRestore = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const sessions = yield* SessionStore
   const store = yield* snapshotStore
@@ -97,7 +97,7 @@ export const snapshotRestoring = Effect.gen(function* () {
   const restoreFiles = yield* fileParts
   const restoreChangesets = yield* changesetsPart
   const restoreUploads = yield* uploadsPart
-  const settle = yield* settling
+  const settle = yield* makeSettle
   const projects = yield* Projects
 
   const make = Effect.fnUntraced(function* (
@@ -180,7 +180,7 @@ export const snapshotRestoring = Effect.gen(function* () {
 })
 
 /** Brings a blob into a file, which is complete and checked when this has succeeded. */
-const fetching = Effect.map(
+const makeFetch = Effect.map(
   Blobs,
   (blobs) =>
     ({ digest }: Pick<BlobName, "digest">, file: string): Effect.Effect<string, BlobError | BeneathError> =>
@@ -201,7 +201,7 @@ const fetching = Effect.map(
 const gitParts = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
-  const fetch = yield* fetching
+  const fetch = yield* makeFetch
   const gitCredential = yield* gitCredentials
   const stores = yield* objectStores
 
@@ -251,7 +251,7 @@ const gitParts = Effect.gen(function* () {
 const fileParts = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
-  const fetch = yield* fetching
+  const fetch = yield* makeFetch
 
   /** The permissions of everything that git holds, where the mask of this process is not the usual one; else those that are unusual. */
   const modesOf = Effect.fnUntraced(function* (session: SessionRow, { manifest }: SnapshotRow, staging: string) {
@@ -299,7 +299,7 @@ const fileParts = Effect.gen(function* () {
 /** Adds the changesets that were captured after the snapshot. */
 const changesetsPart = Effect.gen(function* () {
   const git = yield* Git
-  const fetch = yield* fetching
+  const fetch = yield* makeFetch
 
   return (gitDir: string, changesets: ReadonlyArray<UnsealedChangeset>, staging: string) =>
     Effect.forEach(
@@ -329,7 +329,7 @@ const uploadsPart = Effect.gen(function* () {
 })
 
 /** Sets the session to the native session of the snapshot, because the agent goes on from there. */
-const settling = Effect.gen(function* () {
+const makeSettle = Effect.gen(function* () {
   const journal = yield* Journal
   const states = yield* AgentStateStore
 

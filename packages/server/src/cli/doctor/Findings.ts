@@ -2,7 +2,7 @@ import { execFile } from "node:child_process"
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { promisify } from "node:util"
-import { type Inventory, inventory, lacking } from "@reins/core/backup/Inventory"
+import { type Inventory, inventory, missingFrom } from "@reins/core/backup/Inventory"
 import { Executors } from "@reins/core/executor/Executors"
 import { select, systemsInWords, systemsOf, thisMachine } from "@reins/core/harness/HostPlatform"
 import { HarnessInstall } from "@reins/core/harness/Install"
@@ -12,7 +12,7 @@ import { sealedValues } from "@reins/core/Rooms"
 import { type Ring, readRing } from "@reins/core/secrets/KeyRingFile"
 import { Database } from "@reins/core/store/Database"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
-import { databaseFile, restoring, serverLock } from "@reins/core/store/DataDirectory"
+import { databaseFile, restoreMarker, serverLock } from "@reins/core/store/DataDirectory"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import { known, pending } from "@reins/core/store/Migrations"
 import { Cause, Effect, Either, Layer } from "effect"
@@ -104,7 +104,7 @@ const directory = ({ dataDir }: Config): Finding => {
   if (!stat.isDirectory()) return fail(check, `${dataDir} is not a directory`, "Name a directory with --data-dir.")
   if (!mayWrite(dataDir))
     return fail(check, `${dataDir} cannot be written`, "Give it to the user of the server with chown.")
-  if (existsSync(restoring(dataDir)))
+  if (existsSync(restoreMarker(dataDir)))
     return fail(
       check,
       `a restore into ${dataDir} is not finished`,
@@ -221,7 +221,7 @@ const unusable = (reason: string): Finding =>
 /** The files that the database tells of. Of several nodes each has those of its sessions. */
 const files = ({ dataDir }: Config, known: Inventory): Finding => {
   const check = "files"
-  const [first, ...more] = lacking(dataDir, known).map(({ id }) => id)
+  const [first, ...more] = missingFrom(dataDir, known).map(({ id }) => id)
   if (first === undefined)
     return ok(
       check,

@@ -8,7 +8,7 @@ import type { Principal } from "@reins/core/domain/Principal"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Executors } from "@reins/core/executor/Executors"
-import { bearing } from "@reins/core/executor/ProcessTable"
+import { findMarked } from "@reins/core/executor/ProcessTable"
 import type { CapabilityName } from "@reins/core/harness/Capability"
 import type { Check } from "@reins/core/harness/Evidence"
 import type { Manifest } from "@reins/core/harness/Manifest"
@@ -188,5 +188,5 @@ export const processesOf = (sessionId: SessionId) =>
   Effect.gen(function* () {
     const session = yield* (yield* SessionStore).find(sessionId)
     const id = session?.executor.lease?.id
-    return id === null || id === undefined ? [] : yield* Effect.promise(() => bearing({ kind: "lease", id }))
+    return id === null || id === undefined ? [] : yield* Effect.promise(() => findMarked({ kind: "lease", id }))
   })

@@ -3,7 +3,7 @@ import type { Boot } from "./base/Boot.js"
 import type { CoreConfig } from "./base/CoreConfig.js"
 import { oneByOne, onTopOf } from "./base/Layered.js"
 import type { FailureOf, Given, Layers } from "./Layers.js"
-import { parts } from "./Parts.js"
+import { replaceableParts } from "./Parts.js"
 import { sealedValues, services, tables } from "./Rooms.js"
 import { Vault } from "./secrets/Vault.js"
 import type { Bell } from "./store/Bell.js"
@@ -32,7 +32,7 @@ const compose = <E>(layers: Layers<E>) => {
   return KeyRotation.layerOf(sealedValues).pipe(
     onTopOf(services),
     onTopOf(checked),
-    onTopOf(parts(layers)),
+    onTopOf(replaceableParts(layers)),
     onTopOf(onTopOf(database)(onTheClockOfIt))
   ) satisfies Layer.Layer<never, unknown, Given>
 }

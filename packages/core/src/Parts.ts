@@ -30,7 +30,7 @@ const configuredMailer = fromConfig((config) =>
 )
 
 /** The parts that a program may replace, as given or built in, with the lists of installed names. Some of them wait for something. */
-export const parts = <E>({
+export const replaceableParts = <E>({
   bench,
   connectionKinds,
   drivers,

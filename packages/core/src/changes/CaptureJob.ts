@@ -8,8 +8,8 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { workspaceCapture } from "./Capture.js"
+import { captureJobKind, changedMeanwhile } from "./CaptureCommand.js"
 import { ChangesetStore } from "./ChangesetStore.js"
-import { captureJobKind, changedMeanwhile } from "./Changesets.js"
 
 const actor = systemActor("capture")
 

@@ -112,13 +112,16 @@ export class DelegationsApi extends HttpApiGroup.make("delegations")
 
 const session = idPath("session_id")
 
-export const delegateEndpoints = {
-  listDelegations: read("listDelegations", "/api/sessions/:session_id/delegations", "List the delegations of a session")
-    .setPath(session)
-    .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(DelegationState, { exact: true }) }))
-    .addSuccess(Page("DelegationList", Delegation)),
-  delegate: post("delegate", "/api/sessions/:session_id/delegations", "Delegate a part of the work to a child session")
-    .setPath(session)
-    .setPayload(DelegationInput)
-    .addSuccess(DelegationAnswer)
-} as const
+export class DelegateApi extends HttpApiGroup.make("sessions")
+  .add(
+    read("listDelegations", "/api/sessions/:session_id/delegations", "List the delegations of a session")
+      .setPath(session)
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(DelegationState, { exact: true }) }))
+      .addSuccess(Page("DelegationList", Delegation))
+  )
+  .add(
+    post("delegate", "/api/sessions/:session_id/delegations", "Delegate a part of the work to a child session")
+      .setPath(session)
+      .setPayload(DelegationInput)
+      .addSuccess(DelegationAnswer)
+  ) {}

@@ -1,3 +1,4 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { extension, idPath, read, remove, withStatus } from "../domain/Endpoint.js"
 import { Actor } from "../domain/Event.js"
@@ -33,19 +34,22 @@ export type SessionDeletion = typeof SessionDeletion.Type
 
 const session = idPath("session_id")
 
-export const deletionEndpoints = {
-  delete: remove("delete", "/api/sessions/:session_id", "Delete a session for good, with the sessions that work for it")
-    .setPath(session)
-    .addSuccess(withStatus(SessionDeletion, 202))
-    .annotateContext(extension),
-  getDeletion: read("getDeletion", "/api/sessions/:session_id/deletion", "The receipt of a deleted session")
-    .setPath(session)
-    .addSuccess(SessionDeletion)
-    .annotateContext(extension)
-} as const
+export class DeletionsApi extends HttpApiGroup.make("sessions")
+  .add(
+    remove("delete", "/api/sessions/:session_id", "Delete a session for good, with the sessions that work for it")
+      .setPath(session)
+      .addSuccess(withStatus(SessionDeletion, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    read("getDeletion", "/api/sessions/:session_id/deletion", "The receipt of a deleted session")
+      .setPath(session)
+      .addSuccess(SessionDeletion)
+      .annotateContext(extension)
+  ) {}
 
-export const receiptEndpoints = {
-  listSessionDeletions: read(
+export class ReceiptsApi extends HttpApiGroup.make("workspaces").add(
+  read(
     "listSessionDeletions",
     "/api/workspaces/:workspace_id/session-deletions",
     "List the receipts of deleted sessions"
@@ -54,4 +58,4 @@ export const receiptEndpoints = {
     .setUrlParams(Schema.Struct(pageFields))
     .addSuccess(Page("SessionDeletionList", SessionDeletion))
     .annotateContext(extension)
-} as const
+) {}

@@ -1,21 +1,21 @@
 import { Effect } from "effect"
 import type { Operations } from "../store/Operation.js"
 import { Deletions } from "./Deletions.js"
-import type { deletionEndpoints, receiptEndpoints } from "./DeletionsApi.js"
+import type { DeletionsApi, ReceiptsApi } from "./DeletionsApi.js"
 import type { operationErrors } from "./Errors.js"
 
-export const makeDelete = Effect.gen(function* () {
+export const sessions = Effect.gen(function* () {
   const deletions = yield* Deletions
-  const operations: Operations<"sessions", typeof deletionEndpoints, typeof operationErrors> = {
+  const operations: Operations<typeof DeletionsApi, typeof operationErrors> = {
     delete: ({ path, principal }) => deletions.deleteSession(principal, path.session_id),
     getDeletion: ({ path, principal }) => deletions.get(principal, path.session_id)
   }
   return operations
 })
 
-export const receipts = Effect.gen(function* () {
+export const workspaces = Effect.gen(function* () {
   const deletions = yield* Deletions
-  const operations: Operations<"workspaces", typeof receiptEndpoints, typeof operationErrors> = {
+  const operations: Operations<typeof ReceiptsApi, typeof operationErrors> = {
     listSessionDeletions: ({ path, principal, query }) => deletions.list(principal, path.workspace_id, query)
   }
   return operations

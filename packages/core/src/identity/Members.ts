@@ -6,7 +6,6 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import { type Principal, stranger } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
-import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
@@ -14,10 +13,9 @@ import * as Keyset from "../store/Keyset.js"
 import type { Member } from "./Account.js"
 import { AccountStore, normaliseEmail } from "./AccountStore.js"
 import { ApiKeyStore } from "./ApiKeyStore.js"
-import { inviteBy } from "./MailJob.js"
-import { MemberStore, type NewInvitation } from "./MemberStore.js"
+import { makeInvite } from "./Invitations.js"
+import { MemberStore } from "./MemberStore.js"
 import * as OneTimeTokens from "./OneTimeTokens.js"
-import * as Throttle from "./Throttle.js"
 import { WorkspaceStore } from "./WorkspaceStore.js"
 import type { MemberInput } from "./WorkspacesApi.js"
 
@@ -165,30 +163,6 @@ const makeSteps = Effect.gen(function* () {
     })
   }
 })
-
-const makeInvite = Effect.gen(function* () {
-  const jobs = yield* JobStore
-  const store = yield* MemberStore
-  const throttle = yield* Throttle.make
-  return Effect.fnUntraced(function* (invitation: NewInvitation) {
-    const wait = yield* throttle.retryAfterSeconds(inviterLimit, invitation.invitedBy)
-    if (wait !== undefined) return yield* tooManyInvitations(wait)
-    yield* throttle.hit(inviterLimit, invitation.invitedBy)
-    const invited = yield* store.invite(invitation)
-    if (yield* throttle.take(Throttle.mailLimit, invitation.email)) yield* jobs.enqueue(inviteBy(invited.id))
-    return invited
-  })
-})
-
-const inviterLimit: Throttle.ThrottleLimit = { kind: "invitations", max: 50, windowMs: 60 * 60 * 1000 }
-
-const tooManyInvitations = (seconds: number) =>
-  Throttle.rateLimited(
-    "invitations",
-    inviterLimit,
-    seconds,
-    `You sent ${inviterLimit.max} invitations within an hour. Wait ${seconds} seconds before the next one.`
-  )
 
 const isLastOwner = new ReinsError({
   code: "invalid_transition",

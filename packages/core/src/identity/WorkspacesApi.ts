@@ -1,3 +1,4 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
 import { extension, idPath, patch, post, read, remove, withStatus } from "../domain/Endpoint.js"
@@ -20,43 +21,54 @@ export const WorkspacePatch = Schema.Struct({
 }).annotations({ identifier: "WorkspacePatch", description: "What is to change. Absent fields stay as they are." })
 export type WorkspacePatch = typeof WorkspacePatch.Type
 
-/** The endpoints of workspaces themselves. Other rooms add to the group, and `Api.ts` has all of it. */
-export const workspaceEndpoints = {
-  list: read("list", "/api/workspaces", "List the workspaces that the caller belongs to")
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("WorkspaceList", Workspace))
-    .annotateContext(extension),
-  get: read("get", "/api/workspaces/:workspace_id", "Read a workspace")
-    .setPath(idPath("workspace_id"))
-    .addSuccess(Workspace)
-    .annotateContext(extension),
-  update: patch("update", "/api/workspaces/:workspace_id", "Change the budget of a workspace", "admin")
-    .setPath(idPath("workspace_id"))
-    .setPayload(WorkspacePatch)
-    .addSuccess(Workspace)
-    .annotateContext(extension),
-  listMembers: read("listMembers", "/api/workspaces/:workspace_id/members", "List the members and who is invited")
-    .setPath(idPath("workspace_id"))
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("MemberList", Member))
-    .annotateContext(extension),
-  addMember: post(
-    "addMember",
-    "/api/workspaces/:workspace_id/members",
-    "Invite a person by mail, or change the role of a member or an invitation",
-    "admin"
+/** The endpoints of workspaces themselves. Other rooms add to the group. */
+export class WorkspacesApi extends HttpApiGroup.make("workspaces")
+  .add(
+    read("list", "/api/workspaces", "List the workspaces that the caller belongs to")
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("WorkspaceList", Workspace))
+      .annotateContext(extension)
   )
-    .setPath(idPath("workspace_id"))
-    .setPayload(MemberInput)
-    .addSuccess(withStatus(Member, 202))
-    .annotateContext(extension),
-  removeMember: remove(
-    "removeMember",
-    "/api/workspaces/:workspace_id/members/:account_id",
-    "Remove a member, or take back an invitation by its id",
-    "admin"
+  .add(
+    read("get", "/api/workspaces/:workspace_id", "Read a workspace")
+      .setPath(idPath("workspace_id"))
+      .addSuccess(Workspace)
+      .annotateContext(extension)
   )
-    .setPath(Schema.extend(idPath("workspace_id"), idPath("account_id")))
-    .addSuccess(Member)
-    .annotateContext(extension)
-} as const
+  .add(
+    patch("update", "/api/workspaces/:workspace_id", "Change the budget of a workspace", "admin")
+      .setPath(idPath("workspace_id"))
+      .setPayload(WorkspacePatch)
+      .addSuccess(Workspace)
+      .annotateContext(extension)
+  )
+  .add(
+    read("listMembers", "/api/workspaces/:workspace_id/members", "List the members and who is invited")
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("MemberList", Member))
+      .annotateContext(extension)
+  )
+  .add(
+    post(
+      "addMember",
+      "/api/workspaces/:workspace_id/members",
+      "Invite a person by mail, or change the role of a member or an invitation",
+      "admin"
+    )
+      .setPath(idPath("workspace_id"))
+      .setPayload(MemberInput)
+      .addSuccess(withStatus(Member, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    remove(
+      "removeMember",
+      "/api/workspaces/:workspace_id/members/:account_id",
+      "Remove a member, or take back an invitation by its id",
+      "admin"
+    )
+      .setPath(Schema.extend(idPath("workspace_id"), idPath("account_id")))
+      .addSuccess(Member)
+      .annotateContext(extension)
+  ) {}

@@ -1,3 +1,4 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
 import { extension, idPath, optional, patch, post, read, withStatus } from "../domain/Endpoint.js"
@@ -124,59 +125,58 @@ export type CreatedSession = typeof CreatedSession.Type
 
 const session = idPath("session_id")
 
-/** The endpoints of sessions themselves. Other rooms add to the group, and `Api.ts` has all of it. */
-export const sessionEndpoints = {
-  list: read("list", "/api/workspaces/:workspace_id/sessions", "List the sessions of a workspace")
-    .setPath(idPath("workspace_id"))
-    .setUrlParams(
-      Schema.Struct({
-        ...pageFields,
-        lifecycle: Schema.optionalWith(SessionLifecycle, { exact: true }),
-        activity: Schema.optionalWith(SessionActivity, { exact: true }),
-        project_id: Schema.optionalWith(Schema.String, { exact: true }),
-        parent_session_id: Schema.optionalWith(Schema.String, { exact: true }),
-        label: field(
-          Schema.optionalWith(LabelText, { exact: true }),
-          "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
-        ),
-        q: field(
-          Schema.optionalWith(Schema.String.pipe(Schema.maxLength(500)), { exact: true }),
-          "Only sessions whose title or one of whose messages has all of these words. The last word may be the beginning of a longer one. Case, accents and punctuation do not matter. A text without a word finds nothing."
-        )
-      })
-    )
-    .addSuccess(Page("SessionList", Session))
-    .annotateContext(extension),
-  create: post(
-    "create",
-    "/api/workspaces/:workspace_id/sessions",
-    "Create a session, with a first message if one is given"
+/** The endpoints of sessions themselves. Other rooms add to the group. */
+export class SessionsApi extends HttpApiGroup.make("sessions")
+  .add(
+    read("list", "/api/workspaces/:workspace_id/sessions", "List the sessions of a workspace")
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(
+        Schema.Struct({
+          ...pageFields,
+          lifecycle: Schema.optionalWith(SessionLifecycle, { exact: true }),
+          activity: Schema.optionalWith(SessionActivity, { exact: true }),
+          project_id: Schema.optionalWith(Schema.String, { exact: true }),
+          parent_session_id: Schema.optionalWith(Schema.String, { exact: true }),
+          label: field(
+            Schema.optionalWith(LabelText, { exact: true }),
+            "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
+          ),
+          q: field(
+            Schema.optionalWith(Schema.String.pipe(Schema.maxLength(500)), { exact: true }),
+            "Only sessions whose title or one of whose messages has all of these words. The last word may be the beginning of a longer one. Case, accents and punctuation do not matter. A text without a word finds nothing."
+          )
+        })
+      )
+      .addSuccess(Page("SessionList", Session))
+      .annotateContext(extension)
   )
-    .setPath(idPath("workspace_id"))
-    .setPayload(SessionInput)
-    .addSuccess(withStatus(CreatedSession, 201))
-    .annotateContext(extension),
-  get: read("get", "/api/sessions/:session_id", "Read a session").setPath(session).addSuccess(Session),
-  getUsage: read(
-    "getUsage",
-    "/api/sessions/:session_id/usage",
-    "The usage of a session, over its turns that have ended"
+  .add(
+    post("create", "/api/workspaces/:workspace_id/sessions", "Create a session, with a first message if one is given")
+      .setPath(idPath("workspace_id"))
+      .setPayload(SessionInput)
+      .addSuccess(withStatus(CreatedSession, 201))
+      .annotateContext(extension)
   )
-    .setPath(session)
-    .addSuccess(SessionUsage)
-    .annotateContext(extension),
-  update: patch("update", "/api/sessions/:session_id", "Change a session")
-    .setPath(session)
-    .setPayload(SessionPatch)
-    .addSuccess(Session),
-  archive: post("archive", "/api/sessions/:session_id/archives", "Archive a session")
-    .setPath(session)
-    .addSuccess(Session),
-  unarchive: post("unarchive", "/api/sessions/:session_id/unarchives", "Open an archived session again")
-    .setPath(session)
-    .addSuccess(withStatus(Session, 202))
-    .annotateContext(extension),
-  close: post("close", "/api/sessions/:session_id/closures", "Close a session for good")
-    .setPath(session)
-    .addSuccess(Session)
-} as const
+  .add(read("get", "/api/sessions/:session_id", "Read a session").setPath(session).addSuccess(Session))
+  .add(
+    read("getUsage", "/api/sessions/:session_id/usage", "The usage of a session, over its turns that have ended")
+      .setPath(session)
+      .addSuccess(SessionUsage)
+      .annotateContext(extension)
+  )
+  .add(
+    patch("update", "/api/sessions/:session_id", "Change a session")
+      .setPath(session)
+      .setPayload(SessionPatch)
+      .addSuccess(Session)
+  )
+  .add(post("archive", "/api/sessions/:session_id/archives", "Archive a session").setPath(session).addSuccess(Session))
+  .add(
+    post("unarchive", "/api/sessions/:session_id/unarchives", "Open an archived session again")
+      .setPath(session)
+      .addSuccess(withStatus(Session, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    post("close", "/api/sessions/:session_id/closures", "Close a session for good").setPath(session).addSuccess(Session)
+  ) {}

@@ -1,3 +1,4 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { extension, idPath, read } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
@@ -90,14 +91,10 @@ export const UsageQuery = Schema.Struct({
 })
 export type UsageQuery = typeof UsageQuery.Type
 
-export const workspaceUsageEndpoints = {
-  getUsage: read(
-    "getUsage",
-    "/api/workspaces/:workspace_id/usage",
-    "The usage of a workspace, over turns that have ended"
-  )
+export class WorkspaceUsageApi extends HttpApiGroup.make("workspaces").add(
+  read("getUsage", "/api/workspaces/:workspace_id/usage", "The usage of a workspace, over turns that have ended")
     .setPath(idPath("workspace_id"))
     .setUrlParams(UsageQuery)
     .addSuccess(WorkspaceUsage)
     .annotateContext(extension)
-} as const
+) {}

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { worktreeEvents } from "./Events.js"
 import { objectSweep } from "./ObjectSweep.js"
+import * as operations from "./Operations.js"
 import { layer } from "./Services.js"
 import { setupSweep } from "./setup/SetupSweep.js"
 import { Snapshots } from "./snapshots/Snapshots.js"
@@ -9,8 +9,8 @@ import { Snapshots } from "./snapshots/Snapshots.js"
 export const worktrees = {
   name: "worktrees",
   layer,
+  operations,
   tables: ["snapshots"],
-  events: worktreeEvents,
   sweeps: {
     setups: setupSweep,
     blobs: Effect.map(Snapshots, ({ collect }) => collect),

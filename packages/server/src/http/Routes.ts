@@ -1,5 +1,5 @@
 import { Api } from "@reins/core/Api"
-import { operations } from "@reins/core/Operations"
+import { operations } from "@reins/core/Rooms"
 import { Effect } from "effect"
 import { EventStreams } from "../EventStreams.js"
 import { documentRoutes } from "./Documents.js"

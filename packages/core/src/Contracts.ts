@@ -1,0 +1,42 @@
+import type { Types } from "effect"
+import * as catalog from "./catalog/Contract.js"
+import * as changes from "./changes/Contract.js"
+import * as connections from "./connections/Contract.js"
+import * as delegations from "./delegations/Contract.js"
+import * as deletion from "./deletion/Contract.js"
+import * as events from "./events/Contract.js"
+import * as execution from "./execution/Contract.js"
+import * as identity from "./identity/Contract.js"
+import * as jobs from "./jobs/Contract.js"
+import * as projects from "./projects/Contract.js"
+import * as sessions from "./sessions/Contract.js"
+import * as webhooks from "./webhooks/Contract.js"
+import * as worktrees from "./worktrees/Contract.js"
+
+/**
+ * The contracts of the rooms, in the order of the OpenAPI document. A room shows in its `Contract.ts` the things that clients see of it: the groups
+ * of its endpoints, the errors of its operations, and its types of events. All of it is data, so a reader of the contract loads no service.
+ */
+export const contracts = [
+  identity,
+  connections,
+  projects,
+  sessions,
+  execution,
+  worktrees,
+  changes,
+  delegations,
+  deletion,
+  events,
+  webhooks,
+  catalog,
+  jobs
+] as const
+
+/** One of them. */
+export type Contract = (typeof contracts)[number]
+
+/** Several records as one. No two of them have a name in common. */
+export const joined = <const Records extends ReadonlyArray<object>>(records: Records) =>
+  // Boundary: the compiler does not follow that all records are in the one.
+  Object.assign({}, ...records) as Types.UnionToIntersection<Records[number]>

@@ -1,0 +1,7 @@
+import { FilesApi } from "./FilesApi.js"
+
+/** The endpoints of this room. */
+export const groups = [FilesApi] as const
+
+export { operationErrors as errors } from "./Errors.js"
+export { worktreeEvents as events } from "./Events.js"

@@ -51,6 +51,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
 /** Every operation on a workspace, of whatever room. */
 export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(workspaceEndpoints.list)
+  .add(workspaceEndpoints.create)
   .add(workspaceEndpoints.get)
   .add(workspaceEndpoints.update)
   .add(workspaceUsageEndpoints.getUsage)
@@ -58,7 +59,8 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(workspaceEventEndpoints.listEvents)
   .add(workspaceEndpoints.listMembers)
   .add(workspaceEndpoints.addMember)
-  .add(workspaceEndpoints.removeMember) {}
+  .add(workspaceEndpoints.removeMember)
+  .add(workspaceEndpoints.leave) {}
 
 /** The whole HTTP contract as data: the routes, the OpenAPI document and the client are made from it. */
 export class Api extends HttpApi.make("reins")

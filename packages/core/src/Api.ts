@@ -4,7 +4,7 @@ import { captureEndpoints } from "./changes/CapturesApi.js"
 import { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./changes/ChangesApi.js"
 import { ConnectionsApi } from "./connections/ConnectionsApi.js"
 import { DelegationsApi, delegateEndpoints } from "./delegations/DelegationsApi.js"
-import { deletionEndpoints, receiptEndpoints } from "./deletion/DeletionsApi.js"
+import { deletionEndpoints, projectDeletionEndpoints, receiptEndpoints } from "./deletion/DeletionsApi.js"
 import { sessionEventEndpoints, workspaceEventEndpoints } from "./events/EventsApi.js"
 import { executorEndpoints } from "./execution/ExecutorApi.js"
 import { AccountsApi, ApiKeysApi } from "./identity/AccountsApi.js"
@@ -68,7 +68,7 @@ export class Api extends HttpApi.make("reins")
   .add(ApiKeysApi)
   .add(WorkspacesApi)
   .add(ConnectionsApi)
-  .add(ProjectsApi)
+  .add(ProjectsApi.add(projectDeletionEndpoints.delete).add(projectDeletionEndpoints.getDeletion))
   .add(SessionsApi)
   .add(MessagesApi)
   .add(TurnsApi)

@@ -3,7 +3,7 @@ import { catalog } from "./catalog/Operations.js"
 import { applications, captures, changesets, deliveries, mergeRequests } from "./changes/Operations.js"
 import { connections } from "./connections/Operations.js"
 import { delegations, makeDelegate } from "./delegations/Operations.js"
-import { makeDelete, receipts } from "./deletion/Operations.js"
+import { makeDelete, projectDeletion, receipts } from "./deletion/Operations.js"
 import { executors } from "./execution/Operations.js"
 import { accounts, apiKeys, workspaces } from "./identity/Operations.js"
 import { jobs } from "./jobs/Operations.js"
@@ -25,7 +25,7 @@ export const operations = Effect.all({
     ...listing
   })),
   connections,
-  projects,
+  projects: Effect.map(Effect.all([projects, projectDeletion]), ([own, removing]) => ({ ...own, ...removing })),
   sessions: Effect.map(
     Effect.all([sessions, captures, makeDelegate, executors, files, makeDelete]),
     ([own, ...others]) => {

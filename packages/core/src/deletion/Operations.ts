@@ -1,14 +1,24 @@
 import { Effect } from "effect"
 import type { Operations } from "../store/Operation.js"
 import { Deletions } from "./Deletions.js"
-import type { deletionEndpoints, receiptEndpoints } from "./DeletionsApi.js"
+import type { deletionEndpoints, projectDeletionEndpoints, receiptEndpoints } from "./DeletionsApi.js"
 import type { operationErrors } from "./Errors.js"
+import { ProjectDeletions } from "./ProjectDeletions.js"
 
 export const makeDelete = Effect.gen(function* () {
   const deletions = yield* Deletions
   const operations: Operations<"sessions", typeof deletionEndpoints, typeof operationErrors> = {
     delete: ({ path, principal }) => deletions.deleteSession(principal, path.session_id),
     getDeletion: ({ path, principal }) => deletions.get(principal, path.session_id)
+  }
+  return operations
+})
+
+export const projectDeletion = Effect.gen(function* () {
+  const deletions = yield* ProjectDeletions
+  const operations: Operations<"projects", typeof projectDeletionEndpoints, typeof operationErrors> = {
+    delete: ({ path, principal }) => deletions.deleteProject(principal, path.project_id),
+    getDeletion: ({ path, principal }) => deletions.get(principal, path.project_id)
   }
   return operations
 })

@@ -13,6 +13,7 @@ const verbs = new Set([
     "delete",
     "disconnect",
     "install",
+    "leave",
     "login",
     "logout",
     "merge",

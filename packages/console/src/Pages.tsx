@@ -18,6 +18,7 @@ const KeysPage = lazy(() => import("./setup/KeysPage.js").then(({ KeysPage }) =>
 const MembersPage = lazy(() => import("./setup/MembersPage.js").then(({ MembersPage }) => MembersPage))
 const NewSessionPage = lazy(() => import("./setup/NewSessionPage.js").then(({ NewSessionPage }) => NewSessionPage))
 const ServerPage = lazy(() => import("./setup/ServerPage.js").then(({ ServerPage }) => ServerPage))
+const SettingsPage = lazy(() => import("./setup/SettingsPage.js").then(({ SettingsPage }) => SettingsPage))
 const UsagePage = lazy(() => import("./usage/UsagePage.js").then(({ UsagePage }) => UsagePage))
 const WebhookPage = lazy(() => import("./webhooks/WebhookPage.js").then(({ WebhookPage }) => WebhookPage))
 const WebhooksPage = lazy(() => import("./webhooks/WebhooksPage.js").then(({ WebhooksPage }) => WebhooksPage))
@@ -66,6 +67,8 @@ const Page = () => {
       return <KeysPage {...given} />
     case "usage":
       return <UsagePage {...given} />
+    case "settings":
+      return <SettingsPage {...given} />
     case "server":
       return <ServerPage {...given} />
     case "account":

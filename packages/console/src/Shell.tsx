@@ -25,6 +25,7 @@ const setup = [
   { to: "keys", name: "API keys" },
   { to: "webhooks", name: "Webhooks" },
   { to: "usage", name: "Usage and budgets" },
+  { to: "settings", name: "Settings" },
   { to: "server", name: "Server" }
 ] as const
 

@@ -43,6 +43,7 @@ const pages = {
   webhooks: "hooks.example",
   keys: "rk_",
   usage: "OpenCode · scripted-1",
+  settings: "Name of the workspace",
   server: "requests per minute",
   account: "Change the password",
   nowhere: "There is no such page"

@@ -1,6 +1,6 @@
-import { DeletionsApi, ReceiptsApi } from "./DeletionsApi.js"
+import { DeletionsApi, ProjectDeletionsApi, ReceiptsApi } from "./DeletionsApi.js"
 
 /** The endpoints of this room. */
-export const groups = [DeletionsApi, ReceiptsApi] as const
+export const groups = [DeletionsApi, ReceiptsApi, ProjectDeletionsApi] as const
 
 export { operationErrors as errors } from "./Errors.js"

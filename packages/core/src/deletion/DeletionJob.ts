@@ -15,7 +15,6 @@ import { sessionRemoval } from "../sessions/SessionRemoval.js"
 import { sessionRows as ofSessions } from "../sessions/SessionRows.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
-import * as DatabaseFile from "../store/DatabaseFile.js"
 import { deleteSome, type OwnedRows } from "../store/OwnedRows.js"
 import { forgetAnswers, sessionRows as ofLogs } from "../store/SessionRows.js"
 import { sessionRows as ofWebhooks } from "../webhooks/SessionRows.js"
@@ -23,6 +22,7 @@ import { Leases } from "../worktrees/Leases.js"
 import { sessionRows as ofWorktrees } from "../worktrees/SessionRows.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import { makeOverwriting } from "./Overwriting.js"
 import { receiptStore } from "./Receipts.js"
 
 const actor = systemActor("deletion")
@@ -56,7 +56,7 @@ export const deletionJob = Effect.gen(function* () {
   const stop = yield* makeStop
   const removeFiles = yield* makeRemoveFiles
   const deleteRows = yield* makeDeleteRows
-  const overwrite = yield* makeOverwrite
+  const overwrite = yield* makeOverwriting
   const snapshots = yield* Snapshots
   const placements = yield* Placements
   const removal = yield* sessionRemoval
@@ -142,25 +142,4 @@ const makeDeleteRows = Effect.gen(function* () {
     while ((yield* commit(forgetAnswers(db, id, batch))) === batch);
     yield* commit(removal.empty(id))
   })
-})
-
-/** Takes what was deleted out of the log of SQLite, which has it until the log is written over. PostgreSQL looks after its own files. */
-const makeOverwrite = Effect.gen(function* () {
-  const { dialect, first, sql } = yield* Database
-  if (dialect === "pg") return Effect.void
-
-  const attempt = Effect.gen(function* () {
-    const file = yield* first(sql<{ file: string }>`select file from pragma_database_list where name = 'main'`)
-    // The reader holds what it has just read until the event loop turns.
-    yield* Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
-    const isEmpty = file === undefined || (yield* DatabaseFile.emptyLog(file.file))
-    if (!isEmpty) return yield* databaseRead
-  }).pipe(Effect.catchTag("DatabaseFileError", () => Effect.fail(databaseRead)))
-  return Effect.retry(attempt, Schedule.intersect(Schedule.spaced("20 millis"), Schedule.recurs(200)))
-})
-
-const databaseRead = new JobError({
-  code: "database_busy",
-  message: "Somebody reads the database at every moment, so its log cannot be emptied yet.",
-  retryable: true
 })

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { extension, idPath, read, remove, withStatus } from "../domain/Endpoint.js"
 import { Actor } from "../domain/Event.js"
 import { field } from "../domain/Field.js"
-import { JobId, OperationId, SessionId, WorkspaceId } from "../domain/Ids.js"
+import { AccountId, JobId, OperationId, ProjectId, SessionId, WorkspaceId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { pageFields } from "../domain/Query.js"
 import { Timestamp } from "../domain/Timestamp.js"
@@ -32,6 +32,29 @@ export const SessionDeletion = Schema.Struct({
 })
 export type SessionDeletion = typeof SessionDeletion.Type
 
+export const Deletion = Schema.Struct({
+  kind: field(Schema.Literal("project", "workspace", "account"), "The resource that was deleted."),
+  id: field(Schema.Union(ProjectId, WorkspaceId, AccountId), "The id that it had."),
+  workspace_id: field(
+    Schema.NullOr(WorkspaceId),
+    "The workspace of a project, and a deleted workspace itself; null for an account."
+  ),
+  deleted_by: field(Actor, "The one who asked for it."),
+  state: field(
+    Schema.Literal("deleting", "deleted"),
+    "While it is `deleting`, it is out of sight, and what was in it is being deleted."
+  ),
+  operation_id: field(OperationId, "The operation that does the work."),
+  job_id: field(JobId, "The job that does the work."),
+  requested_at: field(Timestamp, "The time of the request."),
+  finished_at: field(Schema.NullOr(Timestamp), "The time at which nothing was left; null until then.")
+}).annotations({
+  identifier: "Deletion",
+  description:
+    "The receipt of a deleted project, workspace or account. It has nothing of what was in it, and stays."
+})
+export type Deletion = typeof Deletion.Type
+
 const session = idPath("session_id")
 
 export class DeletionsApi extends HttpApiGroup.make("sessions")
@@ -59,3 +82,19 @@ export class ReceiptsApi extends HttpApiGroup.make("workspaces").add(
     .addSuccess(Page("SessionDeletionList", SessionDeletion))
     .annotateContext(extension)
 ) {}
+
+const project = idPath("project_id")
+
+export class ProjectDeletionsApi extends HttpApiGroup.make("projects")
+  .add(
+    remove("delete", "/api/projects/:project_id", "Delete a project for good, with its versions and secrets", "admin")
+      .setPath(project)
+      .addSuccess(withStatus(Deletion, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    read("getDeletion", "/api/projects/:project_id/deletion", "The receipt of a deleted project")
+      .setPath(project)
+      .addSuccess(Deletion)
+      .annotateContext(extension)
+  ) {}

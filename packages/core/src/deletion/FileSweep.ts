@@ -4,7 +4,9 @@ import { Effect, Schema } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { SessionId } from "../domain/Ids.js"
 import { removeTree } from "../files/RemoveTree.js"
+import { ownedDirectories } from "./OwnedDirectories.js"
 import { receiptStore } from "./Receipts.js"
+import { resourceReceipts } from "./ResourceReceipts.js"
 
 /** The sessions that are looked up at once. */
 const batch = 500
@@ -12,12 +14,14 @@ const batch = 500
 const isSessionId = Schema.is(SessionId)
 
 /**
- * Removes the files that this machine still has of deleted sessions. Another node has deleted them when this one had the sessions before, and was
+ * Removes the files that this machine still has of deleted sessions, projects and workspaces. Another node has deleted them when this one had the sessions before, and was
  * away or had moved the files aside.
  */
 export const fileSweep = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const receipts = yield* receiptStore
+  const resources = yield* resourceReceipts
+  const directories = yield* ownedDirectories
 
   const removeIn = Effect.fnUntraced(function* (folder: string) {
     const names = yield* Effect.promise(() => readdir(folder).catch((): Array<string> => []))
@@ -29,9 +33,23 @@ export const fileSweep = Effect.gen(function* () {
     }
   })
 
-  return Effect.forEach(["sessions", "lost+found"], (name) => removeIn(join(dataDir, name)), {
-    discard: true
-  }).pipe(Effect.withSpan("fileSweep"))
+  const removeOwned = Effect.gen(function* () {
+    const owners = (yield* directories.list).map(({ owner }) => owner)
+    const ids = [...new Set(owners.flatMap(({ project_id, workspace_id }) => [workspace_id, project_id ?? workspace_id]))]
+    for (let from = 0; from < ids.length; from += batch) {
+      const deleted = yield* resources.deletedOf(ids.slice(from, from + batch))
+      if (deleted.size > 0)
+        yield* directories.remove(
+          ({ project_id, workspace_id }) => deleted.has(workspace_id) || (project_id !== null && deleted.has(project_id))
+        )
+    }
+  })
+
+  return Effect.forEach(["sessions", "lost+found"], (name) => removeIn(join(dataDir, name)), { discard: true }).pipe(
+    Effect.zipRight(removeOwned),
+    Effect.catchAll(({ message }) => Effect.logWarning(message)),
+    Effect.withSpan("fileSweep")
+  )
 })
 
 /** The id that the name of a directory begins with. Files that were moved aside have the epoch of their place behind it. */

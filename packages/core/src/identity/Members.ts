@@ -53,6 +53,14 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
       memberId: string
     ) => Command<Member, ScopeMissing | Denied | OwnerNeeded>
     /**
+     * Takes the account of the principal out of a workspace and revokes its API keys for it. Its turns and its other keys lose the workspace
+     * with the same commit. Fails with `invalid_transition` for the last owner, and for the personal workspace of the account.
+     */
+    readonly leave: (
+      principal: Principal,
+      workspaceId: string
+    ) => Command<Member, ScopeMissing | Denied | OwnerNeeded>
+    /**
      * Makes the account with the invited address a member. Fails with `token_expired` when the invitation was used, has expired or was
      * withdrawn. Fails with `email_unverified`, and leaves the token good, when the address has no active account.
      */
@@ -92,6 +100,15 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
             "Members.remove",
             { by: principal, about: { type: "member", id: memberId, of: workspaceId } },
             Effect.as(access.requireScope(principal, "admin"), steps.remove(principal, workspaceId, memberId))
+          ),
+        leave: (principal, workspaceId) =>
+          journal.prepared(
+            "Members.leave",
+            { by: principal, about: { type: "workspace", id: workspaceId }, refusable: false },
+            Effect.as(
+              access.requireScope(principal, "admin"),
+              steps.remove(principal, workspaceId, principal.accountId)
+            )
           ),
         join: (token) =>
           journal.command("Members.join", { by: stranger, about: { type: "invitation", id: null } }, steps.join(token)),

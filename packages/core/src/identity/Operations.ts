@@ -35,11 +35,13 @@ export const workspaces = Effect.gen(function* () {
   const members = yield* Members
   const operations: Operations<typeof WorkspacesApi, typeof operationErrors> = {
     list: ({ principal, query }) => workspaces.list(principal, query),
+    create: ({ body, principal }) => workspaces.create(principal, body),
     get: ({ path, principal }) => workspaces.get(principal, path.workspace_id),
     update: ({ body, path, principal }) => workspaces.update(principal, path.workspace_id, body),
     listMembers: ({ path, principal, query }) => members.list(principal, path.workspace_id, query),
     addMember: ({ body, path, principal }) => members.add(principal, path.workspace_id, body),
-    removeMember: ({ path, principal }) => members.remove(principal, path.workspace_id, path.account_id)
+    removeMember: ({ path, principal }) => members.remove(principal, path.workspace_id, path.account_id),
+    leave: ({ path, principal }) => members.leave(principal, path.workspace_id)
   }
   return operations
 })

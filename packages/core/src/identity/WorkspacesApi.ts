@@ -1,7 +1,7 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
-import { extension, idPath, patch, post, read, remove, withStatus } from "../domain/Endpoint.js"
+import { extension, idPath, optional, patch, post, read, remove, withStatus } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
 import { Page } from "../domain/Page.js"
 import { pageFields } from "../domain/Query.js"
@@ -13,7 +13,19 @@ export const MemberInput = Schema.Struct({
   role: field(Role, "What the person may do.")
 }).annotations({ identifier: "MemberInput", description: "A person to invite, or a member whose role is to change." })
 
+const WorkspaceName = Schema.String.pipe(
+  Schema.minLength(1),
+  Schema.maxLength(100),
+  Schema.pattern(/\S/, { message: () => "Input should have a character that is no space" })
+)
+
+export const WorkspaceInput = Schema.Struct({
+  name: field(WorkspaceName, "Its name for people, at most 100 characters. Workspaces may share a name.")
+}).annotations({ identifier: "WorkspaceInput", description: "A workspace to be." })
+export type WorkspaceInput = typeof WorkspaceInput.Type
+
 export const WorkspacePatch = Schema.Struct({
+  name: field(optional(WorkspaceName), "The new name, at most 100 characters."),
   budget: field(
     Schema.optionalWith(Schema.NullOr(BudgetInput), { exact: true }),
     "The limits of what the model calls of all sessions may spend, in place of those that there are; null for none."
@@ -30,13 +42,19 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
       .annotateContext(extension)
   )
   .add(
+    post("create", "/api/workspaces", "Make a workspace, whose owner is the caller", "admin")
+      .setPayload(WorkspaceInput)
+      .addSuccess(withStatus(Workspace, 201))
+      .annotateContext(extension)
+  )
+  .add(
     read("get", "/api/workspaces/:workspace_id", "Read a workspace")
       .setPath(idPath("workspace_id"))
       .addSuccess(Workspace)
       .annotateContext(extension)
   )
   .add(
-    patch("update", "/api/workspaces/:workspace_id", "Change the budget of a workspace", "admin")
+    patch("update", "/api/workspaces/:workspace_id", "Change the name or the budget of a workspace", "admin")
       .setPath(idPath("workspace_id"))
       .setPayload(WorkspacePatch)
       .addSuccess(Workspace)
@@ -69,6 +87,12 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
       "admin"
     )
       .setPath(Schema.extend(idPath("workspace_id"), idPath("account_id")))
+      .addSuccess(Member)
+      .annotateContext(extension)
+  )
+  .add(
+    post("leave", "/api/workspaces/:workspace_id/leave", "Leave a workspace", "admin")
+      .setPath(idPath("workspace_id"))
       .addSuccess(Member)
       .annotateContext(extension)
   ) {}

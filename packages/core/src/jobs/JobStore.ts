@@ -53,6 +53,8 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
     }) => Effect.Effect<OperationRef | undefined>
     /** The jobs of a session, or of what is in it, that have not ended, but for its deletion. */
     readonly liveOf: (sessionId: SessionId) => Effect.Effect<ReadonlyArray<JobId>>
+    /** The jobs of a workspace that have not ended, but for deletions. */
+    readonly liveIn: (workspaceId: string) => Effect.Effect<ReadonlyArray<JobId>>
     /** True when an attempt for the subject has ended and its progress is not known. */
     readonly isUnproven: (subjectId: string) => Effect.Effect<boolean>
     /** The number of jobs of each kind in each state that is not an end. What has no job is absent. */
@@ -142,6 +144,13 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
           Effect.map(
             db.all(sql<{ id: JobId }>`select id from jobs
               where ${isJobOf(sql, sessionId)} and ${sql.in("state", liveJobStates)} order by id`),
+            (rows) => rows.map(({ id }) => id)
+          ),
+        liveIn: (workspaceId) =>
+          Effect.map(
+            db.all(sql<{ id: JobId }>`select id from jobs where workspace_id = ${workspaceId}
+              and kind not in (${deletionJobKind}, ${projectDeletionKind}) and ${sql.in("state", liveJobStates)}
+              order by id`),
             (rows) => rows.map(({ id }) => id)
           ),
         isUnproven: (subjectId) =>

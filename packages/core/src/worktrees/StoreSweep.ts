@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto"
-import { readdir, rename, stat } from "node:fs/promises"
+import { readdir, rename, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { Clock, Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { storeMark } from "../bench/OwnerMarks.js"
 import { objectsIn } from "../bench/SessionPaths.js"
 import { storesAt } from "../bench/StoresHere.js"
 import { snapshotsIn } from "../bench/setup/SetupPlaces.js"
@@ -69,6 +70,7 @@ export const storeSweep = Effect.map(CoreConfig, ({ dataDir }) => {
       // An agent that is just being started may have it mounted.
       if ((await stat(gone)).mtimeMs !== mtimeMs || (await isNamed(path))) return rename(gone, path)
       await removeTree(gone)
+      await rm(storeMark(path), { force: true })
     })
 
   return Effect.gen(function* () {

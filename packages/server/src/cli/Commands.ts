@@ -71,6 +71,12 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Catalog.js")).projects
   },
   {
+    name: "workspaces",
+    about: "Workspaces: list, create, rename, leave",
+    group: account,
+    load: async () => (await import("./client/Workspaces.js")).workspaces
+  },
+  {
     name: "usage",
     about: "Tokens and cost, by day, model, session or key",
     group: account,

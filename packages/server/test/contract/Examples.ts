@@ -1,3 +1,4 @@
+import { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
 import { newCaller, newKey, password } from "../Service.js"
 import { fill, type Operation } from "./Document.js"
@@ -35,6 +36,15 @@ const only = (body: unknown) => (): Effect.Effect<Given> => Effect.sync(() => ({
 const nothing = (): Effect.Effect<Given> => Effect.succeed({})
 
 const idOf = (name: string, made: unknown, at = "id"): Given => ({ ids: { [name]: textAt(made, at) } })
+
+/** Makes somebody else an owner of a workspace. */
+const addOwner = (workspace_id: string) =>
+  Effect.gen(function* () {
+    const { account } = yield* newCaller()
+    const { run, sql } = yield* Database
+    const row = { workspace_id, account_id: account.id, role: "owner", created_at: account.created_at }
+    yield* run(sql`insert into workspace_members ${sql.insert(row)}`)
+  })
 
 const address = () => `${newKey()}@example.com`
 
@@ -102,7 +112,14 @@ const examples = {
     })),
   "DELETE /api/api-keys/{key_id}": ({ person }: Tenant) =>
     Effect.map(done(person, "POST", "/api/api-keys", { name: "old" }), (key) => idOf("key_id", key)),
+  "POST /api/workspaces": only({ name: "Payments" }),
   "PATCH /api/workspaces/{workspace_id}": only({ budget: { max_tokens: 1_000_000_000 } }),
+  "POST /api/workspaces/{workspace_id}/leave": (tenant: Tenant) =>
+    Effect.gen(function* () {
+      const made = yield* done(tenant.person, "POST", "/api/workspaces", { name: "Payments" })
+      yield* addOwner(textAt(made, "id"))
+      return idOf("workspace_id", made)
+    }),
   "POST /api/workspaces/{workspace_id}/members": () =>
     Effect.sync(() => ({ body: { email: address(), role: "viewer" } })),
   "DELETE /api/workspaces/{workspace_id}/members/{account_id}": (tenant: Tenant) =>

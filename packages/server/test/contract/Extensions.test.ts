@@ -4,6 +4,8 @@ import { operations, successes } from "./Document.js"
 /** The operations beyond the specification that clients may count on, each with its one success. */
 const promised: Readonly<Record<string, number>> = {
   "GET /api/workspaces": 200,
+  "POST /api/workspaces": 201,
+  "POST /api/workspaces/{workspace_id}/leave": 200,
   "GET /api/workspaces/{workspace_id}": 200,
   "PATCH /api/workspaces/{workspace_id}": 200,
   "PATCH /api/api-keys/{key_id}": 200,

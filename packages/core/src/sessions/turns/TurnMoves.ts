@@ -49,13 +49,8 @@ export const turnMoves = Effect.fnUntraced(function* (
   })
 
   /** True where the project version of the session says that nobody needs to look at an interrupted turn. */
-  const goesOnByItself = Effect.fnUntraced(function* (session: SessionRow) {
-    if (session.project === null) return false
-    const version = yield* Effect.orDie(
-      projects.resolve(session.workspace_id, { versionId: session.project.version_id })
-    )
-    return version.spec.auto_acknowledge === true
-  })
+  const goesOnByItself = (session: SessionRow) =>
+    Effect.map(projects.specOf(session), ({ auto_acknowledge }) => auto_acknowledge === true)
 
   /** Counts the usage of a turn that has ended, and lets the queue go on. */
   const settle = Effect.fnUntraced(function* (turn: Turn, keyId: TurnRow["api_key_id"]) {

@@ -7,6 +7,7 @@ import { DelegationsApi, delegateEndpoints } from "./delegations/DelegationsApi.
 import { deletionEndpoints, receiptEndpoints } from "./deletion/DeletionsApi.js"
 import { sessionEventEndpoints, workspaceEventEndpoints } from "./events/EventsApi.js"
 import { executorEndpoints } from "./execution/ExecutorApi.js"
+import { exportEndpoints } from "./exports/ExportsApi.js"
 import { AccountsApi, ApiKeysApi } from "./identity/AccountsApi.js"
 import { workspaceEndpoints } from "./identity/WorkspacesApi.js"
 import { JobsApi } from "./jobs/JobsApi.js"
@@ -46,7 +47,8 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
   .add(fileEndpoints.listFiles)
   .add(fileEndpoints.getFile)
   .add(executorEndpoints.switchHarness)
-  .add(executorEndpoints.getNativeState) {}
+  .add(executorEndpoints.getNativeState)
+  .add(exportEndpoints.getExport) {}
 
 /** Every operation on a workspace, of whatever room. */
 export class WorkspacesApi extends HttpApiGroup.make("workspaces")

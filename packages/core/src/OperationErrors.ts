@@ -6,6 +6,7 @@ import { operationErrors as deletion } from "./deletion/Errors.js"
 import type { ErrorCode } from "./domain/ReinsError.js"
 import { operationErrors as events } from "./events/Errors.js"
 import { operationErrors as execution } from "./execution/Errors.js"
+import { operationErrors as exports } from "./exports/Errors.js"
 import { operationErrors as identity } from "./identity/Errors.js"
 import { operationErrors as jobs } from "./jobs/Errors.js"
 import { operationErrors as projects } from "./projects/Errors.js"
@@ -26,6 +27,7 @@ export const operationErrors = {
   ...changes,
   ...delegations,
   ...execution,
+  ...exports,
   ...deletion,
   ...webhooks
 } as const

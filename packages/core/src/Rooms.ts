@@ -13,6 +13,7 @@ import type { EventKind } from "./domain/Event.js"
 import type { Follower } from "./events/Follower.js"
 import { events } from "./events/Room.js"
 import { execution } from "./execution/Room.js"
+import { exports } from "./exports/Room.js"
 import { files } from "./files/Room.js"
 import { git } from "./git/Room.js"
 import { identity } from "./identity/Room.js"
@@ -71,6 +72,7 @@ export const rooms = [
   changes,
   execution,
   delegations,
+  exports,
   deletion
 ] as const satisfies ReadonlyArray<Room>
 

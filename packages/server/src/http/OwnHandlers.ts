@@ -1,5 +1,6 @@
 import { apiVersion } from "@reins/core/Api"
 import { Waits } from "@reins/core/delegations/Waits"
+import { Exports } from "@reins/core/exports/Exports"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
@@ -7,6 +8,7 @@ import { Effect } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
 import { EventStreams } from "../EventStreams.js"
 import { Shutdown } from "../Shutdown.js"
+import { writeTexts } from "../TextStream.js"
 import type { Handlers } from "./Handlers.js"
 import { Authentication } from "./middleware/Authentication.js"
 
@@ -39,6 +41,25 @@ export const events = Effect.map(EventStreams, (events) => {
   }
   return { ofSession, ofWorkspace }
 })
+
+/** An export is written to the response of its exchange as it is read. */
+export const exports = Effect.map(Exports, (exports) => {
+  const handlers: Pick<Handlers<"sessions">, "getExport"> = {
+    getExport: ({ exchange, path, principal, query }) => {
+      const format = query.format ?? (prefersMarkdown(exchange.header("accept")) ? "markdown" : "json")
+      exchange.headers["vary"] = [exchange.headers["vary"], "Accept"].filter((name) => name !== undefined).join(", ")
+      return Effect.flatMap(exports.write(principal, path.session_id, format), (texts) =>
+        writeTexts(exchange, texts, {
+          "content-type": format === "json" ? "application/json" : "text/markdown; charset=utf-8",
+          "content-disposition": `attachment; filename="${path.session_id}.${format === "json" ? "json" : "md"}"`
+        })
+      )
+    }
+  }
+  return handlers
+})
+
+const prefersMarkdown = (accept = ""): boolean => /text\/markdown/i.test(accept) && !/application\/json/i.test(accept)
 
 /** A wait ends when the server does. */
 export const waits = Effect.gen(function* () {

@@ -95,6 +95,9 @@ export const streamExample = [
   ""
 ].join("\n")
 
+export const markdownDescription =
+  "The same for people: conversation, questions, turns and changes. Tool calls have the shortened texts of the messages."
+
 export const bodyDescription =
   "Fields that the operation does not know are passed over, and named in the header `Reins-Unknown-Fields` of the answer."
 

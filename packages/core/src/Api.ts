@@ -16,6 +16,7 @@ import { MessagesApi, TurnsApi } from "./sessions/ConversationApi.js"
 import { InteractionsApi } from "./sessions/InteractionsApi.js"
 import { sessionEndpoints } from "./sessions/SessionsApi.js"
 import { workspaceUsageEndpoints } from "./sessions/Usage.js"
+import { SharedApi, SharesApi, shareEndpoints } from "./shares/SharesApi.js"
 import { WebhooksApi } from "./webhooks/WebhooksApi.js"
 import { fileEndpoints } from "./worktrees/FilesApi.js"
 
@@ -48,7 +49,9 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
   .add(fileEndpoints.getFile)
   .add(executorEndpoints.switchHarness)
   .add(executorEndpoints.getNativeState)
-  .add(exportEndpoints.getExport) {}
+  .add(exportEndpoints.getExport)
+  .add(shareEndpoints.listShares)
+  .add(shareEndpoints.share) {}
 
 /** Every operation on a workspace, of whatever room. */
 export class WorkspacesApi extends HttpApiGroup.make("workspaces")
@@ -70,6 +73,8 @@ export class Api extends HttpApi.make("reins")
   .add(ConnectionsApi)
   .add(ProjectsApi)
   .add(SessionsApi)
+  .add(SharesApi)
+  .add(SharedApi)
   .add(MessagesApi)
   .add(TurnsApi)
   .add(InteractionsApi)

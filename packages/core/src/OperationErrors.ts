@@ -11,6 +11,7 @@ import { operationErrors as identity } from "./identity/Errors.js"
 import { operationErrors as jobs } from "./jobs/Errors.js"
 import { operationErrors as projects } from "./projects/Errors.js"
 import { operationErrors as sessions } from "./sessions/Errors.js"
+import { operationErrors as shares } from "./shares/Errors.js"
 import { operationErrors as webhooks } from "./webhooks/Errors.js"
 import { operationErrors as worktrees } from "./worktrees/Errors.js"
 
@@ -28,6 +29,7 @@ export const operationErrors = {
   ...delegations,
   ...execution,
   ...exports,
+  ...shares,
   ...deletion,
   ...webhooks
 } as const

@@ -9,6 +9,7 @@ import { accounts, apiKeys, workspaces } from "./identity/Operations.js"
 import { jobs } from "./jobs/Operations.js"
 import { projects } from "./projects/Operations.js"
 import { interactions, messages, sessions, turns, workspaceUsage } from "./sessions/Operations.js"
+import { shares, sharing } from "./shares/Operations.js"
 import { webhooks } from "./webhooks/Operations.js"
 import { files } from "./worktrees/Operations.js"
 
@@ -27,12 +28,13 @@ export const operations = Effect.all({
   connections,
   projects,
   sessions: Effect.map(
-    Effect.all([sessions, captures, makeDelegate, executors, files, makeDelete]),
+    Effect.all([sessions, captures, makeDelegate, executors, files, makeDelete, sharing]),
     ([own, ...others]) => {
-      const [capturing, spawning, running, filing, removing] = others
-      return { ...own, ...capturing, ...spawning, ...running, ...filing, ...removing }
+      const [capturing, spawning, running, filing, removing, showing] = others
+      return { ...own, ...capturing, ...spawning, ...running, ...filing, ...removing, ...showing }
     }
   ),
+  shares,
   messages,
   turns,
   interactions,

@@ -24,6 +24,7 @@ import { projects } from "./projects/Room.js"
 import { relay } from "./relay/Room.js"
 import { secrets } from "./secrets/Room.js"
 import { sessions } from "./sessions/Room.js"
+import { shares } from "./shares/Room.js"
 import { store } from "./store/Room.js"
 import type { SealedValues } from "./store/SealedValues.js"
 import { webhooks } from "./webhooks/Room.js"
@@ -73,6 +74,7 @@ export const rooms = [
   execution,
   delegations,
   exports,
+  shares,
   deletion
 ] as const satisfies ReadonlyArray<Room>
 

@@ -4,13 +4,15 @@ import { Exports } from "@reins/core/exports/Exports"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
-import { Effect } from "effect"
+import { SharedSessions } from "@reins/core/shares/SharedSessions"
+import { Effect, Redacted } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
 import { EventStreams } from "../EventStreams.js"
 import { Shutdown } from "../Shutdown.js"
 import { writeTexts } from "../TextStream.js"
+import type { Exchange } from "./Exchange.js"
 import type { Handlers } from "./Handlers.js"
-import { Authentication } from "./middleware/Authentication.js"
+import { Authentication, bearerOf } from "./middleware/Authentication.js"
 
 /** Logins and passwords need the client of a request, and change its cookie. */
 export const accounts = Effect.gen(function* () {
@@ -60,6 +62,29 @@ export const exports = Effect.map(Exports, (exports) => {
 })
 
 const prefersMarkdown = (accept = ""): boolean => /text\/markdown/i.test(accept) && !/application\/json/i.test(accept)
+
+/** The caller of a shared session has the token of a link, which is no credential of an account. */
+export const shared = Effect.gen(function* () {
+  const sessions = yield* SharedSessions
+  const shutdown = yield* Shutdown
+  const handlers: Handlers<"shared"> = {
+    getSession: ({ exchange }) => sessions.session(visitorOf(exchange)),
+    listMessages: ({ exchange, query }) => sessions.messages(visitorOf(exchange), query),
+    listChangesets: ({ exchange, query }) => sessions.changesets(visitorOf(exchange), query),
+    getDiff: ({ exchange, path }) => sessions.diff(visitorOf(exchange), path.changeset_id),
+    getWatermark: ({ exchange, query }) =>
+      Effect.map(sessions.watermark(visitorOf(exchange), query.after, shutdown.begun), (event_watermark) => ({
+        event_watermark
+      }))
+  }
+  return handlers
+})
+
+const visitorOf = (exchange: Exchange) => {
+  const token = bearerOf(exchange)
+  exchange.headers["x-robots-tag"] = "noindex"
+  return { token: token === undefined ? undefined : Redacted.make(token), clientAddress: exchange.clientAddress }
+}
 
 /** A wait ends when the server does. */
 export const waits = Effect.gen(function* () {

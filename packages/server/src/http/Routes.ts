@@ -17,6 +17,7 @@ const allHandlers = Effect.gen(function* () {
     accounts: { ...own.accounts, ...(yield* Own.accounts) },
     workspaces: { ...own.workspaces, ...events.ofWorkspace },
     sessions: { ...own.sessions, ...events.ofSession, ...(yield* Own.exports) },
+    shared: yield* Own.shared,
     delegations: { ...own.delegations, ...(yield* Own.waits) },
     catalog: { ...own.catalog, ...Own.version }
   }

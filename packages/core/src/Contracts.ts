@@ -6,10 +6,12 @@ import * as delegations from "./delegations/Contract.js"
 import * as deletion from "./deletion/Contract.js"
 import * as events from "./events/Contract.js"
 import * as execution from "./execution/Contract.js"
+import * as exports from "./exports/Contract.js"
 import * as identity from "./identity/Contract.js"
 import * as jobs from "./jobs/Contract.js"
 import * as projects from "./projects/Contract.js"
 import * as sessions from "./sessions/Contract.js"
+import * as shares from "./shares/Contract.js"
 import * as webhooks from "./webhooks/Contract.js"
 import * as worktrees from "./worktrees/Contract.js"
 
@@ -26,6 +28,8 @@ export const contracts = [
   worktrees,
   changes,
   delegations,
+  exports,
+  shares,
   deletion,
   events,
   webhooks,

@@ -12,6 +12,7 @@ import { deletion } from "./deletion/Room.js"
 import type { Follower } from "./events/Follower.js"
 import { events } from "./events/Room.js"
 import { execution } from "./execution/Room.js"
+import { exports } from "./exports/Room.js"
 import { files } from "./files/Room.js"
 import { git } from "./git/Room.js"
 import { identity } from "./identity/Room.js"
@@ -22,6 +23,7 @@ import { projects } from "./projects/Room.js"
 import { relay } from "./relay/Room.js"
 import { secrets } from "./secrets/Room.js"
 import { sessions } from "./sessions/Room.js"
+import { shares } from "./shares/Room.js"
 import { store } from "./store/Room.js"
 import type { SealedValues } from "./store/SealedValues.js"
 import { webhooks } from "./webhooks/Room.js"
@@ -71,6 +73,8 @@ export const rooms = [
   changes,
   execution,
   delegations,
+  exports,
+  shares,
   deletion
 ] as const satisfies ReadonlyArray<Room>
 

@@ -14,6 +14,7 @@ import { Placements } from "../placement/Placements.js"
 import { sessionRemoval } from "../sessions/SessionRemoval.js"
 import { sessionRows as ofSessions } from "../sessions/SessionRows.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { sessionRows as ofShares } from "../shares/SessionRows.js"
 import { Database } from "../store/Database.js"
 import { deleteSome, type OwnedRows } from "../store/OwnedRows.js"
 import { forgetAnswers, sessionRows as ofLogs } from "../store/SessionRows.js"
@@ -37,6 +38,7 @@ const rows: ReadonlyArray<OwnedRows> = [
   ...ofDelegations,
   ...ofWorktrees,
   ...ofChanges,
+  ...ofShares,
   ...ofSessions,
   ...ofLogs,
   ...ofWebhooks

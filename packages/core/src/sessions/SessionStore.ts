@@ -170,7 +170,10 @@ const makeWrites = Effect.fnUntraced(function* (find: SessionStore["Type"]["find
   return { changed, write }
 })
 
-type SessionEventType = Exclude<EventType & `session.${string}`, "session.linked" | "session.deleted">
+type SessionEventType = Exclude<
+  EventType & `session.${string}`,
+  "session.linked" | "session.deleted" | "session.shared" | "session.unshared"
+>
 
 /** The event of each lifecycle that a session moves to. */
 const lifecycleEvents = {

@@ -12,6 +12,7 @@ import { jobs } from "./schema/jobs.js"
 import { placement, requestCredit } from "./schema/placement.js"
 import { projects } from "./schema/projects.js"
 import { search, sessions } from "./schema/sessions.js"
+import { shares } from "./schema/shares.js"
 import { blobs, store } from "./schema/store.js"
 import { webhooks } from "./schema/webhooks.js"
 import { worktrees } from "./schema/worktrees.js"
@@ -38,5 +39,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0012_placement": original(Effect.zipRight(statements(placement), byDialect(requestCredit))),
   "0013_store": original(Effect.zipRight(statements(store), byDialect(blobs))),
   "0014_events": original(statements(events)),
-  "0015_deletion": original(statements(deletion))
+  "0015_deletion": original(statements(deletion)),
+  "0016_shares": original(statements(shares))
 }

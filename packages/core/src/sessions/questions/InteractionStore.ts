@@ -33,6 +33,8 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
       sessionId: SessionId,
       filter: InteractionFilter
     ) => Effect.Effect<Page<Interaction>, ReinsError<"invalid_cursor">>
+    /** At most `limit` interactions of a session after the one of an id, oldest first. */
+    readonly oldest: (sessionId: SessionId, after: string, limit: number) => Effect.Effect<ReadonlyArray<Interaction>>
     /** The interaction as it stands; undefined when there is none. */
     readonly find: (interactionId: string) => Effect.Effect<Interaction | undefined>
     /** Asks people something about a turn. Locks the session first. Undefined when the turn does not run any more. */
@@ -102,6 +104,12 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
             order by id desc limit ${limit + 1}`)
           return Keyset.page(found.map(toInteraction), limit, ({ id }) => id)
         }),
+        oldest: (sessionId, after, limit) =>
+          Effect.map(
+            db.all(sql<InteractionRow>`select * from interactions where session_id = ${sessionId} and id > ${after}
+              order by id limit ${limit}`),
+            (found) => found.map(toInteraction)
+          ),
         find: rows.find,
         open,
         resolve,

@@ -28,6 +28,8 @@ export const tags: Readonly<Record<string, string>> = {
   messages: "The conversation of a session.",
   projects: "What sessions of the same kind start from, in published versions that never change.",
   sessions: "A conversation and a workspace, run by an executor with one provider.",
+  shared: "A session as everybody with a link sees it. The token of the link is the bearer.",
+  shares: "Links with which anybody may read a session.",
   turns: "What an agent does with one message.",
   webhooks: "Addresses to which the events of a workspace are sent, and what became of each delivery.",
   workspaces: "Who owns what: projects, connections and sessions belong to a workspace, and people are members of it."
@@ -64,6 +66,7 @@ export const parameters: Readonly<Record<string, string>> = {
   project_id: "The project, by its id, which begins with `prj_`.",
   provider_id: "The provider, as GET /api/harnesses lists it.",
   session_id: "The session, by its id, which begins with `sess_`.",
+  share_id: "The share, by its id, which begins with `shr_`.",
   state: "Only items in this state.",
   turn_id: "The turn, by its id, which begins with `turn_`.",
   types: "Only these types of events: a comma list of names, or of prefixes as in `turn.*`.",
@@ -94,6 +97,9 @@ export const streamExample = [
   "",
   ""
 ].join("\n")
+
+export const markdownDescription =
+  "The same for people: conversation, questions, turns and changes. Tool calls have the shortened texts of the messages."
 
 export const bodyDescription =
   "Fields that the operation does not know are passed over, and named in the header `Reins-Unknown-Fields` of the answer."

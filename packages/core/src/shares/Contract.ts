@@ -1,0 +1,7 @@
+import { SessionSharesApi, SharedApi, SharesApi } from "./SharesApi.js"
+
+/** The endpoints of this room. */
+export const groups = [SessionSharesApi, SharesApi, SharedApi] as const
+
+export { operationErrors as errors } from "./Errors.js"
+export { shareEvents as events } from "./Events.js"

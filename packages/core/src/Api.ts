@@ -15,6 +15,7 @@ import { MessagesApi, TurnsApi } from "./sessions/ConversationApi.js"
 import { InteractionsApi } from "./sessions/InteractionsApi.js"
 import { sessionEndpoints } from "./sessions/SessionsApi.js"
 import { workspaceUsageEndpoints } from "./sessions/Usage.js"
+import { ToolCallsApi } from "./tools/ToolCallsApi.js"
 import { WebhooksApi } from "./webhooks/WebhooksApi.js"
 import { fileEndpoints } from "./worktrees/FilesApi.js"
 
@@ -76,6 +77,7 @@ export class Api extends HttpApi.make("reins")
   .add(DeliveriesApi)
   .add(MergeRequestsApi)
   .add(DelegationsApi)
+  .add(ToolCallsApi)
   .add(WebhooksApi)
   .add(CatalogApi)
   .add(JobsApi)

@@ -10,6 +10,7 @@ import { operationErrors as identity } from "./identity/Errors.js"
 import { operationErrors as jobs } from "./jobs/Errors.js"
 import { operationErrors as projects } from "./projects/Errors.js"
 import { operationErrors as sessions } from "./sessions/Errors.js"
+import { operationErrors as tools } from "./tools/Errors.js"
 import { operationErrors as webhooks } from "./webhooks/Errors.js"
 import { operationErrors as worktrees } from "./worktrees/Errors.js"
 
@@ -27,6 +28,7 @@ export const operationErrors = {
   ...delegations,
   ...execution,
   ...deletion,
+  ...tools,
   ...webhooks
 } as const
 

@@ -9,6 +9,7 @@ import { accounts, apiKeys, workspaces } from "./identity/Operations.js"
 import { jobs } from "./jobs/Operations.js"
 import { projects } from "./projects/Operations.js"
 import { interactions, messages, sessions, turns, workspaceUsage } from "./sessions/Operations.js"
+import { toolCalls } from "./tools/Operations.js"
 import { webhooks } from "./webhooks/Operations.js"
 import { files } from "./worktrees/Operations.js"
 
@@ -41,6 +42,7 @@ export const operations = Effect.all({
   deliveries,
   mergeRequests,
   delegations,
+  toolCalls,
   webhooks,
   catalog,
   jobs

@@ -25,6 +25,7 @@ import { secrets } from "./secrets/Room.js"
 import { sessions } from "./sessions/Room.js"
 import { store } from "./store/Room.js"
 import type { SealedValues } from "./store/SealedValues.js"
+import { tools } from "./tools/Room.js"
 import { webhooks } from "./webhooks/Room.js"
 import { worktrees } from "./worktrees/Room.js"
 
@@ -66,6 +67,7 @@ export const rooms = [
   projects,
   bench,
   sessions,
+  tools,
   webhooks,
   worktrees,
   changes,

@@ -3,6 +3,7 @@ import type { PooledTurn } from "../agents/AgentPool.js"
 import type { SessionId } from "../domain/Ids.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import type { QuestionAnswer } from "../harness/TurnInput.js"
+import type { CallTool } from "../relay/mcp/ToolOffer.js"
 import type { AgentKind, AgentOrder, NativeRecord, SaidWord, StoppedAgent, TurnOrder } from "./AgentOrder.js"
 
 /** An agent cannot run on a bench. `message` says why to a person; it is empty for a program that is not there. */
@@ -29,6 +30,8 @@ export interface TurnEar extends AgentEar {
   readonly nextWord?: Effect.Effect<SaidWord>
   /** Tells what became of a word: the agent has it, or has ended its work without it. */
   readonly settle?: (word: string, outcome: "taken" | "left") => Effect.Effect<void>
+  /** Answers the calls of the tools of its order. Absent where nobody does. */
+  readonly callTool?: CallTool
   /** Holds the model calls of the turn until they have leave, and hears of their ends. */
   readonly calls?: NonNullable<PooledTurn["observer"]>
 }

@@ -147,6 +147,7 @@ const makeStart = Effect.gen(function* () {
       model: order.model,
       isAnswered: order.isAnswered,
       isGuarded: order.isGuarded,
+      ...(order.tools && { tools: order.tools }),
       nativeSessionId: order.native_session,
       stopped: stopped({ session, lease, provider })
     }
@@ -173,6 +174,7 @@ const makeTurn = Effect.map(TurnPrompt.make, (promptOf) =>
       beforePrompt: ear.began,
       cancel: ear.cancelled,
       ...(ear.calls && { observer: ear.calls }),
+      ...(ear.callTool && { callTool: ear.callTool }),
       ...(ear.answer && { ask: ear.answer }),
       ...(nextWord && { nextWord: Effect.flatMap(nextWord, toWord) })
     }

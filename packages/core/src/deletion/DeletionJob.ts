@@ -18,6 +18,7 @@ import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { deleteSome, type OwnedRows } from "../store/OwnedRows.js"
 import { forgetAnswers, sessionRows as ofLogs } from "../store/SessionRows.js"
+import { sessionRows as ofTools } from "../tools/SessionRows.js"
 import { sessionRows as ofWebhooks } from "../webhooks/SessionRows.js"
 import { Leases } from "../worktrees/Leases.js"
 import { sessionRows as ofWorktrees } from "../worktrees/SessionRows.js"
@@ -37,6 +38,7 @@ const rows: ReadonlyArray<OwnedRows> = [
   ...ofDelegations,
   ...ofWorktrees,
   ...ofChanges,
+  ...ofTools,
   ...ofSessions,
   ...ofLogs,
   ...ofWebhooks

@@ -16,6 +16,7 @@ import { modelCallStore } from "../sessions/usage/ModelCallStore.js"
 import { Database } from "../store/Database.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
+import { ToolRuns } from "../tools/ToolRuns.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
 import { type BudgetGate, budgetGate } from "./BudgetGate.js"
@@ -65,12 +66,14 @@ export const runAgent = Effect.gen(function* () {
 
   const keepCalls = yield* makeKeepCalls
   const gateOf = yield* budgetGate
+  const toolRuns = yield* ToolRuns
 
   const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
-    const { attempt, message, session } = work
+    const { attempt, message, session, turn } = work
     // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.
     const { ear, options, order, permissions } = prepared
     const handoff = order.native_session === null ? yield* messages.findHandoff(session.id) : undefined
+    const callTool = order.tools && (yield* toolRuns.of(session, turn))
     const said = agents.run(
       {
         agent: order,
@@ -84,6 +87,7 @@ export const runAgent = Effect.gen(function* () {
         began: (nativeSessionId) => askAgent(work, prepared, nativeSessionId, handoff),
         cancelled: Effect.asVoid(Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp])),
         calls: speech.witness,
+        ...(callTool && { callTool }),
         ...(order.isAnswered && { answer: speech.questions.answer }),
         ...(isTalking(prepared.manifest) && wordsOf(work))
       }

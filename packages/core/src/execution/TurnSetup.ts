@@ -22,6 +22,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import type { TurnReason } from "../sessions/Turn.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
+import { ToolSources } from "../tools/ToolSources.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
 import { ownedCommits } from "../worktrees/OwnedCommits.js"
@@ -132,6 +133,7 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
   const termsOf = yield* terms
   const manifestOf = yield* manifests
   const connectionOf = yield* connections
+  const tools = yield* ToolSources
 
   /** True when the agent can go on with the state that its last turn left. */
   const goesOn = Effect.fnUntraced(function* (session: SessionRow) {
@@ -158,6 +160,7 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
     const connection = yield* opened
     const permissions: PermissionPolicy | null = session.permissions === null ? null : JSON.parse(session.permissions)
     const manifest = yield* manifestOf(session)
+    const offer = yield* tools.offerOf(session)
     const order: AgentOrder = {
       session: session.id,
       workspace: session.workspace_id,
@@ -176,6 +179,7 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
       model: session.model,
       isAnswered: manifest.capabilities.interactive_approval === "supported",
       isGuarded: permissions !== null && !allowsAll(permissions),
+      ...(offer && { tools: offer }),
       native_session: session.agent.native_session_id
     }
     const prepared: PreparedAgent = {

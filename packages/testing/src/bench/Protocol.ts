@@ -9,6 +9,7 @@ import { PathRefused } from "@reins/core/files/WorkspacePath"
 import { GitError, type GitErrorKind } from "@reins/core/git/GitError"
 import { DeliveryObstacle } from "@reins/core/git/Obstacle"
 import { HarnessEvent, HarnessFailure } from "@reins/core/harness/HarnessEvent"
+import { ToolAnswer, ToolCall } from "@reins/core/relay/mcp/ToolOffer"
 import { Schema } from "effect"
 
 type Plain = Schema.Schema.AnyNoContext
@@ -218,6 +219,7 @@ export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
         gives: nullable(Schema.Struct({ option: text, note: nullable(text), content: nullable(FormContent) }))
       },
       nextWord: { takes: null, gives: SaidWord },
+      callTool: { takes: [ToolCall], gives: ToolAnswer },
       settle: { takes: [text, Schema.Literal("taken", "left")], gives: Schema.Void },
       admit: { takes: [nullable(Schema.Number)], gives: Schema.Union(Refusal, Leave) },
       withdrawn: { takes: [Leave], gives: Schema.Void },

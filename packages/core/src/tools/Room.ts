@@ -1,0 +1,8 @@
+import { layer } from "./Services.js"
+
+/** The tools of the service that agents call, and the record of their calls. */
+export const tools = {
+  name: "tools",
+  layer,
+  tables: ["tool_calls"]
+} as const

@@ -25,6 +25,7 @@ import { TurnQuestions } from "./TurnQuestions.js"
 import { fixedPaths, type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 import { turnWords } from "./TurnWords.js"
 import { harnessActor, system, type TurnWork } from "./TurnWork.js"
+import { wantedResults } from "./WantedResults.js"
 import { Witness } from "./Witness.js"
 
 /** Output is written down in batches of this many events, or after this time. */
@@ -67,6 +68,7 @@ export const runAgent = Effect.gen(function* () {
   const keepCalls = yield* makeKeepCalls
   const gateOf = yield* budgetGate
   const toolRuns = yield* ToolRuns
+  const wanted = yield* wantedResults
 
   const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
     const { attempt, message, session, turn } = work
@@ -77,7 +79,11 @@ export const runAgent = Effect.gen(function* () {
     const said = agents.run(
       {
         agent: order,
-        prompt: [...(handoff?.content ?? []), ...message.content],
+        prompt: [
+          ...(handoff?.content ?? []),
+          ...message.content,
+          ...(yield* wanted.wordsFor(work, callTool !== undefined))
+        ],
         ...(options && { options }),
         permissions,
         deadline_ms: Math.min(turnDeadlineMs, 1000 * (order.limits?.turn_seconds ?? Infinity))
@@ -87,7 +93,7 @@ export const runAgent = Effect.gen(function* () {
         began: (nativeSessionId) => askAgent(work, prepared, nativeSessionId, handoff),
         cancelled: Effect.asVoid(Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp])),
         calls: speech.witness,
-        ...(callTool && { callTool }),
+        ...(callTool && { callTool, followUp: wanted.repairOf(work) }),
         ...(order.isAnswered && { answer: speech.questions.answer }),
         ...(isTalking(prepared.manifest) && wordsOf(work))
       }

@@ -16,6 +16,8 @@ import { MessageStore } from "./messages/MessageStore.js"
 import { UploadStore } from "./messages/UploadStore.js"
 import { Quotas } from "./Quotas.js"
 import { notOpen } from "./Refusals.js"
+import type { ResultSchema } from "./results/TurnResult.js"
+import { TurnResults } from "./results/TurnResults.js"
 import type { SessionRow } from "./SessionRow.js"
 import { configuredRules, queueRoom } from "./SessionRules.js"
 import { Steering } from "./turns/Steering.js"
@@ -29,6 +31,8 @@ export interface Posting {
   readonly routing?: Message["routing"] | undefined
   /** The limits of what the turn of the message spends; it has none of its own where this is left out. */
   readonly budget?: BudgetInput | undefined
+  /** The schema of the result that the turn has to give; it gives none where this is left out. It was checked before. */
+  readonly resultSchema?: ResultSchema | undefined
 }
 
 /** The refusals of a message: the session, the content, the provider or the queue does not take it. */
@@ -79,6 +83,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       const quotas = yield* Quotas
       const budgets = yield* BudgetStore
       const limits = yield* sessionBudgets
+      const results = yield* TurnResults
       const { messageCharacters, queuedTurns } = (yield* CoreConfig).limits
       const steering = yield* Steering
       const { asking } = yield* configuredRules
@@ -87,7 +92,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       const post = Effect.fnUntraced(function* (
         session: SessionRow,
         actor: Actor,
-        { budget, content, routing = "queue" }: Posting,
+        { budget, content, resultSchema, routing = "queue" }: Posting,
         kind: Message["kind"]
       ) {
         const isOwnNote = actor.kind === "system" && routing === "note" && session.lifecycle === "archived"
@@ -126,6 +131,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         const { operation, turn } = yield* turns.queue(session, actor, message.id)
         yield* messages.assign(message.id, turn.id)
         if (budget !== undefined) yield* budgets.set(turn.id, budget)
+        if (resultSchema !== undefined) yield* results.ask(turn, { schema: resultSchema, isRequired: true })
         const watermark = yield* journal.append(session.id, actor, [])
         return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
       })
@@ -135,8 +141,11 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         accept: (session, actor, input, { at = ["content"], kind = "message" } = {}) =>
           Effect.gen(function* () {
             const content = yield* uploads.contentOf(session.id, input, at)
-            const sent = yield* post(session, actor, { content, routing: input.routing, budget: input.budget }, kind)
-            if (input.budget !== undefined && !("operation" in sent)) return yield* withoutTurn(at, input.budget)
+            const { budget, result_schema, routing } = input
+            const sent = yield* post(session, actor, { content, routing, budget, resultSchema: result_schema }, kind)
+            if ("operation" in sent) return sent
+            if (budget !== undefined) return yield* withoutTurn(at, "budget", budget)
+            if (result_schema !== undefined) return yield* withoutTurn(at, "result_schema", result_schema)
             return sent
           })
       })
@@ -144,16 +153,20 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
   )
 }
 
-/** The refusal of a budget that no turn would have. */
-const withoutTurn = (at: ReadonlyArray<string>, budget: BudgetInput): RequestInvalid =>
+/** The refusal of a budget or of a wish for a result that no turn would have. */
+const withoutTurn = (
+  at: ReadonlyArray<string>,
+  name: "budget" | "result_schema",
+  given: BudgetInput | ResultSchema
+): RequestInvalid =>
   new RequestInvalid({
-    loc: ["body", ...at.slice(0, -1), "budget"],
+    loc: ["body", ...at.slice(0, -1), name],
     issue: new ParseResult.Type(
       Schema.Unknown.ast,
-      budget,
-      "only a message that starts a turn has a budget: a note starts none, and this one goes into a turn that has begun"
+      given,
+      `only a message that starts a turn has a ${name}: a note starts none, and this one goes into a turn that has begun`
     ),
-    input: budget
+    input: given
   })
 
 /** The schema knows the most that any installation takes; this installation may take less. */

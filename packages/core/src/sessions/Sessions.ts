@@ -25,6 +25,7 @@ import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
 import { SessionListeners } from "./SessionListeners.js"
 import type { SeenSession, SessionRow, SessionUpdate } from "./SessionRow.js"
 import { configuredRules, sessionRules } from "./SessionRules.js"
+import { ResultSchemas } from "./results/ResultSchemas.js"
 import { SessionStore } from "./SessionStore.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "./SessionsApi.js"
 import { toSession } from "./SessionView.js"
@@ -119,6 +120,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const budgets = yield* BudgetStore
       const limits = yield* sessionBudgets
       const moveRepository = yield* repositoryMove
+      const schemas = yield* ResultSchemas
 
       /** The session after a command of a principal, whose role was read with the session before it. */
       const shown = (principal: Principal, { role }: SeenSession, row: SessionRow) =>
@@ -136,10 +138,13 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           )
         }),
         create: (principal, workspaceId, input) =>
-          journal.command(
+          journal.prepared(
             "Sessions.create",
             { by: principal, about: { type: "workspace", id: workspaceId } },
-            create(principal, workspaceId, input)
+            Effect.as(
+              schemas.checkSchema(wantedBy(input.message), ["body", "message", "result_schema"]),
+              create(principal, workspaceId, input)
+            )
           ),
         get: (principal, sessionId) =>
           Effect.map(sessions.readable(principal, sessionId), (row) =>
@@ -240,6 +245,9 @@ const creation = Effect.gen(function* () {
     }
   })
 })
+
+const wantedBy = (message: SessionInput["message"]) =>
+  typeof message === "object" && "content" in message ? message.result_schema : undefined
 
 /** The first message as any other one, and where the body holds its content. */
 const firstOf = (given: NonNullable<SessionInput["message"]>) =>

@@ -31,6 +31,8 @@ export type ToolFailure = ToolFailed | ReinsError | RequestInvalid
 /** A tool of the service, as a plain value. */
 export interface HostedTool {
   readonly offered: OfferedTool
+  /** True for a tool without which the turn cannot do what it was asked for. */
+  readonly isAlwaysOffered?: boolean
   /** The key under which a call takes effect once; null for one that may be repeated. */
   readonly keyOf: (turn: ToolTurn, input: unknown) => string | null
   /** Gives a text, or a value that becomes JSON. It is interrupted when the agent withdraws the call. */
@@ -43,6 +45,7 @@ export const makeTool = <A, I>(
     readonly input: Schema.Schema<A, I>
     /** Stands in the place of what the schema says of itself. */
     readonly inputSchema?: Readonly<Record<string, unknown>>
+    readonly isAlwaysOffered?: boolean
     readonly keyOf?: (turn: ToolTurn, input: A) => string
     readonly run: (turn: ToolTurn, input: A, call: HeldCall) => Effect.Effect<unknown, ToolFailure>
   }
@@ -51,6 +54,7 @@ export const makeTool = <A, I>(
   const decode = Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })
   const decodeOption = Schema.decodeUnknownOption(schema)
   return {
+    ...(tool.isAlwaysOffered !== undefined && { isAlwaysOffered: tool.isAlwaysOffered }),
     offered: { name, description, is_read_only, input_schema: tool.inputSchema ?? jsonSchemaOf(schema) },
     keyOf: (turn, input) => {
       const decoded = decodeOption(input)

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { TurnId } from "../domain/Ids.js"
 import { Manifests } from "../harness/Manifests.js"
+import { Projects } from "../projects/Projects.js"
 import type { OfferedTool, ToolOffer } from "../relay/mcp/ToolOffer.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { HostedTool } from "./Tool.js"
@@ -48,6 +49,7 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
     ToolSources,
     Effect.gen(function* () {
       const manifests = yield* Manifests
+      const projects = yield* Projects
       const sources: Array<ToolSource> = []
       const mannersOf = ({ provider_id }: SessionRow) =>
         Effect.map(Effect.orDie(manifests.get(provider_id)), ({ tools }) => tools)
@@ -55,8 +57,11 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
       const toolsOf = Effect.fnUntraced(function* (session: SessionRow) {
         const found = new Map<string, HostedTool>()
         if ((yield* mannersOf(session)) === undefined) return found
+        const own = (yield* projects.specOf(session)).tools?.own
+        const isOffered = (tool: HostedTool) =>
+          own === undefined || tool.isAlwaysOffered === true || own.some((name) => name === tool.offered.name)
         for (const source of sources)
-          for (const tool of yield* source.toolsOf(session)) found.set(tool.offered.name, tool)
+          for (const tool of yield* source.toolsOf(session)) if (isOffered(tool)) found.set(tool.offered.name, tool)
         return found
       })
 

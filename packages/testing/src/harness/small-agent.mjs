@@ -238,7 +238,7 @@ const methods = {
   initialize: () => ({
     protocolVersion: 1,
     agentInfo: { name: "small", version: "1.0.0" },
-    ...(TOOLS && { agentCapabilities: { mcpCapabilities: { http: true } } })
+    ...((TOOLS || asOpencode) && { agentCapabilities: { mcpCapabilities: { http: true } } })
   }),
   "session/new": ({ cwd, mcpServers }) => {
     const sessionId = randomUUID()

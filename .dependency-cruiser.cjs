@@ -14,7 +14,7 @@ const floors = [
   ["agents", "catalog", "projects"],
   ["bench"],
   ["sessions", "webhooks"],
-  ["worktrees"],
+  ["worktrees", "tools"],
   ["changes"],
   ["execution", "delegations", "exports", "shares"],
   ["backup", "deletion", "upkeep"]

@@ -12,6 +12,7 @@ import * as jobs from "./jobs/Contract.js"
 import * as projects from "./projects/Contract.js"
 import * as sessions from "./sessions/Contract.js"
 import * as shares from "./shares/Contract.js"
+import * as tools from "./tools/Contract.js"
 import * as webhooks from "./webhooks/Contract.js"
 import * as worktrees from "./worktrees/Contract.js"
 
@@ -31,6 +32,7 @@ export const contracts = [
   exports,
   shares,
   deletion,
+  tools,
   events,
   webhooks,
   catalog,

@@ -26,6 +26,7 @@ import { sessions } from "./sessions/Room.js"
 import { shares } from "./shares/Room.js"
 import { store } from "./store/Room.js"
 import type { SealedValues } from "./store/SealedValues.js"
+import { tools } from "./tools/Room.js"
 import { webhooks } from "./webhooks/Room.js"
 import { worktrees } from "./worktrees/Room.js"
 
@@ -68,6 +69,7 @@ export const rooms = [
   projects,
   bench,
   sessions,
+  tools,
   webhooks,
   worktrees,
   changes,

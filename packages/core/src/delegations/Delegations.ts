@@ -11,6 +11,8 @@ import { Inbox } from "../sessions/Inbox.js"
 import type { Unpostable } from "../sessions/MessageAdmission.js"
 import type { Unbegun } from "../sessions/SessionLifecycles.js"
 import { sessionRules } from "../sessions/SessionRules.js"
+import { ResultSchemas } from "../sessions/results/ResultSchemas.js"
+import { TurnResults } from "../sessions/results/TurnResults.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
@@ -19,7 +21,6 @@ import { delegationAccess } from "./DelegationAccess.js"
 import { delegationEndings } from "./DelegationEndings.js"
 import { DelegationStore } from "./DelegationStore.js"
 import type { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
-import { ResultSchemas } from "./ResultSchemas.js"
 import { makeSpawn } from "./Spawning.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
@@ -65,6 +66,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const inbox = yield* Inbox
+      const schemas = yield* ResultSchemas
       const store = yield* DelegationStore
       const { readable, writable } = yield* delegationAccess
       const endings = yield* delegationEndings
@@ -94,10 +96,12 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
             })
           ),
         send: (principal, delegationId, input) =>
-          journal.command(
+          journal.prepared(
             "Delegations.send",
             { by: principal, about: { type: "delegation", id: delegationId } },
-            Effect.gen(function* () {
+            Effect.as(
+              schemas.checkSchema(input.result_schema),
+              Effect.gen(function* () {
               const { child, delegation } = yield* writable(principal, delegationId)
               if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)
               const sent = yield* inbox.accept(child, actorOf(principal), input, { kind: "delegation" })
@@ -106,7 +110,8 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
                 payload: { child_session_id: child.id, message_id: sent.message.id }
               })
               return sent
-            })
+              })
+            )
           )
       })
     })
@@ -121,14 +126,17 @@ const spawnPreparation = Effect.gen(function* () {
   const inbox = yield* Inbox
   const schemas = yield* ResultSchemas
   const make = yield* makeSpawn
+  const results = yield* TurnResults
 
   const inside = Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: DelegationInput) {
     const actor = actorOf(principal)
     const parent = yield* sessions.writable(principal, sessionId)
     yield* requireAll(sessionRules.delegate, parent)
     const { child, delegation } = yield* make(principal, parent, input)
-    const { operation } = yield* inbox.post(child, actor, { content: input.instructions }, "delegation")
-    if (operation === undefined) return yield* Effect.dieMessage("a queued message has no turn")
+    const { operation, turn_id: turnId } = yield* inbox.post(child, actor, { content: input.instructions }, "delegation")
+    if (operation === undefined || turnId === undefined) return yield* Effect.dieMessage("a queued message has no turn")
+    if (input.result_schema !== undefined)
+      yield* results.ask({ id: turnId, session_id: child.id }, { schema: input.result_schema, isRequired: false })
     const watermark = yield* journal.append(parent.id, actor, [])
     return { operation, delegation, event_watermark: watermark }
   })
@@ -136,7 +144,7 @@ const spawnPreparation = Effect.gen(function* () {
   return Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: DelegationInput) {
     const seen = yield* sessions.readable(principal, sessionId)
     yield* access.writeWithin(principal, seen.workspace_id, [seen.id, seen.lineage.parent_session_id])
-    if (input.result_schema !== undefined) yield* schemas.checkSchema(input.result_schema)
+    yield* schemas.checkSchema(input.result_schema)
     return inside(principal, sessionId, input)
   })
 })

@@ -18,6 +18,7 @@ import { sessionRows as ofShares } from "../shares/SessionRows.js"
 import { Database } from "../store/Database.js"
 import { deleteSome, type OwnedRows } from "../store/OwnedRows.js"
 import { forgetAnswers, sessionRows as ofLogs } from "../store/SessionRows.js"
+import { sessionRows as ofTools } from "../tools/SessionRows.js"
 import { sessionRows as ofWebhooks } from "../webhooks/SessionRows.js"
 import { Leases } from "../worktrees/Leases.js"
 import { sessionRows as ofWorktrees } from "../worktrees/SessionRows.js"
@@ -39,6 +40,7 @@ const rows: ReadonlyArray<OwnedRows> = [
   ...ofWorktrees,
   ...ofChanges,
   ...ofShares,
+  ...ofTools,
   ...ofSessions,
   ...ofLogs,
   ...ofWebhooks

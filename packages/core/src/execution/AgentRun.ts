@@ -7,6 +7,7 @@ import type { HarnessFailure } from "../harness/HarnessEvent.js"
 import type { Manifest } from "../harness/Manifest.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import { InteractionStore } from "../sessions/questions/InteractionStore.js"
+import { ToolRuns } from "../tools/ToolRuns.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { makeAsk } from "./AskAgent.js"
 import { budgetGate } from "./BudgetGate.js"
@@ -15,6 +16,7 @@ import { TurnQuestions } from "./TurnQuestions.js"
 import { type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 import { turnWords } from "./TurnWords.js"
 import type { TurnWork } from "./TurnWork.js"
+import { wantedResults } from "./WantedResults.js"
 import { Witness } from "./Witness.js"
 import { makeKeepCalls, makeWrite, type Speech } from "./WriteOutput.js"
 
@@ -45,16 +47,23 @@ export const runAgent = Effect.gen(function* () {
 
   const keepCalls = yield* makeKeepCalls
   const gateOf = yield* budgetGate
+  const toolRuns = yield* ToolRuns
+  const wanted = yield* wantedResults
 
   const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
-    const { attempt, message, session } = work
+    const { attempt, message, session, turn } = work
     // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.
     const { ear, options, order, permissions } = prepared
     const handoff = order.native_session === null ? yield* messages.findHandoff(session.id) : undefined
+    const callTool = order.tools && (yield* toolRuns.of(session, turn))
     const said = agents.run(
       {
         agent: order,
-        prompt: [...(handoff?.content ?? []), ...message.content],
+        prompt: [
+          ...(handoff?.content ?? []),
+          ...message.content,
+          ...(yield* wanted.wordsFor(work, callTool !== undefined))
+        ],
         ...(options && { options }),
         permissions,
         deadline_ms: Math.min(turnDeadlineMs, 1000 * (order.limits?.turn_seconds ?? Infinity))
@@ -64,6 +73,7 @@ export const runAgent = Effect.gen(function* () {
         began: (nativeSessionId) => askAgent(work, prepared, nativeSessionId, handoff),
         cancelled: Effect.asVoid(Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp])),
         calls: speech.witness,
+        ...(callTool && { callTool, followUp: wanted.repairOf(work) }),
         ...(order.isAnswered && { answer: speech.questions.answer }),
         ...(isTalking(prepared.manifest) && wordsOf(work))
       }

@@ -7,6 +7,7 @@ import { conclusion } from "./ConcludeTurn.js"
 import { TurnSetup } from "./TurnSetup.js"
 import type { TurnProblem, TurnWork } from "./TurnWork.js"
 import { verdictOn } from "./Verdict.js"
+import { wantedResults } from "./WantedResults.js"
 
 /**
  * The last step of an attempt whose agent has run. It finds out how the turn ended and captures the changes. One commit then writes the words
@@ -17,13 +18,17 @@ export const finishTurn = Effect.gen(function* () {
   const turns = yield* TurnStore
   const captures = yield* automaticCaptures
   const conclude = yield* conclusion
+  const wanted = yield* wantedResults
 
   return Effect.fnUntraced(function* (work: TurnWork, run: AgentRun) {
     const { session, turn } = work
     const found = yield* turns.find(turn.id)
     const isCancelled = found?.state === "cancelling"
-    const problem = isCancelled ? undefined : problemOf(run)
-    const isCaptured = problem === undefined && !isCancelled
+    const failure = isCancelled ? undefined : problemOf(run)
+    const isCaptured = failure === undefined && !isCancelled
+    if (isCaptured) yield* wanted.takeFrom(work, run.output.answer().content)
+    // Work that was done is kept, whatever became of its result.
+    const problem = isCaptured ? yield* wanted.problemOf(work) : failure
     const [nativeDigest, capture] = yield* Effect.all(
       [
         setup.stateAfterTurn(session, run.leaseId),

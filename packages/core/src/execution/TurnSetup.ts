@@ -12,6 +12,7 @@ import type { TurnRequest } from "../harness/TurnInput.js"
 import { Projects } from "../projects/Projects.js"
 import { boundsOf } from "../sessions/SessionBounds.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
+import { ToolSources } from "../tools/ToolSources.js"
 import { type Beside, WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { liveState, makeDigest, makeStoreDigest, unreadableState } from "./AgentDigest.js"
 import { connections, terms } from "./AgentTerms.js"
@@ -122,6 +123,7 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
   const termsOf = yield* terms
   const manifestOf = yield* manifests
   const connectionOf = yield* connections
+  const tools = yield* ToolSources
 
   /** True when the agent can go on with the state that its last turn left. */
   const goesOn = Effect.fnUntraced(function* (session: SessionRow) {
@@ -148,6 +150,7 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
     const connection = yield* opened
     const permissions: PermissionPolicy | null = session.permissions === null ? null : JSON.parse(session.permissions)
     const manifest = yield* manifestOf(session)
+    const offer = yield* tools.offerOf(session)
     const order: AgentOrder = {
       session: session.id,
       workspace: session.workspace_id,
@@ -166,6 +169,7 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
       model: session.model,
       isAnswered: manifest.capabilities.interactive_approval === "supported",
       isGuarded: permissions !== null && !allowsAll(permissions),
+      ...(offer && { tools: offer }),
       native_session: session.agent.native_session_id
     }
     const prepared: PreparedAgent = {

@@ -11,6 +11,8 @@ import type { Message } from "./Message.js"
 import { admission, type Posting, type Unpostable } from "./MessageAdmission.js"
 import { MessageStore } from "./messages/MessageStore.js"
 import { UploadStore } from "./messages/UploadStore.js"
+import type { ResultSchema } from "./results/TurnResult.js"
+import { TurnResults } from "./results/TurnResults.js"
 import type { SessionRow } from "./SessionRow.js"
 import { Steering } from "./turns/Steering.js"
 import { TurnStore } from "./turns/TurnStore.js"
@@ -46,13 +48,14 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       const turns = yield* TurnStore
       const uploads = yield* UploadStore
       const budgets = yield* BudgetStore
+      const results = yield* TurnResults
       const steering = yield* Steering
       const admit = yield* admission
 
       const post = Effect.fnUntraced(function* (
         session: SessionRow,
         actor: Actor,
-        { budget, content, routing = "queue" }: Posting,
+        { budget, content, resultSchema, routing = "queue" }: Posting,
         kind: Message["kind"]
       ) {
         const into = yield* admit(session, actor, { budget, content, routing })
@@ -79,6 +82,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         const { operation, turn } = yield* turns.queue(session, actor, message.id)
         yield* messages.assign(message.id, turn.id)
         if (budget !== undefined) yield* budgets.set(turn.id, budget)
+        if (resultSchema !== undefined) yield* results.ask(turn, { schema: resultSchema, isRequired: true })
         const watermark = yield* journal.append(session.id, actor, [])
         return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
       })
@@ -88,8 +92,11 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         accept: (session, actor, input, { at = ["content"], kind = "message" } = {}) =>
           Effect.gen(function* () {
             const content = yield* uploads.contentOf(session.id, input, at)
-            const sent = yield* post(session, actor, { content, routing: input.routing, budget: input.budget }, kind)
-            if (input.budget !== undefined && !("operation" in sent)) return yield* withoutTurn(at, input.budget)
+            const { budget, result_schema, routing } = input
+            const sent = yield* post(session, actor, { content, routing, budget, resultSchema: result_schema }, kind)
+            if ("operation" in sent) return sent
+            if (budget !== undefined) return yield* withoutTurn(at, "budget", budget)
+            if (result_schema !== undefined) return yield* withoutTurn(at, "result_schema", result_schema)
             return sent
           })
       })
@@ -97,14 +104,18 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
   )
 }
 
-/** The refusal of a budget that no turn would have. */
-const withoutTurn = (at: ReadonlyArray<string>, budget: BudgetInput): RequestInvalid =>
+/** The refusal of a budget or of a wish for a result that no turn would have. */
+const withoutTurn = (
+  at: ReadonlyArray<string>,
+  name: "budget" | "result_schema",
+  given: BudgetInput | ResultSchema
+): RequestInvalid =>
   new RequestInvalid({
-    loc: ["body", ...at.slice(0, -1), "budget"],
+    loc: ["body", ...at.slice(0, -1), name],
     issue: new ParseResult.Type(
       Schema.Unknown.ast,
-      budget,
-      "only a message that starts a turn has a budget: a note starts none, and this one goes into a turn that has begun"
+      given,
+      `only a message that starts a turn has a ${name}: a note starts none, and this one goes into a turn that has begun`
     ),
-    input: budget
+    input: given
   })

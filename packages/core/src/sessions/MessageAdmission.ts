@@ -8,6 +8,7 @@ import { ReinsError } from "../domain/ReinsError.js"
 import type { ContentBlock, Message } from "./Message.js"
 import { Quotas } from "./Quotas.js"
 import { notOpen } from "./Refusals.js"
+import type { ResultSchema } from "./results/TurnResult.js"
 import type { SessionRow } from "./SessionRow.js"
 import { configuredRules, queueRoom } from "./SessionRules.js"
 import { Steering } from "./turns/Steering.js"
@@ -20,6 +21,8 @@ export interface Posting {
   readonly routing?: Message["routing"] | undefined
   /** The limits of what the turn of the message spends; it has none of its own where this is left out. */
   readonly budget?: BudgetInput | undefined
+  /** The schema of the result that the turn has to give; it gives none where this is left out. It was checked before. */
+  readonly resultSchema?: ResultSchema | undefined
 }
 
 /** The refusals of a message: the session, the content, the provider or the queue does not take it. */

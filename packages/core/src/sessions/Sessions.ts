@@ -14,6 +14,7 @@ import type { SessionFilter } from "./SessionFilters.js"
 import { SessionLifecycles } from "./SessionLifecycles.js"
 import type { SeenSession, SessionRow } from "./SessionRow.js"
 import { configuredRules, sessionRules } from "./SessionRules.js"
+import { ResultSchemas } from "./results/ResultSchemas.js"
 import { SessionStore } from "./SessionStore.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "./SessionsApi.js"
 import { toSession } from "./SessionView.js"
@@ -79,6 +80,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const create = yield* creation
       const update = yield* makeUpdate
       const { sessionActions } = yield* configuredRules
+      const schemas = yield* ResultSchemas
 
       /** The session after a command of a principal, whose role was read with the session before it. */
       const shown = (principal: Principal, { role }: SeenSession, row: SessionRow) =>
@@ -87,10 +89,13 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       return Sessions.of({
         list: fn("Sessions.list")(list),
         create: (principal, workspaceId, input) =>
-          journal.command(
+          journal.prepared(
             "Sessions.create",
             { by: principal, about: { type: "workspace", id: workspaceId } },
-            create(principal, workspaceId, input)
+            Effect.as(
+              schemas.checkSchema(wantedBy(input.message), ["body", "message", "result_schema"]),
+              create(principal, workspaceId, input)
+            )
           ),
         get: (principal, sessionId) =>
           Effect.map(sessions.readable(principal, sessionId), (row) =>
@@ -139,3 +144,6 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     })
   )
 }
+
+const wantedBy = (message: SessionInput["message"]) =>
+  typeof message === "object" && "content" in message ? message.result_schema : undefined

@@ -11,6 +11,7 @@ import { PermissionPolicy } from "../harness/Permissions.js"
 import { OperationRef } from "../jobs/Job.js"
 import { ExecutorSelection, HarnessSelection, Repository } from "../projects/Project.js"
 import { MessageInput, Routing } from "./Message.js"
+import { ResultSchema } from "./results/TurnResult.js"
 import { Labels, Session, SessionActivity, SessionLifecycle } from "./Session.js"
 import { SessionUsage } from "./Usage.js"
 
@@ -22,7 +23,8 @@ export const FirstMessage = Schema.Union(
   Schema.Struct({
     content: field(MessageInput, "What is said."),
     routing: field(optional(Routing), "Where it goes; `queue` when absent."),
-    budget: field(optional(BudgetInput), "What the model calls of its turn may spend.")
+    budget: field(optional(BudgetInput), "What the model calls of its turn may spend."),
+    result_schema: field(optional(ResultSchema), "The schema of the result that its turn has to give.")
   })
 ).annotations({
   identifier: "FirstMessage",

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { byDialect, original, type Step, statements } from "./Step.js"
+import { byDialect, expand, original, type Step, statements } from "./Step.js"
 import { access } from "./schema/access.js"
 import { budgets } from "./schema/budgets.js"
 import { changes } from "./schema/changes.js"
@@ -14,6 +14,7 @@ import { projects } from "./schema/projects.js"
 import { search, sessions } from "./schema/sessions.js"
 import { shares } from "./schema/shares.js"
 import { blobs, store } from "./schema/store.js"
+import { tools } from "./schema/tools.js"
 import { webhooks } from "./schema/webhooks.js"
 import { worktrees } from "./schema/worktrees.js"
 
@@ -40,5 +41,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0013_store": original(Effect.zipRight(statements(store), byDialect(blobs))),
   "0014_events": original(statements(events)),
   "0015_deletion": original(statements(deletion)),
-  "0016_shares": original(statements(shares))
+  "0016_shares": original(statements(shares)),
+  "0017_tools": original(statements(tools))
 }

@@ -3,12 +3,14 @@ import { AgentMissing } from "@reins/core/bench/Agents"
 import { SetupNote } from "@reins/core/bench/setup/SetupReport"
 import { GitLogin, ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } from "@reins/core/bench/TreeOrder"
 import { FormContent } from "@reins/core/domain/Form"
+import { PromptPart } from "@reins/core/bench/TurnPrompt"
 import { ChangesetId, ModelCallId, SessionId } from "@reins/core/domain/Ids"
 import { FileAccessFailed, FileDigestMismatch, FileNotFound, NotADirectory, NotAFile } from "@reins/core/files/Files"
 import { PathRefused } from "@reins/core/files/WorkspacePath"
 import { GitError, type GitErrorKind } from "@reins/core/git/GitError"
 import { DeliveryObstacle } from "@reins/core/git/Obstacle"
 import { HarnessEvent, HarnessFailure } from "@reins/core/harness/HarnessEvent"
+import { ToolAnswer, ToolCall } from "@reins/core/relay/mcp/ToolOffer"
 import { Schema } from "effect"
 
 type Plain = Schema.Schema.AnyNoContext
@@ -218,6 +220,8 @@ export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
         gives: nullable(Schema.Struct({ option: text, note: nullable(text), content: nullable(FormContent) }))
       },
       nextWord: { takes: null, gives: SaidWord },
+      followUp: { takes: null, gives: nullable(Schema.Array(PromptPart)) },
+      callTool: { takes: [ToolCall], gives: ToolAnswer },
       settle: { takes: [text, Schema.Literal("taken", "left")], gives: Schema.Void },
       admit: { takes: [nullable(Schema.Number)], gives: Schema.Union(Refusal, Leave) },
       withdrawn: { takes: [Leave], gives: Schema.Void },

@@ -72,6 +72,12 @@ export const askingAgents = (approval: "supported" | "unsupported") => {
   ])
 }
 
+/** Alpha and beta with the small agent, which calls tools of the service. */
+export const callingAgents = Manifests.layerOf([
+  vouched(withSmallAgent(alpha, "allow", { TOOLS: "1" })),
+  vouched(withSmallAgent(beta, "allow", { TOOLS: "1" }))
+])
+
 /** Alpha as it is, and beta with the small agent, which can be asked, steered and interrupted. It asks where the permissions say so. */
 export const talkingAgents = Manifests.layerOf([
   vouched(withSmallAgent(alpha, "allow")),

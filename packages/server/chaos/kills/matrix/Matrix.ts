@@ -17,6 +17,7 @@ import {
 } from "./ExecutorRows.js"
 import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
+import { childIsMadeOnce, resultIsGivenOnce } from "./ToolRows.js"
 import {
   delegationRunsOnce,
   idleAgentIsEnded,
@@ -92,6 +93,9 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "merge_request.looked_up": [mergeRequestIsOpenedOnce(again)],
   "merge_request.created": [mergeRequestIsOpenedOnce(again)],
   "merge_request.merged": [mergeRequestIsMergedOnce],
+  "tool.called": [childIsMadeOnce("after the kill")],
+  "tool.committed": [childIsMadeOnce("before the kill")],
+  "result.accepted": [resultIsGivenOnce],
   "wait.kept": [waitIsKept],
   "wait.delivered": [sessionIsWokenOnce],
   "mail.composed": [mailArrives(1)],
@@ -116,6 +120,8 @@ export const onPostgres: ReadonlyArray<ServerPoint> = [
   "delivery.pushed",
   "merge_request.created",
   "wait.delivered",
+  "tool.committed",
+  "result.accepted",
   "mail.sent",
   "webhook.sent"
 ]

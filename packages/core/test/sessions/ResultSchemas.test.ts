@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { ResultSchemas } from "@reins/core/delegations/ResultSchemas"
+import { ResultSchemas } from "@reins/core/sessions/results/ResultSchemas"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { faultsOf } from "@reins/testing/Faults"
 import { Effect } from "effect"

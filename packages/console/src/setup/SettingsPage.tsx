@@ -2,14 +2,16 @@ import { useSignal } from "@preact/signals"
 import { type Action, useAction, useLoaded } from "../api/Loading.js"
 import { reins, whoAmI } from "../api/Server.js"
 import { choose, isOwner, workspaces } from "../inbox/Workspace.js"
-import { Await, Field, fieldsOf, Outcome, PageHead } from "../ui/Basics.js"
 import { Ask } from "../ui/Ask.js"
+import { Await, Field, fieldsOf, Outcome, PageHead } from "../ui/Basics.js"
 import { Form } from "../ui/Form.js"
 
 /** The workspace itself: its name, another one beside it, and the ways out of it. */
 export const SettingsPage = ({ workspaceId }: { readonly workspaceId: string }) => {
   const workspace_id = workspaceId
-  const found = useLoaded("the workspace", (signal) => reins.workspaces.get({ workspace_id }, { signal }), [workspaceId])
+  const found = useLoaded("the workspace", (signal) => reins.workspaces.get({ workspace_id }, { signal }), [
+    workspaceId
+  ])
   return (
     <>
       <PageHead title="Settings" />

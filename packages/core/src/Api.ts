@@ -4,7 +4,12 @@ import { captureEndpoints } from "./changes/CapturesApi.js"
 import { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./changes/ChangesApi.js"
 import { ConnectionsApi } from "./connections/ConnectionsApi.js"
 import { DelegationsApi, delegateEndpoints } from "./delegations/DelegationsApi.js"
-import { deletionEndpoints, projectDeletionEndpoints, receiptEndpoints } from "./deletion/DeletionsApi.js"
+import {
+  accountDeletionEndpoint,
+  deletionEndpoints,
+  projectDeletionEndpoints,
+  receiptEndpoints
+} from "./deletion/DeletionsApi.js"
 import { sessionEventEndpoints, workspaceEventEndpoints } from "./events/EventsApi.js"
 import { executorEndpoints } from "./execution/ExecutorApi.js"
 import { AccountsApi, ApiKeysApi } from "./identity/AccountsApi.js"
@@ -55,6 +60,9 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(workspaceEndpoints.get)
   .add(workspaceEndpoints.update)
   .add(workspaceUsageEndpoints.getUsage)
+  .add(receiptEndpoints.delete)
+  .add(receiptEndpoints.getDeletion)
+  .add(receiptEndpoints.getRetentionPreview)
   .add(receiptEndpoints.listSessionDeletions)
   .add(workspaceEventEndpoints.listEvents)
   .add(workspaceEndpoints.listMembers)
@@ -64,7 +72,7 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
 
 /** The whole HTTP contract as data: the routes, the OpenAPI document and the client are made from it. */
 export class Api extends HttpApi.make("reins")
-  .add(AccountsApi)
+  .add(AccountsApi.add(accountDeletionEndpoint))
   .add(ApiKeysApi)
   .add(WorkspacesApi)
   .add(ConnectionsApi)

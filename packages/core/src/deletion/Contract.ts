@@ -1,6 +1,6 @@
-import { DeletionsApi, ProjectDeletionsApi, ReceiptsApi } from "./DeletionsApi.js"
+import { AccountDeletionsApi, DeletionsApi, ProjectDeletionsApi, ReceiptsApi } from "./DeletionsApi.js"
 
 /** The endpoints of this room. */
-export const groups = [DeletionsApi, ReceiptsApi, ProjectDeletionsApi] as const
+export const groups = [DeletionsApi, ReceiptsApi, ProjectDeletionsApi, AccountDeletionsApi] as const
 
 export { operationErrors as errors } from "./Errors.js"

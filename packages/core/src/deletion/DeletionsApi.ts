@@ -1,11 +1,11 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
-import { extension, idPath, read, remove, withStatus } from "../domain/Endpoint.js"
+import { extension, idPath, post, read, remove, withStatus } from "../domain/Endpoint.js"
 import { Actor } from "../domain/Event.js"
 import { field } from "../domain/Field.js"
 import { AccountId, JobId, OperationId, ProjectId, SessionId, WorkspaceId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
+import { integer, pageFields } from "../domain/Query.js"
 import { Timestamp } from "../domain/Timestamp.js"
 
 export const SessionDeletionState = Schema.Literal("deleting", "deleted").annotations({
@@ -54,6 +54,21 @@ export const Deletion = Schema.Struct({
 })
 export type Deletion = typeof Deletion.Type
 
+export const AccountDeletionInput = Schema.Struct({
+  password: field(Schema.String.pipe(Schema.maxLength(1024)), "The password of the account.")
+}).annotations({ identifier: "AccountDeletionInput", description: "The proof that the account is to go." })
+export type AccountDeletionInput = typeof AccountDeletionInput.Type
+
+export const RetentionPreview = Schema.Struct({
+  sessions_days: field(Schema.Int, "The days that were asked about."),
+  sessions: field(Schema.Int, "The sessions that would go now, with those that work for them."),
+  used_before: field(Timestamp, "Those that were last used before this time would go.")
+}).annotations({
+  identifier: "RetentionPreview",
+  description: "The effect that a retention would have now. Nothing is deleted."
+})
+export type RetentionPreview = typeof RetentionPreview.Type
+
 const session = idPath("session_id")
 
 export class DeletionsApi extends HttpApiGroup.make("sessions")
@@ -70,7 +85,57 @@ export class DeletionsApi extends HttpApiGroup.make("sessions")
       .annotateContext(extension)
   ) {}
 
-export class ReceiptsApi extends HttpApiGroup.make("workspaces").add(
+const workspace = idPath("workspace_id")
+
+export class AccountDeletionsApi extends HttpApiGroup.make("accounts").add(
+  post(
+    "delete",
+    "/api/auth/account-deletions",
+    "Delete the account of the caller for good, with the workspaces in which nobody else is",
+    "admin"
+  )
+    .setPayload(AccountDeletionInput)
+    .addSuccess(withStatus(Deletion, 202))
+    .annotateContext(extension)
+) {}
+
+export class ReceiptsApi extends HttpApiGroup.make("workspaces")
+  .add(
+    remove("delete", "/api/workspaces/:workspace_id", "Delete a workspace for good, with all that is in it", "admin")
+      .setPath(workspace)
+      .setUrlParams(
+        Schema.Struct({
+          confirm: field(
+            Schema.String,
+            "The name of the workspace, so that no program deletes another one by accident."
+          )
+        })
+      )
+      .addSuccess(withStatus(Deletion, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    read(
+      "getDeletion",
+      "/api/workspaces/:workspace_id/deletion",
+      "The receipt of a deleted workspace, for the account that has deleted it"
+    )
+      .setPath(workspace)
+      .addSuccess(Deletion)
+      .annotateContext(extension)
+  )
+  .add(
+    read(
+      "getRetentionPreview",
+      "/api/workspaces/:workspace_id/retention-preview",
+      "Count the sessions that a retention would delete now"
+    )
+      .setPath(workspace)
+      .setUrlParams(Schema.Struct({ sessions_days: integer({ min: 1, max: 36_500 }) }))
+      .addSuccess(RetentionPreview)
+      .annotateContext(extension)
+  )
+  .add(
   read(
     "listSessionDeletions",
     "/api/workspaces/:workspace_id/session-deletions",
@@ -80,7 +145,7 @@ export class ReceiptsApi extends HttpApiGroup.make("workspaces").add(
     .setUrlParams(Schema.Struct(pageFields))
     .addSuccess(Page("SessionDeletionList", SessionDeletion))
     .annotateContext(extension)
-) {}
+  ) {}
 
 const project = idPath("project_id")
 

@@ -4,6 +4,8 @@ import { Deletions } from "./Deletions.js"
 import type { DeletionsApi, ProjectDeletionsApi, ReceiptsApi } from "./DeletionsApi.js"
 import type { operationErrors } from "./Errors.js"
 import { ProjectDeletions } from "./ProjectDeletions.js"
+import { Retention } from "./Retention.js"
+import { WorkspaceDeletions } from "./WorkspaceDeletions.js"
 
 export const sessions = Effect.gen(function* () {
   const deletions = yield* Deletions
@@ -25,7 +27,13 @@ export const projects = Effect.gen(function* () {
 
 export const workspaces = Effect.gen(function* () {
   const deletions = yield* Deletions
+  const retention = yield* Retention
+  const workspaces = yield* WorkspaceDeletions
   const operations: Operations<typeof ReceiptsApi, typeof operationErrors> = {
+    delete: ({ path, principal, query }) => workspaces.deleteWorkspace(principal, path.workspace_id, query.confirm),
+    getDeletion: ({ path, principal }) => workspaces.get(principal, path.workspace_id),
+    getRetentionPreview: ({ path, principal, query }) =>
+      retention.preview(principal, path.workspace_id, query.sessions_days),
     listSessionDeletions: ({ path, principal, query }) => deletions.list(principal, path.workspace_id, query)
   }
   return operations

@@ -56,6 +56,13 @@ export const resourceReceipts = Effect.map(Database, ({ all, first, run, sql }) 
     return receipt
   }),
 
+  /** Notes that nothing is left of a workspace, and of what was being deleted in it. */
+  finishIn: Effect.fnUntraced(function* (workspaceId: string): Effect.fn.Return<void, never, Commit> {
+    yield* Commit
+    yield* run(sql`update deletions set state = 'deleted', finished_at = ${yield* now}
+      where workspace_id = ${workspaceId} and state = 'deleting'`)
+  }),
+
   /** Notes that nothing is left. */
   finish: Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Commit> {
     yield* Commit

@@ -54,6 +54,15 @@ export const identityRemoval = Effect.map(Database, ({ all, first, run, sql }) =
     yield* run(sql`delete from workspace_members where workspace_id = ${id}`)
   }),
 
+  /** The jobs that have sent the mails of the open invitations of a workspace. */
+  invitationMailsOf: (id: string): Effect.Effect<ReadonlyArray<string>> =>
+    Effect.map(
+      all(sql<{ id: string }>`select jobs.id from jobs
+        join workspace_invitations on workspace_invitations.id = jobs.subject_id
+        where workspace_invitations.workspace_id = ${id}`),
+      (rows) => rows.map((row) => row.id)
+    ),
+
   /** Deletes the workspace itself, of which nothing else is left. */
   removeWorkspace: (id: string): Effect.Effect<void, never, Commit> =>
     Effect.zipRight(Commit, run(sql`delete from workspaces where id = ${id}`)),

@@ -13,6 +13,7 @@ export interface WorkspaceRow {
   readonly name: string
   /** The account whose personal workspace it is. */
   readonly personal_account_id: AccountId | null
+  readonly retention_session_days: number | null
   readonly created_at: Timestamp
 }
 
@@ -26,6 +27,8 @@ export class WorkspaceStore extends Context.Tag("@reins/core/identity/WorkspaceS
     readonly add: (accountId: AccountId, name: string) => Effect.Effect<WorkspaceId, never, Commit>
     /** Gives a workspace another name. */
     readonly rename: (workspaceId: string, name: string) => Effect.Effect<void, never, Commit>
+    /** Sets the days for which archived and closed sessions are kept; null for ever. */
+    readonly keepSessions: (workspaceId: string, days: number | null) => Effect.Effect<void, never, Commit>
     /** Undefined when there is no workspace of that id. */
     readonly find: (workspaceId: string) => Effect.Effect<WorkspaceRow | undefined>
     /** `find`. Other commits that lock the workspace wait until this one ends. */
@@ -63,6 +66,8 @@ export class WorkspaceStore extends Context.Tag("@reins/core/identity/WorkspaceS
           Effect.asVoid(insert(accountId, { name: "Personal", personal_account_id: accountId })),
         add: (accountId, name) => insert(accountId, { name, personal_account_id: null }),
         rename: (workspaceId, name) => db.run(sql`update workspaces set name = ${name} where id = ${workspaceId}`),
+        keepSessions: (workspaceId, days) =>
+          db.run(sql`update workspaces set retention_session_days = ${days} where id = ${workspaceId}`),
         find: (workspaceId) => db.first(sql<WorkspaceRow>`select * from workspaces where id = ${workspaceId}`),
         lock: (workspaceId) =>
           db.first(sql<WorkspaceRow>`select * from workspaces where id = ${workspaceId}${db.forUpdate}`),
@@ -99,5 +104,6 @@ export const toWorkspace = (row: WorkspaceRow, role: Role): Omit<Workspace, "bud
   name: row.name,
   personal: row.personal_account_id !== null,
   role,
+  retention: { sessions_days: row.retention_session_days },
   created_at: row.created_at
 })

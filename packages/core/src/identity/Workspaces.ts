@@ -35,7 +35,7 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
       input: WorkspaceInput
     ) => Command<Workspace, ScopeMissing | ReinsError<"forbidden" | "rate_limited">>
     /**
-     * Changes the name and the budget of a workspace, as far as given. Calls that wait for the budget look again. Needs an owner and the scope
+     * Changes the name, the budget and the retention of a workspace, as far as given. Calls that wait for the budget look again. Needs an owner and the scope
      * `admin`. Fails with `forbidden` for others, and when a key calls that has a budget itself.
      */
     readonly update: (
@@ -87,7 +87,7 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
               return yield* Effect.orDie(get(principal, id))
             })
           ),
-        update: (principal, workspaceId, { budget, name }) =>
+        update: (principal, workspaceId, { budget, name, retention }) =>
           journal.command(
             "Workspaces.update",
             { by: principal, about: { type: "workspace", id: workspaceId } },
@@ -96,6 +96,7 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
               yield* access.requireScope(principal, "admin")
               yield* requireUnlimited(budgets, principal)
               if (name !== undefined) yield* store.rename(workspaceId, name)
+              if (retention !== undefined) yield* store.keepSessions(workspaceId, retention.sessions_days)
               if (budget !== undefined) yield* budgets.set(workspaceId, budget)
               return yield* get(principal, workspaceId)
             })

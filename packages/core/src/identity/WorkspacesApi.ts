@@ -6,7 +6,7 @@ import { field } from "../domain/Field.js"
 import { Page } from "../domain/Page.js"
 import { pageFields } from "../domain/Query.js"
 import { Role } from "../domain/Role.js"
-import { EmailAddress, Member, Workspace } from "./Account.js"
+import { EmailAddress, Member, Workspace, WorkspaceRetention } from "./Account.js"
 
 export const MemberInput = Schema.Struct({
   email: field(EmailAddress, "The address of the person."),
@@ -26,6 +26,10 @@ export type WorkspaceInput = typeof WorkspaceInput.Type
 
 export const WorkspacePatch = Schema.Struct({
   name: field(optional(WorkspaceName), "The new name, at most 100 characters."),
+  retention: field(
+    optional(WorkspaceRetention),
+    "How long archived and closed sessions are kept. `retention-preview` counts those that would go."
+  ),
   budget: field(
     Schema.optionalWith(Schema.NullOr(BudgetInput), { exact: true }),
     "The limits of what the model calls of all sessions may spend, in place of those that there are; null for none."
@@ -54,7 +58,7 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
       .annotateContext(extension)
   )
   .add(
-    patch("update", "/api/workspaces/:workspace_id", "Change the name or the budget of a workspace", "admin")
+    patch("update", "/api/workspaces/:workspace_id", "Change the name, the budget or the retention of a workspace", "admin")
       .setPath(idPath("workspace_id"))
       .setPayload(WorkspacePatch)
       .addSuccess(Workspace)

@@ -11,7 +11,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { type JobState, liveJobStates, type OperationRef, type Subject, unprovenAttemptStates } from "./Job.js"
 import * as JobStatements from "./JobStatements.js"
-import { isJobOf } from "./SessionRows.js"
+import { deletionJobKind, isJobOf, projectDeletionKind } from "./SessionRows.js"
 
 /** Work that is to be done after a commit. */
 export interface NewJob {

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { byDialect, expand, original, type Step, statements } from "./Step.js"
+import { byDialect, original, type Step, statements } from "./Step.js"
 import { access } from "./schema/access.js"
 import { budgets } from "./schema/budgets.js"
 import { changes } from "./schema/changes.js"

@@ -129,7 +129,7 @@ for (const { layer, name } of databases) {
           assert.strictEqual((yield* Effect.flip(deletions.get(principal, id))).code, "not_found")
           yield* deletions.deleteProject(principal, id)
           const begun = sessions.create(principal, workspaceId, { project_id: id })
-          assert.strictEqual((yield* Effect.flip(begun)).code, "not_found")
+          assert.strictEqual((yield* Effect.flip(begun))._tag, "ReinsError")
           assert.strictEqual((yield* deletions.get(principal, id)).state, "deleting")
         })
       )

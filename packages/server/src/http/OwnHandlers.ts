@@ -1,4 +1,5 @@
 import { apiVersion } from "@reins/core/Api"
+import { AccountDeletions } from "@reins/core/deletion/AccountDeletions"
 import { Waits } from "@reins/core/delegations/Waits"
 import { Exports } from "@reins/core/exports/Exports"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -20,6 +21,7 @@ export const accounts = Effect.gen(function* () {
   const authentication = yield* Authentication
   const logins = yield* LoginSessions
   const passwords = yield* PasswordChanges
+  const deletions = yield* AccountDeletions
   const handlers: Omit<Handlers<"accounts">, "getMe"> = {
     register: ({ body, exchange }) => accounts.register(body, exchange),
     login: ({ body, exchange }) =>
@@ -27,7 +29,8 @@ export const accounts = Effect.gen(function* () {
     logout: ({ exchange, principal }) => Effect.map(logins.logout(principal), () => authentication.forget(exchange)),
     verifyEmail: ({ body }) => accounts.verifyEmail(body),
     changePassword: ({ body, exchange, principal }) => passwords.change(principal, body, exchange),
-    resetPassword: ({ body, exchange }) => passwords.reset(body, exchange)
+    resetPassword: ({ body, exchange }) => passwords.reset(body, exchange),
+    delete: ({ body, exchange, principal }) => deletions.deleteOwn(principal, body, exchange)
   }
   return handlers
 })

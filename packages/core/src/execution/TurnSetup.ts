@@ -25,7 +25,8 @@ import { Journal } from "../store/Journal.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
 import { ownedCommits } from "../worktrees/OwnedCommits.js"
-import { type Beside, WorkingTrees } from "../worktrees/WorkingTrees.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import type { Beside } from "../worktrees/WorkspacePreparing.js"
 import { system } from "./TurnWork.js"
 
 /** The reason that a turn could not be started. A `retryable` refusal is temporary. */

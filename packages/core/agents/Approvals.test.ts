@@ -7,7 +7,7 @@ import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import alpha from "../../../manifests/alpha.json" with { type: "json" }
@@ -67,7 +67,7 @@ it.scopedLive(
           yield* until(({ payload, type }) => type.startsWith("tool.") && payload["kind"] === "execute")
           const steered = yield* messages.send(principal, session.id, { content: "Steer left.", routing: "steer" })
           assert.deepStrictEqual([steered.message.routing, steered.turn_id], ["steer", turnId])
-          const { workTree } = (yield* WorkingTrees).paths(session.id)
+          const { workTree } = yield* pathsOf(session.id)
           writeFileSync(join(workTree, "steered.txt"), "")
           const events = yield* until(() => false)
           const turn = yield* (yield* Turns).get(principal, turnId)

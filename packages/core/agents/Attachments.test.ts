@@ -6,7 +6,7 @@ import { textOf } from "@reins/core/sessions/Message"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
-import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { seenBy, withAgent } from "../test/execution/Agent.js"
@@ -32,7 +32,7 @@ it.scopedLive(
             content: pixel,
             encoding: "base64"
           })
-          const root = (yield* WorkingTrees).paths(session.id).workTree
+          const root = (yield* pathsOf(session.id)).workTree
           yield* Effect.promise(() => writeFile(join(root, "changed.txt"), "The second version."))
           yield* Effect.promise(() => rm(join(root, "gone.txt")))
 
@@ -78,7 +78,7 @@ it.scopedLive(
           const turn = yield* runTurn(session.id, script("Read it.", { say: "I have." }), [upload_id])
           assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
           const told = gateway.requests.flatMap(({ messages }) => messages.map(({ text }) => text)).join("\n")
-          const root = (yield* WorkingTrees).paths(session.id).workTree
+          const root = (yield* pathsOf(session.id)).workTree
           assert.include(told, join(seenBy(session.id, root), "plan.md"))
         }),
       {},

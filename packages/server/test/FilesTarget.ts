@@ -6,7 +6,7 @@ import { Changesets } from "@reins/core/changes/Changesets"
 import type { SessionId } from "@reins/core/domain/Ids"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Accounts } from "@reins/core/identity/Accounts"
-import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { Context, Effect, Layer, Schema, Stream } from "effect"
 import { Caller, change } from "./Service.js"
 import { newSession } from "./Sessions.js"
@@ -48,7 +48,7 @@ export const newTarget = Effect.gen(function* () {
   const put = yield* change("POST", upload, { headers, body: { path: "dir/inside.txt", content: "inside" } })
   assert.strictEqual(put.status, 200, put.text)
   const changeset = yield* capture(sessionId)
-  const root = (yield* WorkingTrees).paths(sessionId).workTree
+  const root = (yield* pathsOf(sessionId)).workTree
   const outside = join(root, "..", "outside")
   fs.mkdirSync(outside)
   fs.writeFileSync(join(outside, "secret"), canary)

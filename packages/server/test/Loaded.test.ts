@@ -76,6 +76,7 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["what several machines need", "packages/core/src/placement/cluster/"],
     ["the way of requests to other machines", "packages/server/src/http/middleware/Forward"],
     ["what takes snapshots of sessions", "packages/core/src/worktrees/snapshots/KeptSnapshots.ts"],
+    ["what makes them of files", "packages/core/src/bench/snapshots/SealHere.ts"],
     ["what speaks to agents", "packages/core/src/harness/acp/AcpOpening.ts"],
     ["containers", "packages/core/src/executor/Container.ts"],
     ["the sandbox, where agents run without it", "packages/core/src/executor/Bubblewrap.ts"],

@@ -1,18 +1,14 @@
 import { createHash, randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
 import * as fs from "node:fs/promises"
-import { basename, dirname, join } from "node:path"
+import { dirname, join } from "node:path"
 import { Array as Arr, Effect, Layer, Schema } from "effect"
 import type { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
-import type { SessionPaths } from "../bench/SessionPaths.js"
-import { storesAt } from "../bench/StoresHere.js"
+import { archivesIn } from "../bench/Archives.js"
 import { now } from "../domain/Timestamp.js"
 import { archiveWriter, type PartSummary } from "../files/Archive.js"
-import { type DiskEntry, readOne, readTree, type TreeOptions, treeState } from "../files/TreeReader.js"
-import { readStore } from "../git/Alternates.js"
-import type { ObjectStore } from "../git/ObjectStore.js"
-import { storesIn } from "../git/StorePlace.js"
+import { type DiskEntry, readOne, readTree } from "../files/TreeReader.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, settingsFiles } from "../store/DataDirectory.js"
@@ -138,19 +134,21 @@ const writeParts = Effect.fnUntraced(function* (
   const fromSnapshots: Record<string, NonNullable<SessionSource["native"]>> = {}
   const write = Effect.fnUntraced(function* (session: SessionFacts, source: SessionSource) {
     const part = sessionPart(session.id)
-    const state = Effect.promise(async () => source.paths && treeState(source.paths.home))
+    const { archives } = source
+    const state = archives === null ? Effect.succeed(null) : archives.homeState(session.id)
     const before = yield* state
+    const skip = (path: string) => void skipped.push(`${part}/${path}`)
     yield* add(
       part,
-      sessionTree(source.paths, session, (path) => skipped.push(`${part}/${path}`))
+      archives === null ? none() : archives.entries(session.id, session.workspace_state === "ready", skip)
     )
     if (before !== null && (yield* state) !== before) unsettled.push(session.id)
-    const store = yield* Effect.promise(async () => source.paths && readStore(source.paths.gitDir))
-    if (store !== null && dirname(store) === storesIn(request.dataDir)) stores.add(basename(store))
+    const store = archives === null ? null : yield* archives.storeOf(session.id)
+    if (store !== null) stores.add(store)
     if (source.native !== null) fromSnapshots[session.id] = source.native
     const lack = source.lack ?? (source.native === null ? yield* sources.moved(session) : null)
     if (lack !== null) lacks.push(lack)
-    yield* sources.drop(source)
+    yield* sources.drop(session, source)
   })
   let done = 0
   for (const some of Arr.chunksOf(sessions, madeAtOnce)) {
@@ -166,10 +164,14 @@ const writeParts = Effect.fnUntraced(function* (
     .filter(({ id, lifecycle }) => lifecycle !== "closed" && closed.has(id) && !(id in fromSnapshots))
     .map(({ id }) => id)
   // They come after the sessions, because objects are added to them and never taken away.
-  const storeOf = storesAt(storesIn(request.dataDir), makeShared)
+  const { store: storeOf } = archivesIn(request.dataDir)
   for (const name of [...stores].sort()) {
     yield* request.progress(`the objects of repositories: ${name.slice(0, 12)}`)
-    yield* writeStore(storeOf(name), (entries) => add(storePart(name), entries))
+    const { alone, entries } = storeOf(name, storeIn, makeShared)
+    yield* alone(Effect.either(add(storePart(name), entries))).pipe(
+      Effect.mapError(({ message }) => new BackupError({ message: `${message} Back up again later.` })),
+      Effect.flatten
+    )
   }
   const outbox = join(request.dataDir, "outbox")
   yield* add(parts.outbox, readTree(outbox, "outbox", { leaveOut: (path) => path.endsWith(".tmp") }))
@@ -198,16 +200,6 @@ const writeParts = Effect.fnUntraced(function* (
   return { manifest, skipped }
 })
 
-/** Writes an object store. Nobody joins its packs meanwhile. */
-const writeStore = (
-  { alone, path }: ObjectStore,
-  add: (entries: AsyncIterable<DiskEntry>) => Effect.Effect<void, BackupError>
-) =>
-  alone(Effect.either(add(readTree(path, storeIn, trustedGit(storeIn))))).pipe(
-    Effect.mapError(({ message }) => new BackupError({ message: `${message} Back up again later.` })),
-    Effect.flatten
-  )
-
 const asCopied = (path: string) =>
   Layer.mapError(DatabaseFile.layer(path), ({ message }) => new BackupError({ message }))
 
@@ -223,28 +215,7 @@ async function* settings(dataDir: string) {
   }
 }
 
-async function* sessionTree(
-  paths: SessionPaths | null,
-  session: SessionFacts,
-  skipped: (path: string) => void
-): AsyncGenerator<DiskEntry> {
-  if (paths === null) return
-  const { gitDir, home, setupOwed, workTree } = paths
-  yield* readTree(gitDir, basename(gitDir), { ...trustedGit(basename(gitDir)), skipped })
-  if (session.workspace_state !== "ready") return
-  yield* readTree(workTree, basename(workTree), { skipped })
-  yield* readTree(home, basename(home), { skipped })
-  if (existsSync(setupOwed)) yield* readOne(setupOwed, basename(setupOwed))
-}
-
-/**
- * The order is references, single objects, packs. The objects that a reference names are then read after it, and git moves objects into packs,
- * never back. Temporary files of git are left out, above all its locks, which nobody would remove after a restore.
- */
-const trustedGit = (name: string): TreeOptions => ({
-  leaveOut: (path) => path.endsWith(".lock") || path === `${name}/reins-making` || /\/(?:tmp_|\.tmp-)[^/]*$/.test(path),
-  order: (path) => (path === `${name}/objects` ? 1 : path === `${name}/objects/pack` ? 2 : 0)
-})
+async function* none(): AsyncGenerator<DiskEntry> {}
 
 const onDisk = <A>(what: string, run: () => Promise<A>): Effect.Effect<A, BackupError> =>
   Effect.tryPromise({

@@ -3,8 +3,9 @@ import { Context, Effect, Layer } from "effect"
 import { Access } from "../access/Access.js"
 import type { BlobAddress } from "../base/BlobAddress.js"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { archivesIn } from "../bench/Archives.js"
 import { SharesObjects } from "../bench/ObjectStores.js"
-import { sessionPaths } from "../bench/SessionPaths.js"
+import { restoreHere } from "../bench/snapshots/RestoreHere.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { ValidationStore } from "../connections/ValidationStore.js"
@@ -65,9 +66,15 @@ export const fromSnapshots = Effect.fnUntraced(function* (
   const made = yield* Layer.build(Layer.provide(services({ ...config, blobs, dataDir: directory }), database)).pipe(
     Effect.mapError(({ message }) => new BackupError({ message }))
   )
-  const { files } = yield* Effect.provide(makeSnapshotRestore, Context.add(made, Database, yield* Database)).pipe(
+  const restoring = Effect.flatMap(restoreHere, makeSnapshotRestore).pipe(
     // A backup holds each of these sessions whole.
     Effect.provideService(SharesObjects, false)
   )
-  return (id: SessionId) => Effect.map(files(id), (restored) => ({ ...restored, paths: sessionPaths(directory, id) }))
+  const { restore } = yield* Effect.provide(restoring, Context.add(made, Database, yield* Database))
+  const archives = archivesIn(directory)
+  return (id: SessionId) =>
+    Effect.map(
+      restore(id, () => Effect.void),
+      (restored) => ({ ...restored, archives })
+    )
 })

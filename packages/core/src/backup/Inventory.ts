@@ -1,7 +1,6 @@
-import { existsSync } from "node:fs"
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { sessionPaths } from "../bench/SessionPaths.js"
+import { archivesIn } from "../bench/Archives.js"
 import { sessionsWithChanges } from "../changes/ChangesetFacts.js"
 import { knownDiskId } from "../placement/cluster/DiskId.js"
 import * as NodeRows from "../placement/NodeRows.js"
@@ -60,12 +59,12 @@ export const isOf = (dataDir: string, { places }: Pick<Inventory, "places">) => 
 }
 
 /** True for a session that needs no files, and for one whose files are all in a data directory. */
-export const isWhole =
-  (dataDir: string, { changed }: Pick<Inventory, "changed">) =>
-  ({ id, lifecycle, workspace_state }: SessionFacts): boolean => {
-    const { gitDir, workTree } = sessionPaths(dataDir, id)
+export const isWhole = (dataDir: string, { changed }: Pick<Inventory, "changed">) => {
+  const { hasFiles, hasObjects } = archivesIn(dataDir)
+  return ({ id, lifecycle, workspace_state }: SessionFacts): boolean => {
     if (workspace_state !== "ready" && workspace_state !== "removed") return true
     // The workspace of a closed session is on its way out.
     const isOpen = workspace_state === "ready" && lifecycle !== "closed"
-    return isOpen ? existsSync(workTree) && existsSync(gitDir) : !changed.has(id) || existsSync(gitDir)
+    return isOpen ? hasFiles(id) && hasObjects(id) : !changed.has(id) || hasObjects(id)
   }
+}

@@ -1,17 +1,16 @@
 import { existsSync } from "node:fs"
 import * as fs from "node:fs/promises"
-import { basename, dirname, join } from "node:path"
+import { dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { Access, systemActor } from "../access/Access.js"
 import { makeDirectory } from "../base/MakeDirectory.js"
 import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { fn } from "../base/Traced.js"
+import { archivesIn } from "../bench/Archives.js"
 import { Bench } from "../bench/Bench.js"
-import { sessionPaths } from "../bench/SessionPaths.js"
-import { SessionId } from "../domain/Ids.js"
 import { ArchiveDamaged, partDigest, readArchive } from "../files/Archive.js"
 import type { BeneathError } from "../files/Beneath.js"
-import { namedStore, nameStore } from "../git/Alternates.js"
+import type { GitError } from "../git/GitError.js"
 import { storesIn } from "../git/StorePlace.js"
 import * as NodeRows from "../placement/NodeRows.js"
 import { newRing, readRing, writeRing } from "../secrets/KeyRingFile.js"
@@ -26,7 +25,6 @@ import { requireUsable } from "../store/Migrations.js"
 import type { SealedValues } from "../store/SealedValues.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
-import { nativeFields } from "../worktrees/snapshots/SnapshotManifest.js"
 import { WorkingTreeStore } from "../worktrees/WorkingTreeStore.js"
 import { BackupError, BackupManifest, manifestName, parts, storeIn, storePart } from "./BackupManifest.js"
 import { type Inventory, inventory } from "./Inventory.js"
@@ -113,7 +111,7 @@ const put = Effect.fnUntraced(function* (request: RestoreRequest, manifest: Back
   const missingKeys = yield* keysFor(request, manifest, facts, stage)
   request.progress("bringing the database and the files together")
   yield* Effect.provide(reconcile(stage, manifest, facts), commands(database))
-  yield* Effect.mapError(renameStores(request, stage), explained)
+  yield* Effect.mapError(archivesIn(stage).moveStores(request.dataDir), notNamed)
   yield* onDisk(() => moveIntoPlace(request, stage))
   return { manifest, missingKeys, sessions: facts.sessions.length }
 })
@@ -255,21 +253,18 @@ const reconcile = Effect.fnUntraced(function* (
   const files = yield* WorkingTreeStore
   const states = yield* AgentStateStore
   const leases = yield* Leases
-  const present = yield* onDisk(() => fs.readdir(join(stage, "sessions")).catch((): Array<string> => []))
+  const archives = archivesIn(stage)
   const known = new Map(sessions.map((session) => [String(session.id), session]))
-  const drop = (...paths: ReadonlyArray<string>) =>
-    onDisk(() => Promise.all(paths.map((path) => fs.rm(path, { recursive: true, force: true }))))
-  for (const name of present) {
+  for (const name of yield* archives.list) {
     const state = known.get(name)?.workspace_state
-    if (state !== "ready" && state !== "removed") yield* drop(join(stage, "sessions", name))
+    if (state !== "ready" && state !== "removed") yield* archives.remove(name)
   }
   for (const session of sessions) {
-    const { gitDir, home, workTree } = sessionPaths(stage, session.id)
-    const whole = existsSync(workTree) && !manifest.incomplete.includes(session.id)
+    const whole = archives.hasFiles(session.id) && !manifest.incomplete.includes(session.id)
     // The backup of another machine has what this one lacked, and a workspace that is made anew would be in its way.
-    const isElsewhere = !existsSync(gitDir) && manifest.missing.includes(session.id)
+    const isElsewhere = !archives.hasObjects(session.id) && manifest.missing.includes(session.id)
     const again = session.workspace_state === "ready" && session.lifecycle !== "closed" && !whole && !isElsewhere
-    if (again) yield* drop(home, workTree)
+    if (again) yield* archives.removeFiles(session.id)
     const lost = session.native_session_id !== null && manifest.unsettled.includes(session.id)
     const native = manifest.from_snapshots[session.id]
     if (!again && !lost && native === undefined && !isLeaseHeld(session.lease_state)) continue
@@ -279,11 +274,11 @@ const reconcile = Effect.fnUntraced(function* (
         yield* leases.lose(session.id, actor, "restored")
         if (again) yield* files.move({ id: session.id, tree: { state: session.workspace_state } }, "none")
         if (lost) yield* states.change(session.id, { context_lost: 1 })
-        if (native !== undefined) yield* states.change(session.id, nativeFields(native))
+        if (native !== undefined) yield* states.goOnFrom(session.id, native)
       })
     )
   }
-  const restored = sessions.filter(({ id }) => existsSync(sessionPaths(stage, id).gitDir))
+  const restored = sessions.filter(({ id }) => archives.hasObjects(id))
   if (hasNodes)
     yield* NodeRows.letGo(
       yield* Database,
@@ -291,22 +286,12 @@ const reconcile = Effect.fnUntraced(function* (
     )
 })
 
-/** Lets the sessions name their object stores at the place that those get. */
-const renameStores = Effect.fnUntraced(function* ({ dataDir }: RestoreRequest, stage: string) {
-  const { nameForAgent } = yield* Effect.promise(() => import("../git/AgentAlternates.js"))
-  const ids = yield* Effect.promise(() => fs.readdir(join(stage, "sessions")).catch((): Array<string> => []))
-  for (const id of ids) {
-    const { gitDir, workTree } = sessionPaths(stage, SessionId.make(id))
-    const store = yield* namedStore(gitDir)
-    if (store === null) continue
-    const placed = join(storesIn(dataDir), basename(store))
-    yield* nameStore(gitDir, placed)
-    if (existsSync(workTree)) yield* Effect.mapError(nameForAgent(workTree, placed), notNamed)
-  }
-})
-
-const notNamed = ({ reason }: BeneathError) =>
-  new BackupError({ message: `The repository of an agent could not be given its objects (${reason}): restore again.` })
+const notNamed = (error: BeneathError | GitError) =>
+  error._tag === "GitError"
+    ? explained(error)
+    : new BackupError({
+        message: `The repository of an agent could not be given its objects (${error.reason}): restore again.`
+      })
 
 /** Moves everything into place, the database last: a directory without a database is no installation yet. */
 const moveIntoPlace = async (request: RestoreRequest, stage: string): Promise<void> => {

@@ -2,7 +2,7 @@ import { Effect, Either, Option, type Scope } from "effect"
 import type { CoreConfig } from "../base/CoreConfig.js"
 import { makeDirectory } from "../base/MakeDirectory.js"
 import { once } from "../base/Once.js"
-import { type SessionPaths, sessionPaths } from "../bench/SessionPaths.js"
+import { type Archives, archivesIn } from "../bench/Archives.js"
 import type { SessionId } from "../domain/Ids.js"
 import { removeTree } from "../files/RemoveTree.js"
 import * as NodeRows from "../placement/NodeRows.js"
@@ -15,8 +15,8 @@ import { type Inventory, isOf, isWhole } from "./Inventory.js"
 
 /** The files of a session for a backup. */
 export interface SessionSource {
-  /** The files, below the data directory or made of a snapshot; null where there are none. */
-  readonly paths: SessionPaths | null
+  /** Where the files are: in the data directory, or below another one, made of a snapshot. Null where there are none. */
+  readonly archives: Archives | null
   /** The native session of a snapshot; null for files of the data directory. */
   readonly native: BackupManifest["from_snapshots"][string] | null
   /** The things that the backup will lack; null when it will lack nothing. */
@@ -40,6 +40,7 @@ export const sessionSources = Effect.fnUntraced(function* (
   directory: string
 ) {
   const db = yield* Database
+  const here = archivesIn(dataDir)
   const [belongsHere, hasAll] = [isOf(dataDir, known), isWhole(dataDir, known)]
   // Nodes keep their blobs in PostgreSQL unless it is said otherwise.
   const blobs = config.blobs ?? (known.places.size > 0 ? { kind: "postgres" as const } : null)
@@ -66,7 +67,7 @@ export const sessionSources = Effect.fnUntraced(function* (
     const lack: Lack = { ...noLack, session_id: session.id, node: place?.node ?? null, running, unsealed_since }
     const without = (why: string): SessionSource => ({
       // A part is better than nothing.
-      paths: belongsHere(session) ? sessionPaths(dataDir, session.id) : null,
+      archives: belongsHere(session) ? here : null,
       native: null,
       lack: { ...lack, missing: true, why }
     })
@@ -76,12 +77,12 @@ export const sessionSources = Effect.fnUntraced(function* (
     // A snapshot gives way to a newer one, and then its blobs may go while they are read.
     const files = yield* Effect.either(Effect.retry(make.value(session.id), { times: 1 }))
     if (Either.isLeft(files)) return without(files.left.message)
-    const { native, paths, restored } = files.right
+    const { archives, native, restored } = files.right
     const left_out = [...restored.left_out.map(({ path }) => path), ...restored.skipped]
     const { more_left_out } = restored
     const isAll = !running && unsealed_since === null && left_out.length + more_left_out === 0
     return {
-      paths,
+      archives,
       native,
       lack: isAll ? null : { ...lack, why: error, left_out, more_left_out }
     } satisfies SessionSource
@@ -91,10 +92,10 @@ export const sessionSources = Effect.fnUntraced(function* (
     /** The files of a session. Those that were made of a snapshot go with `drop`. */
     of: (session: SessionFacts): Effect.Effect<SessionSource, BackupError> =>
       (belongsHere(session) && hasAll(session)) || !needsFiles(known, session)
-        ? Effect.succeed({ paths: sessionPaths(dataDir, session.id), native: null, lack: null })
+        ? Effect.succeed({ archives: here, native: null, lack: null })
         : ofSnapshot(session),
-    drop: ({ native, paths }: SessionSource) =>
-      native === null || paths === null ? Effect.void : Effect.promise(() => removeTree(paths.root)),
+    drop: ({ id }: SessionFacts, { archives, native }: SessionSource) =>
+      native === null || archives === null ? Effect.void : archives.remove(id),
     /** The lack of a session whose files went to another node while they were copied; null when they did not. */
     moved: Effect.fnUntraced(function* ({ id }: SessionFacts) {
       const before = known.places.get(id)

@@ -13,11 +13,13 @@ import type { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
 import type { Agents } from "./Agents.js"
 import type { Changes } from "./Changes.js"
+import type { Disk } from "./Disk.js"
 import type { SetupNote } from "./setup/SetupReport.js"
+import type { TreeSnapshots } from "./snapshots/TreeSnapshots.js"
 import type { ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } from "./TreeOrder.js"
 
 // The port between the rows of sessions and the machine that has their files and runs their agents. What crosses it is plain data: requests,
-// answers, events, and the questions of an ear. `Protocol.ts` has the schema of each, for a bench in another process.
+// answers, events, and the questions of an ear.
 
 /** The questions that a bench asks while it makes the files of a session, and the news that it gives. Each waits for its answer. */
 export interface MakingEar {
@@ -93,12 +95,21 @@ const nothing = <Verbs extends object>(): Verbs =>
 /** All that touches the machine of sessions. One bench is in this process (`BenchHere.ts`). */
 export class Bench extends Context.Tag("@reins/core/bench/Bench")<
   Bench,
-  { readonly trees: Trees; readonly files: TreeFiles; readonly agents: Agents; readonly changes: Changes }
+  {
+    readonly trees: Trees
+    readonly files: TreeFiles
+    readonly disk: Disk
+    readonly snapshots: TreeSnapshots
+    readonly agents: Agents
+    readonly changes: Changes
+  }
 >() {
   /** The bench of a process that has no machine, where each verb is a defect. */
   static readonly layerNone = Layer.succeed(Bench, {
     trees: nothing<Trees>(),
     files: nothing<TreeFiles>(),
+    disk: nothing<Disk>(),
+    snapshots: nothing<TreeSnapshots>(),
     agents: nothing<Agents>(),
     changes: nothing<Changes>()
   })

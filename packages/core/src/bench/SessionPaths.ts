@@ -11,15 +11,14 @@ export interface SessionPaths {
   readonly gitDir: string
   /** The working tree while it is being made. Nothing that an agent may write to leads there. */
   readonly making: string
-  /** The file that a process locks while it makes or removes the others. */
-  readonly lock: string
-  /** The file that a process locks while it runs a turn in the workspace, changes the workspace from outside or captures it. */
-  readonly inUse: string
   /** The file that says that what is at the other paths was begun by a restore, which may begin anew. */
   readonly restoring: string
   /** The file that says that the workspace is back from a snapshot, without what the setup of its project has left beside it. */
   readonly setupOwed: string
 }
+
+/** The directory with a directory for each session. */
+export const sessionsIn = (dataDir: string): string => join(dataDir, "sessions")
 
 /** The directory for objects of sessions whose files other nodes have. What is there is in use, or was left behind by a killed process. */
 export const objectsIn = (dataDir: string): string => join(dataDir, "objects")
@@ -35,15 +34,13 @@ export const agentPlaces = (sessionId: SessionId): AgentPlaces => ({
 
 /** The paths of a session below the data directory, absolute when that is. */
 export const sessionPaths = (dataDir: string, sessionId: SessionId): SessionPaths => {
-  const root = join(dataDir, "sessions", sessionId)
+  const root = join(sessionsIn(dataDir), sessionId)
   return {
     root,
     workTree: join(root, "workspace"),
     home: join(root, "home"),
     gitDir: join(root, "trusted.git"),
     making: join(root, "making"),
-    lock: join(root, "making.lock"),
-    inUse: join(root, "in-use.lock"),
     restoring: join(root, "restoring"),
     setupOwed: join(root, "setup-owed")
   }

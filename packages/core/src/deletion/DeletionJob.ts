@@ -6,7 +6,6 @@ import { sessionRows as ofBudgets } from "../budgets/SessionRows.js"
 import { sessionRows as ofChanges } from "../changes/SessionRows.js"
 import { sessionRows as ofDelegations } from "../delegations/SessionRows.js"
 import { SessionId } from "../domain/Ids.js"
-import { removeTree } from "../files/RemoveTree.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { deletionJobKind, sessionRows as ofJobs } from "../jobs/SessionRows.js"
@@ -58,7 +57,7 @@ const batchOfTexts = 5
  */
 export const deletionJob = Effect.gen(function* () {
   const stop = yield* makeStop
-  const removeFiles = yield* makeRemoveFiles
+  const trees = yield* WorkingTrees
   const deleteRows = yield* makeDeleteRows
   const overwrite = yield* makeOverwriting
   const snapshots = yield* Snapshots
@@ -73,7 +72,7 @@ export const deletionJob = Effect.gen(function* () {
     run: fn("deletionJob.run")(function* (attempt) {
       const id = SessionId.make(attempt.claim.subject.id)
       yield* stop(id, attempt)
-      yield* removeFiles(id)
+      yield* trees.forget(id)
       yield* failpoint("deletion.files_removed")
       yield* Effect.mapError(
         snapshots.forget(id),
@@ -122,18 +121,6 @@ const othersWork = new JobError({
   code: "session_busy",
   message: "Other work on the session has not ended yet. It was asked to stop, and the deletion goes on after it.",
   retryable: true
-})
-
-/** Removes the directory of a session, the files that agents wrote before the locks that keep others out. */
-const makeRemoveFiles = Effect.gen(function* () {
-  const trees = yield* WorkingTrees
-
-  return Effect.fnUntraced(function* (id: SessionId) {
-    const { gitDir, home, making, root, workTree } = trees.paths(id)
-    yield* Effect.promise(async () => {
-      for (const tree of [workTree, making, home, gitDir, root]) await removeTree(tree)
-    })
-  })
 })
 
 const makeDeleteRows = Effect.gen(function* () {

@@ -1,36 +1,28 @@
-import { readdir } from "node:fs/promises"
-import { join } from "node:path"
 import { Effect, Schema } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
+import { Bench } from "../bench/Bench.js"
 import { SessionId } from "../domain/Ids.js"
-import { removeTree } from "../files/RemoveTree.js"
 import { ownedDirectories } from "./OwnedDirectories.js"
 import { receiptStore } from "./Receipts.js"
 import { resourceReceipts } from "./ResourceReceipts.js"
 
-/** The sessions that are looked up at once. */
+/** The ids that are looked up at once. */
 const batch = 500
 
-const isSessionId = Schema.is(SessionId)
-
 /**
- * Removes the files that this machine still has of deleted sessions, projects and workspaces. Another node has deleted them when this one had the sessions before, and was
- * away or had moved the files aside.
+ * Removes the files that this machine still has of deleted sessions, projects and workspaces. Another node has deleted them when this one had the
+ * sessions before, and was away or had moved the files aside.
  */
 export const fileSweep = Effect.gen(function* () {
-  const { dataDir } = yield* CoreConfig
+  const { disk } = yield* Bench
   const receipts = yield* receiptStore
   const resources = yield* resourceReceipts
   const directories = yield* ownedDirectories
 
-  const removeIn = Effect.fnUntraced(function* (folder: string) {
-    const names = yield* Effect.promise(() => readdir(folder).catch((): Array<string> => []))
-    for (let from = 0; from < names.length; from += batch) {
-      const some = names.slice(from, from + batch)
-      const deleted = new Set<string>(yield* receipts.deletedOf([...new Set(some.map(idIn).filter(isSessionId))]))
-      for (const name of some.filter((each) => deleted.has(idIn(each))))
-        yield* Effect.promise(() => removeTree(join(folder, name)))
-    }
+  const removeSessions = Effect.gen(function* () {
+    const { aside, present } = yield* disk.list
+    const ids = [...new Set([...present, ...aside])].filter(Schema.is(SessionId))
+    for (let from = 0; from < ids.length; from += batch)
+      for (const id of yield* receipts.deletedOf(ids.slice(from, from + batch))) yield* disk.forget(id)
   })
 
   const removeOwned = Effect.gen(function* () {
@@ -48,12 +40,8 @@ export const fileSweep = Effect.gen(function* () {
     }
   })
 
-  return Effect.forEach(["sessions", "lost+found"], (name) => removeIn(join(dataDir, name)), { discard: true }).pipe(
-    Effect.zipRight(removeOwned),
+  return Effect.zipRight(removeSessions, removeOwned).pipe(
     Effect.catchAll(({ message }) => Effect.logWarning(message)),
     Effect.withSpan("fileSweep")
   )
 })
-
-/** The id that the name of a directory begins with. Files that were moved aside have the epoch of their place behind it. */
-const idIn = (name: string): string => name.split(/[-.]/, 1)[0] ?? ""

@@ -1,10 +1,11 @@
 import { Effect } from "effect"
 import { fn } from "../base/Traced.js"
+import type { SnapshotError } from "../bench/snapshots/TreeSnapshots.js"
 import { SessionId } from "../domain/Ids.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { sealJobKind } from "../worktrees/snapshots/SnapshotStore.js"
-import { type SnapshotError, Snapshots } from "../worktrees/snapshots/Snapshots.js"
+import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 
 const jobErrorOf = ({ message, retryable }: SnapshotError): JobError =>

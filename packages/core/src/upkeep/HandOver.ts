@@ -1,10 +1,8 @@
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
-import { sessionPaths } from "../bench/SessionPaths.js"
+import { Bench } from "../bench/Bench.js"
 import type { SessionId } from "../domain/Ids.js"
-import { removeTree } from "../files/RemoveTree.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import type { Lease, SessionRow } from "../sessions/SessionRow.js"
@@ -13,7 +11,6 @@ import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import * as Loop from "../store/Loop.js"
 import { Leases } from "../worktrees/Leases.js"
-import { setAside } from "../worktrees/snapshots/AwaitedFiles.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 
@@ -41,7 +38,7 @@ export const makeGiveAway = Effect.gen(function* () {
 })
 
 const makeHandOver = Effect.gen(function* () {
-  const { dataDir } = yield* CoreConfig
+  const { disk } = yield* Bench
   const journal = yield* Journal
   const placements = yield* Placements
   const sessions = yield* SessionStore
@@ -51,11 +48,8 @@ const makeHandOver = Effect.gen(function* () {
 
   /** Removes files that the snapshot has, all of them; what it lacks is kept, where nobody uses it. */
   const clear = Effect.fnUntraced(function* (id: SessionId, epoch: number) {
-    if (!(yield* snapshots.isWhole(id))) return yield* setAside(dataDir, id, epoch)
-    const { gitDir, home, workTree } = sessionPaths(dataDir, id)
-    yield* Effect.promise(async () => {
-      for (const path of [workTree, gitDir, home]) await removeTree(path)
-    })
+    if (yield* snapshots.isWhole(id)) yield* disk.discard(id)
+    else yield* disk.setAside(id, epoch)
   })
 
   const give = Effect.fnUntraced(function* (id: SessionId) {

@@ -1,8 +1,7 @@
 import { Effect } from "effect"
-import { objectSweep } from "./ObjectSweep.js"
+import { Bench } from "../bench/Bench.js"
 import * as operations from "./Operations.js"
 import { layer } from "./Services.js"
-import { setupSweep } from "./setup/SetupSweep.js"
 import { Snapshots } from "./snapshots/Snapshots.js"
 
 /** The files of sessions: leases, setups, stores of objects and snapshots. */
@@ -12,8 +11,7 @@ export const worktrees = {
   operations,
   tables: ["snapshots"],
   sweeps: {
-    setups: setupSweep,
     blobs: Effect.map(Snapshots, ({ collect }) => collect),
-    objects: objectSweep
+    files: Effect.map(Bench, ({ disk }) => disk.sweep)
   }
 } as const

@@ -1,26 +1,12 @@
-import { relative } from "node:path"
-import { Effect, Schedule, type Scope } from "effect"
-import { systemActor } from "../access/Access.js"
-import { CoreConfig } from "../base/CoreConfig.js"
-import type { MakingEar } from "../bench/Bench.js"
-import { objectsIn } from "../bench/SessionPaths.js"
-import type { ObjectSource, SetupOrder, TreeOrder, TreeOrigin } from "../bench/TreeOrder.js"
-import type { SessionId } from "../domain/Ids.js"
+import { Effect } from "effect"
+import type { SetupOrder, TreeOrder, TreeOrigin } from "../bench/TreeOrder.js"
 import { GitError } from "../git/GitError.js"
-import { Placements } from "../placement/Placements.js"
 import type { ProjectSpec } from "../projects/Project.js"
 import { projectEnvironment } from "../projects/ProjectEnvironment.js"
 import { isFor, setupStepSeconds } from "../projects/ProjectSetup.js"
 import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
 import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
-import { SessionStore } from "../sessions/SessionStore.js"
-import { Journal } from "../store/Journal.js"
-import { gitCredentials } from "./GitCredentials.js"
-import { ownedCommits } from "./OwnedCommits.js"
-import { type SnapshotError, Snapshots } from "./snapshots/Snapshots.js"
-
-const actor = systemActor("workspaces")
 
 /** True for a spec whose workspaces are prepared by commands. */
 export const hasSetup = ({ setup = [] }: ProjectSpec): boolean => setup.length > 0
@@ -84,51 +70,4 @@ const sameness = (
   ...(sparse !== null && { sparse }),
   ...{ setup, setup_network, environment: environment.filter(isFor("setup")), secretVersions },
   backend
-})
-
-/** Bytes of a snapshot could not be had. */
-export const notHad = ({ message, retryable }: SnapshotError) =>
-  new GitError({ kind: retryable ? "remote_unavailable" : "internal", message })
-
-/** The place of the changesets of a session, also where another node has its files: those are made of its snapshot for the while. */
-export const objectsOf = Effect.gen(function* () {
-  const { dataDir } = yield* CoreConfig
-  const placements = yield* Placements
-  const snapshots = yield* Snapshots
-  return Effect.fnUntraced(function* (id: SessionId): Effect.fn.Return<ObjectSource, SnapshotError, Scope.Scope> {
-    const place = yield* placements.at(id)
-    if (place.kind === "here" && !place.awaited) return { session: id }
-    return { scratch: relative(objectsIn(dataDir), yield* snapshots.objects(id)) }
-  })
-})
-
-/** Gives the answers to what a bench asks while it makes the files of a session. */
-export const makeListeners = Effect.gen(function* () {
-  const sessions = yield* SessionStore
-  const journal = yield* Journal
-  const commit = yield* ownedCommits
-  const gitCredential = yield* gitCredentials
-  const sourceOf = yield* objectsOf
-
-  /** Completes once a session was closed. A database that is away for a moment closes none. */
-  const closed = (row: SessionRow) =>
-    Effect.asVoid(
-      Effect.repeat(
-        Effect.catchAllDefect(sessions.find(row.id), () => Effect.succeed(row)),
-        {
-          until: (found) => found === undefined || found.lifecycle === "closed",
-          schedule: Schedule.spaced("1 second")
-        }
-      )
-    )
-
-  return (row: SessionRow): Omit<MakingEar, "beside" | "clear"> => ({
-    credential: gitCredential(row),
-    seed: Effect.suspend(() => {
-      const seed: WorkspaceSeed = JSON.parse(row.tree.seed ?? "null")
-      return Effect.mapError(sourceOf(seed.session_id), notHad)
-    }),
-    setup: (notes) => Effect.asVoid(commit(row.id, journal.append(row.id, actor, notes))),
-    closed: closed(row)
-  })
 })

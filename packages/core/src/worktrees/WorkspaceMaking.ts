@@ -15,7 +15,8 @@ import { Journal } from "../store/Journal.js"
 import { Leases } from "./Leases.js"
 import { ownedCommits } from "./OwnedCommits.js"
 import { Snapshots } from "./snapshots/Snapshots.js"
-import { makeListeners, notHad, orderOf, setupOrders } from "./TreeOrders.js"
+import { makeListeners, notHad } from "./TreeEars.js"
+import { orderOf, setupOrders } from "./TreeOrders.js"
 import { WorkingTreeStore } from "./WorkingTreeStore.js"
 
 const actor = systemActor("workspaces")

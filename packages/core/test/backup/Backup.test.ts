@@ -29,6 +29,7 @@ import { Leases } from "@reins/core/worktrees/Leases"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { bareRemote, plainGit } from "@reins/testing/git/Fixture"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { Effect } from "effect"
 import { backUp, capture, databases, installation, restoreTo, temporary } from "./Installations.js"
@@ -40,7 +41,7 @@ const worked = Effect.gen(function* () {
   const files = yield* SessionFiles
   yield* files.upload(owner.principal, session.id, { path: "notes/a.txt", content: "one\n" })
   const changesetId = yield* capture(session.id)
-  return { ...owner, session, changesetId, paths: (yield* WorkingTrees).paths(session.id) }
+  return { ...owner, session, changesetId, paths: yield* pathsOf(session.id) }
 })
 
 /** All that a client can read of the session and its changeset. */
@@ -134,10 +135,10 @@ for (const { name, place: makePlace } of databases) {
             const target = yield* (yield* Sessions).create(work.principal, work.workspaceId, {})
             const trees = yield* WorkingTrees
             yield* trees.make(target.id)
-            const { gitDir, workTree } = trees.paths(target.id)
+            const { gitDir, workTree } = yield* pathsOf(target.id)
             const applied = yield* (yield* Git).applyTree({
               source: {
-                gitDir: trees.paths(work.session.id).gitDir,
+                gitDir: (yield* pathsOf(work.session.id)).gitDir,
                 base: null,
                 tree: before.changeset.tree ?? ""
               },

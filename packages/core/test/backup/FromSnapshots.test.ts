@@ -13,6 +13,7 @@ import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { bareRemote } from "@reins/testing/git/Fixture"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { listingOf } from "@reins/testing/sessions/Listing"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { Effect } from "effect"
 import { backUp, capture, databases, installation, restoreTo, temporary } from "./Installations.js"
@@ -37,7 +38,7 @@ const sealed = (url: string) =>
     const trees = yield* WorkingTrees
     yield* trees.exclusive(id, snapshots.sealAnew(id))
     const { diff } = yield* (yield* Changesets).diff(principal, changeset, {})
-    return { id, principal, changeset, diff, paths: trees.paths(id), upload }
+    return { id, principal, changeset, diff, paths: yield* pathsOf(id), upload }
   })
 
 for (const { name, place: makePlace } of databases)
@@ -84,7 +85,7 @@ for (const { name, place: makePlace } of databases)
           assert.deepStrictEqual(listingOf(join(elsewhere, "sessions", id, "workspace")), tree)
           yield* Effect.gen(function* () {
             assert.strictEqual((yield* (yield* Changesets).diff(principal, changeset, {})).diff, diff)
-            const { workTree } = (yield* WorkingTrees).paths(id)
+            const { workTree } = yield* pathsOf(id)
             writeFileSync(join(workTree, "a.txt"), "changed\n")
             const next = yield* capture(id)
             assert.include((yield* (yield* Changesets).diff(principal, next, {})).diff, "+changed")

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { sessionPaths } from "@reins/core/bench/SessionPaths"
@@ -7,13 +7,18 @@ import { Deliveries } from "@reins/core/changes/Deliveries"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
+import { existingOf } from "@reins/core/store/Existing"
+import { Leases } from "@reins/core/worktrees/Leases"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
+import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
+import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { benchIn } from "@reins/testing/bench/OtherProcess"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { Effect, Fiber } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { makeRemote, temporaryDirectory, withAgent } from "../execution/Agent.js"
+import { allSealed } from "../execution/Sealing.js"
 
 /** An installation whose sessions are on a bench in another process, which has a data directory of its own. */
 const withBench = <A, E, R>(
@@ -22,7 +27,8 @@ const withBench = <A, E, R>(
       readonly remote: ReturnType<typeof makeRemote>
       readonly benchData: string
     }
-  ) => Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E, R>,
+  config: Parameters<typeof withAgent>[2] = {}
 ) =>
   Effect.gen(function* () {
     const directory = yield* temporaryDirectory
@@ -31,7 +37,7 @@ const withBench = <A, E, R>(
     return yield* withAgent(
       "alpha_gateway",
       (given) => body({ ...given, remote, benchData }),
-      {},
+      config,
       smallAgents,
       undefined,
       benchIn(directory, benchData)
@@ -115,5 +121,68 @@ it.scopedLive(
         assert.include(failed.reason_message ?? "", "The workspace could not be made.")
       })
     ),
+  300_000
+)
+
+it.scopedLive(
+  "a session is sealed and restored on a bench in another process, and only bytes cross over",
+  () =>
+    Effect.gen(function* () {
+      const blobs = join(yield* temporaryDirectory, "blobs")
+      yield* withBench(
+        ({ benchData, dataDir, gateway, principal, remote, runTurn, workspaceId }) =>
+          Effect.gen(function* () {
+            const session = yield* (yield* Sessions).create(principal, workspaceId, { repository: { url: remote.url } })
+            const files = yield* SessionFiles
+            const first = yield* runTurn(
+              session.id,
+              script(
+                "The word is heliotrope.",
+                {
+                  tool: "bash",
+                  cmd: "echo kept > kept.txt; echo secret > .env; git add -A; git commit -qm work; mkdir empty"
+                },
+                { say: "Noted." }
+              )
+            )
+            assert.strictEqual(first.state, "succeeded", JSON.stringify(first))
+            yield* files.upload(principal, session.id, { path: "notes.txt", content: "read me" })
+            yield* allSealed
+
+            // The machine of the bench burns: its agent is gone, and so is its disk.
+            const row = yield* Effect.flatMap(SessionStore, (store) => existingOf("session", store.find)(session.id))
+            yield* (yield* Leases).reap(row)
+            rmSync(sessionPaths(benchData, session.id).root, { recursive: true })
+            const trees = yield* WorkingTrees
+            const restored = yield* trees.exclusive(session.id, (yield* Snapshots).restore(session.id))
+            assert.deepStrictEqual([restored.left_out, restored.skipped], [[], []])
+
+            assert.strictEqual((yield* files.read(principal, session.id, "kept.txt")).content, "kept\n")
+            const { items } = yield* files.list(principal, session.id, "")
+            assert.includeMembers(
+              items.map(({ path }) => path),
+              ["empty", ".env", "notes.txt"]
+            )
+            const changesets = yield* Changesets
+            const [changeset] = (yield* changesets.list(principal, session.id, { limit: 10 })).items
+            assert.include((yield* changesets.diff(principal, changeset?.id ?? "", {})).diff, "+kept")
+            const second = yield* runTurn(session.id, script("What was the word?", { say: "It was." }))
+            assert.strictEqual(second.state, "succeeded", JSON.stringify(second))
+            assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "heliotrope")
+
+            // A store that has lost the blobs cannot give them, and says so across the socket.
+            yield* (yield* Leases).reap(row)
+            rmSync(sessionPaths(benchData, session.id).root, { recursive: true })
+            yield* allSealed
+            rmSync(blobs, { recursive: true })
+            const failed = yield* Effect.flip(trees.exclusive(session.id, (yield* Snapshots).restore(session.id)))
+            assert.strictEqual(failed._tag, "SnapshotError")
+
+            yield* trees.forget(session.id)
+            for (const data of [benchData, dataDir]) assert.isFalse(existsSync(sessionPaths(data, session.id).root))
+          }),
+        { blobs: { kind: "directory", path: blobs } }
+      )
+    }),
   300_000
 )

@@ -5,8 +5,8 @@ import * as Embedded from "@reins/core/Embedded"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { askingAgents } from "@reins/testing/harness/SmallAgent"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { Effect } from "effect"
 import { installation, say, withAgent } from "./Agent.js"
 import { asked, assertObeys, touch } from "./Asking.js"
@@ -95,7 +95,7 @@ it.scopedLive(
           const session = yield* (yield* Sessions).create(principal, workspaceId, {})
           const turn = yield* runTurn(session.id, touch([{ say: "Made it." }]))
           assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-          const made = join((yield* WorkingTrees).paths(session.id).workTree, "made.txt")
+          const made = join((yield* pathsOf(session.id)).workTree, "made.txt")
           assert.isTrue(existsSync(made))
           assert.deepStrictEqual((yield* (yield* Interactions).list(principal, session.id, {})).items, [])
         }),

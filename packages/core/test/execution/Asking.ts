@@ -7,7 +7,7 @@ import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { Effect } from "effect"
 import { type Step, script } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, withAgent } from "./Agent.js"
@@ -32,7 +32,7 @@ export const asked = Effect.fnUntraced(function* ({ eventsUntil, principal, work
     const events = yield* eventsUntil(session.id, (event) => event.turn_id === turnId && isTurnEnd(event))
     return { events, turn: yield* (yield* Turns).get(principal, turnId) }
   })
-  const file = join((yield* WorkingTrees).paths(session.id).workTree, "made.txt")
+  const file = join((yield* pathsOf(session.id)).workTree, "made.txt")
   const settled = Effect.map(interactions.list(principal, session.id, {}), ({ items }) => items[0])
   return {
     session,

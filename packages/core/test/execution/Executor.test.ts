@@ -21,6 +21,7 @@ import { Leases } from "@reins/core/worktrees/Leases"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { operationEnd } from "@reins/testing/changes/Fixture"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Chunk, Effect, Layer, Stream } from "effect"
@@ -180,7 +181,7 @@ for (const { layer, name } of databases) {
         yield* until(principal, session.id, ofType("executor.released")).pipe(
           Effect.provide(Layer.provide(Core.worker, impatient))
         )
-        assert.isTrue(existsSync(join((yield* WorkingTrees).paths(session.id).workTree, "a")))
+        assert.isTrue(existsSync(join((yield* pathsOf(session.id)).workTree, "a")))
         const events = yield* (yield* EventLog).page(principal, session.id, { after: 0, limit: 1000 })
         const released = events.items.find((event) => event.type === "executor.released")
         assert.strictEqual(released?.payload["reason"], "idle")

@@ -8,6 +8,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Database } from "@reins/core/store/Database"
 import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Logger, LogLevel, Schedule } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -84,7 +85,7 @@ describe("sealing", () => {
               })
               yield* allSealed
               const trees = yield* WorkingTrees
-              rmSync(trees.paths(session.id).root, { recursive: true, force: true })
+              rmSync((yield* pathsOf(session.id)).root, { recursive: true, force: true })
               yield* trees.exclusive(session.id, (yield* Snapshots).restore(session.id))
               const changesets = yield* Changesets
               const [changeset] = (yield* changesets.list(principal, session.id, { limit: 10 })).items

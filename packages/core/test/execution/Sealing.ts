@@ -12,6 +12,7 @@ import { Leases } from "@reins/core/worktrees/Leases"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { Effect, type Layer, Schedule } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { makeRemote, temporaryDirectory, withAgent } from "./Agent.js"
@@ -55,7 +56,7 @@ export const goesOnAfterLoss = (manifests?: typeof Manifests.layer, database?: L
           // The machine burns: the agent is gone, and so is the disk.
           const row = yield* Effect.flatMap(SessionStore, (store) => existingOf("session", store.find)(session.id))
           yield* Effect.flatMap(Leases, (leases) => leases.reap(row))
-          rmSync(trees.paths(session.id).root, { recursive: true, force: true })
+          rmSync((yield* pathsOf(session.id)).root, { recursive: true, force: true })
           const snapshots = yield* Snapshots
           const restored = yield* trees.exclusive(session.id, snapshots.restore(session.id))
           assert.deepStrictEqual([restored.left_out, restored.skipped], [[], []])

@@ -27,6 +27,7 @@ import { AgentStateStore } from "@reins/core/worktrees/AgentStateStore"
 import { Leases } from "@reins/core/worktrees/Leases"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { aMoment } from "@reins/testing/process/Waiting"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Either, Logger, Schema } from "effect"
@@ -288,7 +289,7 @@ for (const { layer, name } of databases) {
             yield* journal.commit(states.change(session.id, { native_session_id: "n", native_digest: state_digest }))
             const here = yield* sessionRow(session.id)
             assert.isTrue(yield* trees.isHere(here))
-            rmSync(trees.paths(session.id).root, { recursive: true })
+            rmSync((yield* pathsOf(session.id)).root, { recursive: true })
             assert.isFalse(yield* trees.isHere(here))
             if (state === "running") yield* journal.commit(turnStore.move(turnId, "running", runner))
 
@@ -299,7 +300,7 @@ for (const { layer, name } of databases) {
             if (Either.isRight(refused)) return assert.fail("it began in an empty directory")
             assert.deepInclude(refused.left, { reason: "executor_unavailable", retryable: false })
             assert.include(refused.left.message, "files of this session are not on this machine")
-            assert.isFalse(existsSync(trees.paths(session.id).workTree))
+            assert.isFalse(existsSync((yield* pathsOf(session.id)).workTree))
           }).pipe(Effect.provide(asleep))
       )
     }

@@ -107,7 +107,11 @@ describe("the sources", () => {
   /** Directories whose names Reins itself has chosen, or that the system makes. */
   const own = new Set([
     "backup/Restore.ts",
-    "deletion/FileSweep.ts",
+    "bench/Archives.ts",
+    "bench/DiskHere.ts",
+    "bench/setup/SetupSweep.ts",
+    "bench/snapshots/SealedFiles.ts",
+    "bench/StoreSweep.ts",
     "executor/Container.ts",
     "executor/Descriptors.ts",
     "executor/Guard.ts",
@@ -117,11 +121,7 @@ describe("the sources", () => {
     "git/StoreCare.ts",
     "harness/ManifestFiles.ts",
     "identity/OutboxMailer.ts",
-    "placement/BootRecord.ts",
-    "worktrees/setup/SetupSweep.ts",
-    "worktrees/snapshots/SnapshotParts.ts",
-    "worktrees/StoreSweep.ts",
-    "upkeep/ThisNode.ts"
+    "placement/BootRecord.ts"
   ])
   const root = join(import.meta.dirname, "../../src")
   const files = fs

@@ -1,10 +1,9 @@
 import { Effect, Layer } from "effect"
-import { CoreConfig } from "../../src/base/CoreConfig.js"
+import { storeSweep } from "../../src/bench/StoreSweep.js"
 import { storesAt } from "../../src/bench/StoresHere.js"
 import { Git } from "../../src/git/Git.js"
 import { WayOut } from "../../src/outbound/WayOut.js"
 import { makeShared } from "../../src/worktrees/SessionLock.js"
-import { storeSweep } from "../../src/worktrees/StoreSweep.js"
 
 // A process of its own that clones by way of a store, or drops stores, and kills itself at one of its steps. A step is a change of a file that the service
 // makes, or the start of a git process.
@@ -50,7 +49,7 @@ const clone = Effect.gen(function* () {
   Effect.provide(Git.layerWith({ allowFile: true }).pipe(Layer.provide(WayOut.layerWith({ allowPrivateHosts: [] }))))
 )
 
-const sweep = Effect.flatten(storeSweep).pipe(Effect.provide(CoreConfig.layer({ dataDir })))
+const sweep = storeSweep(dataDir, makeShared)
 
 void Effect.runPromise<unknown, unknown>(what === "clone" ? clone : sweep).then(() =>
   process.stdout.write(`steps ${step}\n`)

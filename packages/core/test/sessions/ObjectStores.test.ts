@@ -9,11 +9,12 @@ import * as Sqlite from "@reins/core/store/Sqlite"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { bareRemote, plainGit, put, remoteCommit } from "@reins/testing/git/Fixture"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { Deferred, Effect, Fiber, Layer } from "effect"
+import { storeSweep } from "../../src/bench/StoreSweep.js"
 import { storeNameOf, storesAt } from "../../src/bench/StoresHere.js"
 import { makeShared } from "../../src/worktrees/SessionLock.js"
-import { storeSweep } from "../../src/worktrees/StoreSweep.js"
 import { temporaryDirectory } from "../execution/Agent.js"
 import { listingOf, repositoryOf, sealedSession, withSnapshots } from "./Snapshooting.js"
 
@@ -33,11 +34,11 @@ const setUp = Effect.gen(function* () {
   const make = Effect.gen(function* () {
     const { id } = yield* sessions.create(principal, workspaceId, { repository: { url }, prewarm: false })
     yield* trees.make(id)
-    return { id, ...trees.paths(id) }
+    return { id, ...(yield* pathsOf(id)) }
   })
   const store = join(dataDir, "object-stores", storeNameOf(workspaceId, url))
   const age = (path: string) => fs.utimesSync(path, new Date(0), new Date(0))
-  const sweep = Effect.flatten(storeSweep)
+  const sweep = storeSweep(dataDir, makeShared)
   return { root, url, trees, dataDir, make, store, age, sweep, workspaceId }
 })
 

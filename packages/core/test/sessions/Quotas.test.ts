@@ -15,6 +15,7 @@ import { measure } from "@reins/core/upkeep/DiskSweep"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { bareRemote } from "@reins/testing/git/Fixture"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Either, Redacted } from "effect"
@@ -77,15 +78,15 @@ const sharing = Effect.gen(function* () {
     begin: Effect.gen(function* () {
       const { id } = yield* sessions.create(principal, workspaceId, { repository: { url }, prewarm: false })
       yield* trees.make(id)
-      live.push(trees.paths(id).root)
+      live.push((yield* pathsOf(id)).root)
       return id
     }),
     close: (id: SessionId) => Effect.zipRight(sessions.close(principal, id), trees.remove(id)),
     /** Another node has the session from now on, and has measured it. */
     leave: (id: SessionId) =>
       Effect.gen(function* () {
-        rmSync(trees.paths(id).root, { recursive: true })
-        live.splice(live.indexOf(trees.paths(id).root), 1)
+        rmSync((yield* pathsOf(id)).root, { recursive: true })
+        live.splice(live.indexOf((yield* pathsOf(id)).root), 1)
         yield* db.run(db.sql`delete from session_disk where session_id = ${id}`)
         yield* db.run(db.sql`update working_trees set state = 'none' where session_id = ${id}`)
       }),

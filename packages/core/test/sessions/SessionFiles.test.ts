@@ -17,6 +17,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { faultsOf } from "@reins/testing/Faults"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Stream } from "effect"
@@ -39,7 +40,7 @@ const sha256 = (content: string) => `sha256:${createHash("sha256").update(conten
 const newSession = Effect.gen(function* () {
   const owner = yield* ownerWithConnection
   const session = yield* (yield* Sessions).create(owner.principal, owner.workspaceId, {})
-  return { ...owner, session, files: yield* SessionFiles, root: (yield* WorkingTrees).paths(session.id).workTree }
+  return { ...owner, session, files: yield* SessionFiles, root: (yield* pathsOf(session.id)).workTree }
 })
 
 const untilEvent = Effect.fnUntraced(function* (principal: Principal, sessionId: string, type: string) {
@@ -282,7 +283,7 @@ for (const { layer, name } of databases) {
         const { principal, session, workspaceId } = yield* newSession
         const states = yield* NativeStateExport
         assert.strictEqual(yield* failureOf(states.read(principal, session.id)), "not_found")
-        const { home } = (yield* WorkingTrees).paths(session.id)
+        const { home } = yield* pathsOf(session.id)
         const kept = ".local/share/opencode"
         yield* Effect.promise(async () => {
           await mkdir(join(home, kept, "storage"), { recursive: true })

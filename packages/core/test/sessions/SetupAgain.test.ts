@@ -11,6 +11,7 @@ import { Leases } from "@reins/core/worktrees/Leases"
 import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { bareRemote } from "@reins/testing/git/Fixture"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { temporaryDirectory, withAgent } from "../execution/Agent.js"
@@ -30,7 +31,7 @@ const burn = Effect.fnUntraced(function* (id: SessionId) {
   const trees = yield* WorkingTrees
   const { commit } = yield* Journal
   yield* leases.reap(yield* existingOf("session", sessions.find)(id))
-  rmSync(trees.paths(id).root, { recursive: true, force: true })
+  rmSync((yield* pathsOf(id)).root, { recursive: true, force: true })
   yield* trees.exclusive(id, (yield* Snapshots).restore(id))
   yield* commit(leases.lose(id, systemActor("test"), "machine_lost"))
 })

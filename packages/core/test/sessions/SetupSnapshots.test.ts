@@ -14,9 +14,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { sparesOf } from "@reins/core/bench/setup/SetupPlaces"
 import { setupSnapshots } from "@reins/core/bench/setup/SetupSnapshots"
+import { setupSweep } from "@reins/core/bench/setup/SetupSweep"
 import { Git } from "@reins/core/git/Git"
 import { WayOut } from "@reins/core/outbound/WayOut"
-import { setupSweep } from "@reins/core/worktrees/setup/SetupSweep"
 import { Effect, Layer } from "effect"
 
 const key = (letter: string): string => letter.repeat(64)

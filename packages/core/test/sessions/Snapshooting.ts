@@ -12,6 +12,7 @@ import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { bareRemote, put } from "@reins/testing/git/Fixture"
 import { listingOf } from "@reins/testing/sessions/Listing"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { Effect, Layer, Logger, LogLevel, type Scope } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
@@ -64,7 +65,7 @@ export const sealedSession = Effect.fnUntraced(function* (
   const journal = yield* Journal
   const snapshots = yield* Snapshots
   yield* trees.make(id)
-  const paths = trees.paths(id)
+  const paths = yield* pathsOf(id)
   const change = journal.commit(snapshots.changed(id))
   const db = yield* Database
   return {

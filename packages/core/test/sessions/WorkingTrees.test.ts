@@ -5,6 +5,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { pauseReaders } from "@reins/testing/git/PausingRemote"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Context, Effect, Fiber, Layer, Option } from "effect"
@@ -26,7 +27,8 @@ for (const { layer, name } of databases) {
           Effect.eventually,
           Effect.timeout("30 seconds")
         )
-        const begun = () => statSync(here.paths(id).gitDir).ino
+        const { gitDir } = yield* pathsOf(id)
+        const begun = () => statSync(gitDir).ino
         const before = begun()
         assert.deepStrictEqual(yield* Effect.timeoutOption(elsewhere.make(id), "1 second"), Option.none())
         assert.strictEqual(begun(), before)

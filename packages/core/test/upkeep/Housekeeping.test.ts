@@ -1,5 +1,7 @@
 import { assert, layer as withLayer } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { Bench } from "@reins/core/bench/Bench"
+import { diskHere } from "@reins/core/bench/DiskHere"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
@@ -8,6 +10,7 @@ import { sweeps } from "@reins/core/Rooms"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
 import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
+import { fileLocks } from "@reins/core/worktrees/SessionLock"
 import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
 import { goodPassword, identity, newClient, newEmail, nextMail } from "@reins/testing/identity/Identity"
 import { aMoment } from "@reins/testing/process/Waiting"
@@ -35,9 +38,17 @@ const newToken = Effect.gen(function* () {
   yield* nextMail(email)
 })
 
+/** The disk of this machine, where no session is. */
+const bench = Layer.effect(
+  Bench,
+  Effect.gen(function* () {
+    return { ...(yield* Bench), disk: yield* diskHere }
+  })
+).pipe(Layer.provide(Layer.merge(Bench.layerNone, fileLocks)))
+
 if (sqlite !== undefined) {
   withLayer(
-    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer, Snapshots.layerNone).pipe(
+    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer, Snapshots.layerNone, bench).pipe(
       Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))

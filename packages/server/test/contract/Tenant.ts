@@ -24,6 +24,7 @@ import { Journal } from "@reins/core/store/Journal"
 import { Leases } from "@reins/core/worktrees/Leases"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { json, localServer } from "@reins/testing/connections/LocalServer"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { Context, Effect, Layer, Schema } from "effect"
 import { change, newCaller, send } from "../Service.js"
 import type { Json } from "./Document.js"
@@ -97,7 +98,7 @@ export const furnish = (sessionId: SessionId) =>
   Effect.gen(function* () {
     const trees = yield* WorkingTrees
     yield* trees.make(sessionId)
-    const file = join(trees.paths(sessionId).workTree, fileOfWorkspaces)
+    const file = join((yield* pathsOf(sessionId)).workTree, fileOfWorkspaces)
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, "# Read me\n\nc\u00f4t\u00e9\n")
   })

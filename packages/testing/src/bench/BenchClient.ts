@@ -1,7 +1,7 @@
 import type { Socket } from "node:net"
 import type { TurnEar } from "@reins/core/bench/Agents"
 import type { Bench } from "@reins/core/bench/Bench"
-import { Cause, Deferred, Effect, Exit, Fiber, Mailbox, Schema, Scope, Stream } from "effect"
+import { Cause, Chunk, Deferred, Effect, Exit, Fiber, Mailbox, Option, Schema, Scope, Stream } from "effect"
 import { type Frame, readFrames, writeFrame } from "./Frames.js"
 import { type Verb, verbs } from "./Protocol.js"
 
@@ -11,7 +11,8 @@ type Ear = Readonly<Record<string, unknown>>
 interface Waiting {
   readonly spec: Verb
   readonly ear: Ear
-  readonly begun: Deferred.Deferred<void>
+  /** What a call gives while it goes on. */
+  readonly begun: Deferred.Deferred<unknown, unknown>
   readonly end: Deferred.Deferred<unknown, unknown>
   /** Done when nothing of the call is left on the other side. */
   readonly over: Deferred.Deferred<void>
@@ -19,7 +20,18 @@ interface Waiting {
   /** The scope of the call, for answers that need something longer than their question lasts. */
   readonly scope: Scope.CloseableScope
   readonly answers: Map<number, Fiber.RuntimeFiber<void>>
+  /** The answers that are streams, each with its next parts; null at its end. */
+  readonly streams: Map<number, Effect.Effect<ReadonlyArray<unknown> | null, unknown>>
 }
+
+/** The next parts of a stream; null at its end. */
+const partsOf = (stream: Stream.Stream<unknown, unknown>) =>
+  Effect.map(Stream.toPull(stream), (pull) =>
+    Effect.matchEffect(pull, {
+      onSuccess: (parts) => Effect.succeed(Chunk.toReadonlyArray(parts)),
+      onFailure: Option.match({ onNone: () => Effect.succeed(null), onSome: Effect.fail })
+    })
+  )
 
 /** The ear of a turn with the observer of its model calls as questions. */
 const flatEar = (ear: Ear): Ear => {
@@ -46,6 +58,7 @@ export const benchOver = (socket: Socket): Bench["Type"] => {
     Effect.runFork(
       Effect.all([
         Deferred.done(waiting.end, exit),
+        Deferred.done(waiting.begun, exit),
         waiting.items.done(Exit.asVoid(exit)),
         Deferred.succeed(waiting.over, undefined),
         Scope.close(waiting.scope, Exit.void)
@@ -60,6 +73,15 @@ export const benchOver = (socket: Socket): Bench["Type"] => {
     if (question === undefined || found === undefined) return
     const said = Effect.gen(function* () {
       const args = yield* Effect.orDie(Schema.decodeUnknown(Schema.Tuple(...(question.takes ?? [])))(frame.args))
+      if (frame.of !== undefined) {
+        // Boundary: the question says that it streams.
+        const begun =
+          waiting.streams.get(frame.of) ??
+          (yield* partsOf((found as (...args: ReadonlyArray<unknown>) => Stream.Stream<unknown, unknown>)(...args)))
+        waiting.streams.set(frame.of, begun)
+        const parts = yield* begun
+        return parts && (yield* Effect.orDie(Schema.encode(Schema.Array(question.gives))(parts)))
+      }
       // Boundary: the question says what it is.
       const value = yield* (typeof found === "function" ? found(...args) : found) as Effect.Effect<unknown, unknown>
       return yield* Effect.orDie(Schema.encode(question.gives)(value))
@@ -70,7 +92,11 @@ export const benchOver = (socket: Socket): Bench["Type"] => {
         Effect.catchAllCause((cause) =>
           Cause.isInterruptedOnly(cause)
             ? Effect.void
-            : Effect.zipRight(Deferred.failCause(waiting.end, cause), send({ t: "cancel", id }))
+            : Effect.all([
+                Deferred.failCause(waiting.end, cause),
+                Deferred.failCause(waiting.begun, cause),
+                send({ t: "cancel", id })
+              ])
         ),
         Effect.asVoid
       )
@@ -84,7 +110,12 @@ export const benchOver = (socket: Socket): Bench["Type"] => {
     const { id } = frame
     switch (frame.t) {
       case "begun":
-        return void Effect.runFork(Deferred.succeed(waiting.begun, undefined))
+        return void Effect.runFork(
+          Deferred.done(
+            waiting.begun,
+            waiting.spec.form === "scoped" ? decode(waiting.spec.gives, frame.value) : Exit.void
+          )
+        )
       case "items":
         return void Effect.runFork(
           Effect.forEach(frame.items, (item) => Effect.orDie(Schema.decodeUnknown(waiting.spec.gives)(item))).pipe(
@@ -121,12 +152,13 @@ export const benchOver = (socket: Socket): Bench["Type"] => {
     const waiting: Waiting = {
       spec,
       ear,
-      begun: yield* Deferred.make<void>(),
+      begun: yield* Deferred.make<unknown, unknown>(),
       end: yield* Deferred.make<unknown, unknown>(),
       over: yield* Deferred.make<void>(),
       items: yield* Mailbox.make<unknown, unknown>({ capacity: 256 }),
       scope: yield* Scope.make(),
-      answers: new Map()
+      answers: new Map(),
+      streams: new Map()
     }
     calls.set(id, waiting)
     const has = Object.keys(ear).filter((name) => ear[name] !== undefined)
@@ -139,8 +171,7 @@ export const benchOver = (socket: Socket): Bench["Type"] => {
     Effect.suspend(() =>
       calls.has(id) ? Effect.zipRight(send({ t: "cancel", id }), Deferred.await(waiting.over)) : Effect.void
     )
-  const started = ({ waiting }: Begun) =>
-    Effect.raceFirst(Deferred.await(waiting.begun), Effect.asVoid(Deferred.await(waiting.end)))
+  const started = ({ waiting }: Begun) => Deferred.await(waiting.begun)
 
   const callOf = (group: string, verb: string, spec: Verb, args: ReadonlyArray<unknown>) => {
     const call = begin(group, verb, spec, args)
@@ -151,7 +182,7 @@ export const benchOver = (socket: Socket): Bench["Type"] => {
       case "later":
         return Effect.flatMap(call, (begun) => Effect.as(started(begun), Deferred.await(begun.waiting.end)))
       case "scoped":
-        return Effect.asVoid(Effect.flatMap(Effect.acquireRelease(call, cancel), started))
+        return Effect.flatMap(Effect.acquireRelease(call, cancel), started)
       case "standing":
         return Effect.flatMap(call, started)
       case "stream":

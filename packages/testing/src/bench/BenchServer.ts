@@ -1,12 +1,12 @@
 import type { Socket } from "node:net"
 import type { Bench } from "@reins/core/bench/Bench"
 import type { CallLeave, CallObserver, ModelCall } from "@reins/core/relay/gateway/ModelCall"
-import { Cause, Chunk, Deferred, Effect, Exit, Fiber, Schema, type Scope, Stream } from "effect"
+import { Cause, Chunk, Deferred, Effect, Exit, Fiber, Option, Schema, type Scope, Stream } from "effect"
 import { type Frame, readFrames, writeFrame } from "./Frames.js"
-import { type Verb, verbs } from "./Protocol.js"
+import { type Question, type Verb, verbs } from "./Protocol.js"
 
 type Ear = Readonly<Record<string, unknown>>
-type Ask = (name: string, args: ReadonlyArray<unknown>) => Effect.Effect<unknown>
+type Ask = (name: string, args: ReadonlyArray<unknown>, of?: number) => Effect.Effect<unknown>
 
 /** A call that is under way, with the questions that wait for their answers. */
 interface Running {
@@ -25,13 +25,26 @@ const observerOf = (ask: Ask): CallObserver => ({
   ended: (call: ModelCall) => void Effect.runFork(ask("ended", [call]))
 })
 
+/** A stream whose parts are answers. */
+const streamOf = (ask: Ask, name: string, of: number, args: ReadonlyArray<unknown>) =>
+  Stream.repeatEffectChunkOption(
+    Effect.flatMap(ask(name, args, of), (parts) =>
+      // Boundary: the schema of the question says what its answer is.
+      parts === null ? Effect.fail(Option.none()) : Effect.succeed(Chunk.fromIterable(parts as ReadonlyArray<unknown>))
+    )
+  )
+
 /** The ear of a call: each question that the other end answers, as an effect or as a function. */
 const earOf = ({ ear }: Verb, has: ReadonlyArray<string>, ask: Ask): Ear => {
+  let opened = 0
+  const answered = (name: string, { streams, takes }: Question) => {
+    if (takes === null) return ask(name, [])
+    return (...args: ReadonlyArray<unknown>) =>
+      streams ? Stream.suspend(() => streamOf(ask, name, opened++, args)) : ask(name, args)
+  }
   const questions = has.flatMap((name) => {
     const question = ear[name]
-    if (question === undefined) return []
-    const { takes } = question
-    return [[name, takes === null ? ask(name, []) : (...args: ReadonlyArray<unknown>) => ask(name, args)] as const]
+    return question === undefined ? [] : [[name, answered(name, question)] as const]
   })
   return { ...Object.fromEntries(questions), ...(has.includes("ended") && { calls: observerOf(ask) }) }
 }
@@ -48,19 +61,21 @@ type CallFrame = Extract<Frame, { t: "call" }>
 
 /** Asks the other end of a call, and waits for the answer. */
 const askerOf = ({ nextAsk, send }: Serving, id: number, spec: Verb, running: Running): Ask =>
-  Effect.fnUntraced(function* (name, args) {
+  Effect.fnUntraced(function* (name, args, of) {
     const question = spec.ear[name]
     if (question === undefined) return yield* Effect.dieMessage(`no question ${name}`)
     const ask = nextAsk()
     const answer = yield* Deferred.make<unknown>()
     running.asked.set(ask, answer)
     const encoded = yield* Schema.encodeUnknown(Schema.Tuple(...(question.takes ?? [])))(args)
-    yield* send({ t: "ask", id, ask, name, args: encoded })
+    yield* send({ t: "ask", id, ask, name, args: encoded, ...(of !== undefined && { of }) })
     const value = yield* Deferred.await(answer).pipe(
       Effect.onInterrupt(() => send({ t: "unask", id, ask })),
       Effect.ensuring(Effect.sync(() => running.asked.delete(ask)))
     )
-    return yield* Schema.decodeUnknown(question.gives)(value)
+    return yield* Schema.decodeUnknown(question.streams ? Schema.NullOr(Schema.Array(question.gives)) : question.gives)(
+      value
+    )
   }, Effect.orDie)
 
 /** Sends the parts of a stream, each when the other end has taken the one before. */
@@ -96,7 +111,11 @@ const work = Effect.fnUntraced(function* (serving: Serving, frame: CallFrame, sp
     return yield* sendParts(serving, id, spec, running, call as Stream.Stream<unknown, unknown>)
   const effect = call as Effect.Effect<unknown, unknown, Scope.Scope>
   if (spec.form === "effect" || spec.form === "value") return yield* effect
-  const begun = Effect.tap(effect, () => serving.send({ t: "begun", id }))
+  const begun = Effect.tap(effect, (value) =>
+    Effect.flatMap(spec.form === "scoped" ? Effect.orDie(Schema.encode(spec.gives)(value)) : Effect.void, (value) =>
+      serving.send({ t: "begun", id, value })
+    )
+  )
   if (spec.form === "later") return yield* Effect.flatten(begun as Effect.Effect<Effect.Effect<void>>)
   return yield* Effect.zipRight(begun, Effect.never)
 }, Effect.scoped)

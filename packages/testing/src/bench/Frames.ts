@@ -16,7 +16,7 @@ export type Frame =
   | { readonly t: "more"; readonly id: number }
   /** From the bench: parts of a stream, the beginning of what goes on, the ends of a call, a question, and its withdrawal. */
   | { readonly t: "items"; readonly id: number; readonly items: ReadonlyArray<unknown> }
-  | { readonly t: "begun"; readonly id: number }
+  | { readonly t: "begun"; readonly id: number; readonly value?: unknown }
   | { readonly t: "done"; readonly id: number; readonly value: unknown }
   | { readonly t: "fail"; readonly id: number; readonly error: unknown }
   | { readonly t: "defect"; readonly id: number; readonly message: string }
@@ -27,6 +27,8 @@ export type Frame =
       readonly ask: number
       readonly name: string
       readonly args: unknown
+      /** The stream of which this asks for the next parts; absent for a question with one answer. */
+      readonly of?: number
     }
   | { readonly t: "unask"; readonly id: number; readonly ask: number }
 

@@ -1,6 +1,15 @@
 import { AgentKind, AgentOrder, NativeRecord, SaidWord, StoppedAgent, TurnOrder } from "@reins/core/bench/AgentOrder"
 import { AgentMissing } from "@reins/core/bench/Agents"
 import { SetupNote } from "@reins/core/bench/setup/SetupReport"
+import { PartBlob } from "@reins/core/bench/snapshots/SnapshotManifest"
+import {
+  PartsApart,
+  RestoreOrder,
+  SealedPart,
+  SealedTree,
+  SealOrder,
+  SnapshotError
+} from "@reins/core/bench/snapshots/TreeSnapshots"
 import { GitLogin, ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } from "@reins/core/bench/TreeOrder"
 import { PromptPart } from "@reins/core/bench/TurnPrompt"
 import { FormContent } from "@reins/core/domain/Form"
@@ -18,15 +27,16 @@ type Plain = Schema.Schema.AnyNoContext
 // Boundary: the type of plain schemas holds no schema of nothing.
 const never = Schema.Never as unknown as Plain
 
-/** A question of an ear. One without arguments is an effect. */
+/** A question of an ear. One without arguments is an effect, and the answer to some is a stream. */
 export interface Question {
   readonly takes: ReadonlyArray<Plain> | null
   readonly gives: Plain
+  readonly streams?: true
 }
 
 /**
- * A verb of a bench as it crosses a socket. `later` gives an effect that waits for the rest, `scoped` goes on until its scope closes, and
- * `standing` as long as the connection.
+ * A verb of a bench as it crosses a socket. `later` gives an effect that waits for the rest. What `scoped` gives is there until its scope closes, and
+ * `standing` goes on as long as the connection.
  */
 export interface Verb {
   readonly form: "value" | "effect" | "stream" | "later" | "scoped" | "standing"
@@ -61,6 +71,16 @@ const GitFailure = Schema.transform(
       ...(status !== undefined && { status }),
       ...(inTheWay !== undefined && { inTheWay })
     })
+  }
+)
+
+const SnapshotFailure = Schema.transform(
+  Schema.Struct({ message: text, retryable: Schema.Boolean }),
+  Schema.instanceOf(SnapshotError),
+  {
+    strict: true,
+    decode: (fields) => new SnapshotError(fields),
+    encode: ({ message, retryable }) => ({ message, retryable })
   }
 )
 
@@ -122,6 +142,7 @@ const Refusal = Schema.Struct({ status: Schema.Number, type: text, message: text
 const credential: Question = { takes: null, gives: Schema.UndefinedOr(GitLogin) }
 const setup: Question = { takes: [Schema.Array(SetupNote)], gives: Schema.Void }
 const moment: Question = { takes: null, gives: Schema.Void }
+const blob: Question = { takes: [text], gives: Schema.Uint8ArrayFromBase64, streams: true }
 const made: Question = { takes: null, gives: Schema.Boolean }
 
 const verb = (
@@ -161,6 +182,31 @@ export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
       GitFailure
     ),
     remove: verb("effect", [SessionId], Schema.Void)
+  },
+  disk: {
+    list: verb("value", [], Schema.Struct({ present: texts, aside: texts })),
+    discard: verb("effect", [SessionId], Schema.Void),
+    forget: verb("effect", [SessionId], Schema.Void),
+    setAside: verb("effect", [SessionId, Schema.Int], nullable(text)),
+    dropScratch: verb("value", [], Schema.Void),
+    sweep: verb("value", [], Schema.Void),
+    bytesOf: verb("effect", [SessionId], Schema.Int),
+    shares: verb("effect", [Schema.Array(SessionId)], Schema.Record({ key: text, value: Schema.Int }))
+  },
+  snapshots: {
+    seal: verb("scoped", [SealOrder], nullable(SealedTree), SnapshotFailure),
+    sealChangeset: verb("scoped", [SessionId, nullable(text), ChangesetId], PartBlob, SnapshotFailure),
+    read: verb("stream", [SessionId, SealedPart], Schema.Uint8ArrayFromBase64, SnapshotFailure),
+    restore: verb("effect", [RestoreOrder], texts, SnapshotFailure, {
+      blob,
+      credential,
+      made: moment
+    }),
+    objects: verb("scoped", [RestoreOrder], ObjectSource, SnapshotFailure, {
+      blob,
+      credential
+    }),
+    add: verb("effect", [SessionId, PartsApart], Schema.Void, SnapshotFailure, { blob })
   },
   files: {
     list: verb(

@@ -28,6 +28,7 @@ import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
 import { dialects, ForgeServer, type KnownForge } from "../forge/ForgeServer.js"
 import { bareRemote, plainGit, put } from "../git/Fixture.js"
 import { gitHttpServer } from "../git/GitHttpServer.js"
+import { pathsOf } from "../sessions/Paths.js"
 import { ownerWithConnection } from "../sessions/Services.js"
 
 export const token = "forge-token-canary-Zq8rT2vX"
@@ -160,7 +161,7 @@ export const workspace = (url?: string) =>
       ...(url !== undefined && { repository: { url } })
     })
     yield* trees.prepare(session.id)
-    const { workTree } = trees.paths(session.id)
+    const { workTree } = yield* pathsOf(session.id)
     const capture = Effect.gen(function* () {
       const changesets = yield* Changesets
       const { changeset, event_watermark: after } = yield* changesets.capture(principal, session.id, {})

@@ -1,10 +1,6 @@
-import { existsSync } from "node:fs"
-import { mkdir, rename } from "node:fs/promises"
-import { basename, join } from "node:path"
 import { Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
-import { CoreConfig } from "../../base/CoreConfig.js"
-import { sessionPaths } from "../../bench/SessionPaths.js"
+import { Bench } from "../../bench/Bench.js"
 import type { SessionId } from "../../domain/Ids.js"
 import { NotRestored, Placements } from "../../placement/Placements.js"
 import type { SessionRow } from "../../sessions/SessionRow.js"
@@ -19,35 +15,11 @@ import { type Restored, Snapshots } from "./Snapshots.js"
 const actor = systemActor("workspaces")
 
 /**
- * Moves the files of a session out of its paths, to `lost+found` of the data directory: another node has had the session since they were written, so
- * nobody uses them, and nobody deletes what may be the only copy of something. Gives their new place; null when there are none.
- */
-export const setAside = (dataDir: string, id: SessionId, epoch: number): Effect.Effect<string | null> =>
-  Effect.promise(async () => {
-    const { gitDir, home, restoring, workTree } = sessionPaths(dataDir, id)
-    const found = [workTree, gitDir, home].filter(existsSync)
-    if (found.length === 0 || existsSync(restoring)) return null
-    const target = await freeName(join(dataDir, "lost+found"), `${id}-${epoch}`)
-    for (const path of found) await rename(path, join(target, basename(path)))
-    return target
-  })
-
-const freeName = async (directory: string, name: string): Promise<string> => {
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  for (let copy = 0; ; copy++) {
-    const path = join(directory, copy === 0 ? name : `${name}.${copy}`)
-    if (existsSync(path)) continue
-    await mkdir(path, { mode: 0o700 })
-    return path
-  }
-}
-
-/**
  * Brings the files of a session that this node awaits: from its newest snapshot, and without one so that its workspace is made anew from its repository.
  * The caller keeps everybody else from making or removing them. Dies with `NotRestored` when they cannot be made.
  */
 export const awaitedFiles = Effect.gen(function* () {
-  const { dataDir } = yield* CoreConfig
+  const { disk } = yield* Bench
   const journal = yield* Journal
   const leases = yield* Leases
   const placements = yield* Placements
@@ -79,7 +51,7 @@ export const awaitedFiles = Effect.gen(function* () {
   return Effect.fnUntraced(function* (id: SessionId) {
     const place = yield* placements.at(id)
     if (place.kind !== "here" || !place.awaited) return
-    const aside = yield* setAside(dataDir, id, place.epoch)
+    const aside = yield* disk.setAside(id, place.epoch)
     if (aside !== null)
       yield* Effect.logWarning("files of a session that another node has had were moved away", {
         session_id: id,

@@ -1,5 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
+import { blobsOf, type SnapshotManifest } from "../../bench/snapshots/SnapshotManifest.js"
 import { type ChangesetId, newId, type SessionId, SnapshotId, type TurnId, type UploadId } from "../../domain/Ids.js"
 import { fromMillis, now, type Timestamp, toMillis } from "../../domain/Timestamp.js"
 import { JobStore } from "../../jobs/JobStore.js"
@@ -9,7 +10,6 @@ import type { BlobName } from "../../store/Blobs.js"
 import { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { sessionRows } from "../SessionRows.js"
-import { blobsOf, type SnapshotManifest } from "./SnapshotManifest.js"
 
 /** The kind of the job that seals a session. */
 export const sealJobKind = "session.seal"

@@ -1,16 +1,12 @@
-import { Context, Data, Effect, Layer, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
+import type { LeftOut } from "../../bench/snapshots/SnapshotManifest.js"
+import { SnapshotError } from "../../bench/snapshots/TreeSnapshots.js"
+import type { ObjectSource } from "../../bench/TreeOrder.js"
 import type { ChangesetId, SessionId, SnapshotId, TurnId, UploadId } from "../../domain/Ids.js"
 import type { Timestamp } from "../../domain/Timestamp.js"
 import type { SessionRow } from "../../sessions/SessionRow.js"
 import type { Commit } from "../../store/Commit.js"
-import type { LeftOut } from "./SnapshotManifest.js"
 import type { Unsealed } from "./SnapshotStore.js"
-
-/** A snapshot could not be taken or used. `message` is for people and tells what to do next. A `retryable` failure may pass. */
-export class SnapshotError extends Data.TaggedError("SnapshotError")<{
-  readonly message: string
-  readonly retryable: boolean
-}> {}
 
 const noStore = new SnapshotError({
   message: "There is no store of blobs: name it with REINS_BLOBS.",
@@ -92,10 +88,9 @@ export class Snapshots extends Context.Tag("@reins/core/worktrees/snapshots/Snap
     /** True for a session whose newest snapshot lacks no file that it had. */
     readonly isWhole: (sessionId: SessionId) => Effect.Effect<boolean>
     /**
-     * A git directory with the base and the changesets of a session whose files another node has, as its newest snapshot has them. It goes with the
-     * scope.
+     * The base and the changesets of a session whose files another node has, as its newest snapshot has them. They go with the scope.
      */
-    readonly objects: (sessionId: SessionId) => Effect.Effect<string, SnapshotError, Scope.Scope>
+    readonly objects: (sessionId: SessionId) => Effect.Effect<ObjectSource, SnapshotError, Scope.Scope>
     /** Puts back what is stored apart from snapshots, in a workspace that was made anew because there is none: changesets and uploads. */
     readonly restoreApart: (sessionId: SessionId) => Effect.Effect<void, SnapshotError>
     /** Deletes blobs that no snapshot and no upload needs. Nothing that is being sealed is among them. */

@@ -2,6 +2,7 @@ import { readdir, readFile, rename, stat } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { Clock, Effect } from "effect"
 import { CoreConfig } from "../../base/CoreConfig.js"
+import { removeTree } from "../../files/RemoveTree.js"
 import {
   isSnapshot,
   isTemporary,
@@ -11,9 +12,8 @@ import {
   spareFor,
   sparesOf,
   temporaryIn
-} from "../../bench/setup/SetupPlaces.js"
-import { orWarn } from "../../bench/setup/SetupSnapshots.js"
-import { removeTree } from "../../files/RemoveTree.js"
+} from "./SetupPlaces.js"
+import { orWarn } from "./SetupSnapshots.js"
 
 /** The time after which whoever worked on a part is gone, in milliseconds. */
 const abandonedMs = 2 * 60 * 60_000

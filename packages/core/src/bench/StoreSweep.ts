@@ -2,16 +2,15 @@ import { randomBytes } from "node:crypto"
 import { readdir, rename, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { Clock, Effect } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { storeMark } from "../bench/OwnerMarks.js"
-import { objectsIn } from "../bench/SessionPaths.js"
-import { storesAt } from "../bench/StoresHere.js"
-import { snapshotsIn } from "../bench/setup/SetupPlaces.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { readStore } from "../git/Alternates.js"
 import { onDisk } from "../git/GitError.js"
 import { isStoreName, storesIn } from "../git/StorePlace.js"
-import * as SessionLock from "./SessionLock.js"
+import type { MakeFileLock } from "./FileLocks.js"
+import { storeMark } from "./OwnerMarks.js"
+import { objectsIn, sessionsIn } from "./SessionPaths.js"
+import { storesAt } from "./StoresHere.js"
+import { snapshotsIn } from "./setup/SetupPlaces.js"
 
 /** A store that no session names is kept for so long after its last use. */
 const keptMs = 7 * 86_400_000
@@ -27,7 +26,7 @@ const namesIn = (folder: string): Promise<ReadonlyArray<string>> =>
 /** The stores that the sessions below a data directory name, each with the ids of those sessions. Rejects where one of them cannot be read. */
 export const storesNamed = async (dataDir: string): Promise<ReadonlyMap<string, ReadonlyArray<string>>> => {
   const named = new Map<string, Array<string>>()
-  const root = join(dataDir, "sessions")
+  const root = sessionsIn(dataDir)
   for (const name of await namesIn(root)) {
     const store = await readStore(join(root, name, "trusted.git"))
     if (store === null) continue
@@ -50,9 +49,9 @@ const namedBeside = async (dataDir: string): Promise<ReadonlySet<string>> => {
 }
 
 /** Drops the object stores that no session of this machine names any more, and what a drop that was broken off has left. */
-export const storeSweep = Effect.map(CoreConfig, ({ dataDir }) => {
+export const storeSweep = (dataDir: string, makeLock: MakeFileLock): Effect.Effect<void> => {
   const root = storesIn(dataDir)
-  const at = storesAt(root, SessionLock.makeShared)
+  const at = storesAt(root, makeLock)
   const onRoot = <A>(run: () => Promise<A>) => onDisk("Object stores could not be dropped", run)
 
   const isNamed = async (path: string): Promise<boolean> => {
@@ -86,4 +85,4 @@ export const storeSweep = Effect.map(CoreConfig, ({ dataDir }) => {
     Effect.catchAll(({ message }) => Effect.logWarning(message)),
     Effect.withSpan("storeSweep")
   )
-})
+}

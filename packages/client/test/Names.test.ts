@@ -30,6 +30,7 @@ const verbs = new Set([
     "revoke",
     "rotate",
     "send",
+    "share",
     "submit",
     "switch",
     "unarchive",

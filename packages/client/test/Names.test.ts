@@ -31,6 +31,7 @@ const verbs = new Set([
     "revoke",
     "rotate",
     "send",
+    "share",
     "submit",
     "switch",
     "unarchive",

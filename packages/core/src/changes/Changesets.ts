@@ -25,6 +25,13 @@ import type { ChangesetFiles, Diff } from "./ChangesApi.js"
 import type { ActionableChangeset, Changeset, ChangesetState } from "./Changeset.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 
+/** A part of a change. `against` is the id of the changeset that it is compared with, in the place of the base commit. */
+export interface DiffView {
+  readonly path?: string
+  readonly context?: number
+  readonly against?: string
+}
+
 /** The work of a session, sealed: a git tree on the base commit, with a digest of the change. A sealed changeset never changes. */
 export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
   Changesets,
@@ -50,21 +57,22 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
     /**
      * The change as a unified diff of git, whole or of one file or folder by its path before or after, with `context` lines around each change,
      * three unless it is given. A diff that is longer than `limits.diffBytes` is cut, and `omitted` says at which files. Fails with `invalid_transition` for a changeset that is not
-     * sealed, and with `executor_unavailable` when the git objects of its session cannot be read.
+     * sealed, and with `executor_unavailable` when the git objects of its session cannot be read. With `against` it is the change since another
+     * sealed changeset of the session. Fails with `not_found` for one of another session.
      */
     readonly diff: (
       principal: Principal,
       changesetId: string,
-      view: { readonly path?: string; readonly context?: number }
+      view: DiffView
     ) => Effect.Effect<Diff, ReadFailure | ReinsError<"invalid_transition">>
     /**
      * The changed files. With a path it is the content of that file after the change, in base64 where it is no UTF-8, cut after
-     * `limits.fileReadBytes`. Fails as `diff` does, and with `not_found` for a path that the tree does not have.
+     * `limits.fileReadBytes`. Fails as `diff` does, and with `not_found` for a path that the tree does not have. `against` is that of `diff`.
      */
     readonly files: (
       principal: Principal,
       changesetId: string,
-      path: string | undefined
+      view: Pick<DiffView, "path" | "against">
     ) => Effect.Effect<ChangesetFiles, ReadFailure | ReinsError<"invalid_transition">>
     /**
      * The files that differ from the base commit now, also while a turn works on them. A session without a workspace answers with the files
@@ -101,6 +109,13 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
         return { changeset, tree, digest, session: changeset.session_id }
       })
 
+      /** The commit, or the tree of another changeset, that a changeset is compared with. */
+      const baseOf = Effect.fnUntraced(function* (principal: Principal, changeset: Changeset, against?: string) {
+        if (against === undefined) return changeset.base_commit
+        const other = yield* sealed(principal, against)
+        return other.session === changeset.session_id ? other.tree : yield* notFound()
+      })
+
       return Changesets.of({
         get,
         list: fn("Changesets.list")(function* (principal, sessionId, page) {
@@ -113,16 +128,24 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
             { by: principal, about: { type: "session", id: sessionId } },
             Effect.as(requireGeneration(principal, sessionId, input), capture(principal, sessionId, input))
           ),
-        diff: fn("Changesets.diff")(function* (principal, changesetId, view) {
-          const { changeset, digest, session, tree } = yield* sealed(principal, changesetId)
+        diff: fn("Changesets.diff")(function* (principal, changesetId, { against, ...view }) {
+          const { digest, session, tree, ...subject } = yield* sealed(principal, changesetId)
+          const base = yield* baseOf(principal, subject.changeset, against)
           const { diff, files, omitted, truncated } = yield* bench.changes
-            .diff({ session, base: changeset.base_commit, tree }, view)
+            .diff({ session, base, tree }, view)
             .pipe(Effect.mapError(changesUnreadable))
           return { diff, files, omitted, truncated, subject_digest: digest }
         }),
-        files: fn("Changesets.files")(function* (principal, changesetId, path) {
+        files: fn("Changesets.files")(function* (principal, changesetId, { against, path }) {
           const { changeset, session, tree } = yield* sealed(principal, changesetId)
-          if (path === undefined) return { items: changeset.files }
+          const base = yield* baseOf(principal, changeset, against)
+          if (path === undefined && against === undefined) return { items: changeset.files }
+          if (path === undefined) {
+            const { files } = yield* bench.changes
+              .diff({ session, base, tree }, { context: 0 })
+              .pipe(Effect.mapError(changesUnreadable))
+            return { items: files }
+          }
           const blob = yield* bench.changes
             .file(session, tree, path, limits.fileReadBytes)
             .pipe(Effect.mapError(changesUnreadable))

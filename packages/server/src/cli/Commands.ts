@@ -24,7 +24,7 @@ export const commands: ReadonlyArray<Entry> = [
   },
   {
     name: "sessions",
-    about: "The sessions of agents: list, watch, diff, deliver",
+    about: "The sessions of agents: list, watch, diff, share, deliver",
     group: work,
     load: async () => (await import("./client/Sessions.js")).sessions
   },

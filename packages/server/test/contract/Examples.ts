@@ -85,6 +85,12 @@ const freshDelegation = (tenant: Tenant, state: string) =>
     return { ids: { delegation_id: delegation } }
   })
 
+/** The token of a link to the session of the tenant, and nothing else. */
+const withLink = (tenant: Tenant) =>
+  Effect.map(done(tenant.person, "POST", `/api/sessions/${tenant.ids["session_id"]}/shares`), (made) => ({
+    headers: { authorization: `Bearer ${textAt(made, "token")}` }
+  }))
+
 const furnished = (tenant: Tenant) =>
   Effect.gen(function* () {
     const { id } = yield* newSession(tenant)
@@ -187,6 +193,19 @@ const examples = {
       yield* done(tenant.person, "DELETE", `/api/sessions/${id}`)
       return { ids: { session_id: id } }
     }),
+  "POST /api/sessions/{session_id}/shares": only({
+    includes: ["changes", "tools"],
+    expires_at: "2999-01-01T00:00:00.000Z"
+  }),
+  "DELETE /api/shares/{share_id}": (tenant: Tenant) =>
+    Effect.map(done(tenant.person, "POST", `/api/sessions/${tenant.ids["session_id"]}/shares`), (made) =>
+      idOf("share_id", made)
+    ),
+  "GET /api/shared/session": withLink,
+  "GET /api/shared/messages": withLink,
+  "GET /api/shared/changesets": withLink,
+  "GET /api/shared/changesets/{changeset_id}/diff": withLink,
+  "GET /api/shared/watermark": withLink,
   "POST /api/sessions/{session_id}/changesets": (tenant: Tenant) =>
     Effect.map(furnished(tenant), (given) => ({ ...given, body: { label: "now" } })),
   "POST /api/sessions/{session_id}/delegations": (tenant: Tenant) =>
@@ -274,7 +293,7 @@ export const exampleOf = (operation: Operation, tenant: Tenant): Effect.Effect<E
     const { body, headers, ids }: Given = build === undefined ? {} : yield* Effect.orDie(build(tenant))
     return {
       path: fill(operation.path, { ...tenant.ids, ...ids }) + requiredQuery(operation),
-      headers: operation.security.length === 0 ? {} : (headers ?? tenant.person.bearer),
+      headers: headers ?? (operation.security.length === 0 ? {} : tenant.person.bearer),
       ...(body !== undefined && { body })
     }
   })

@@ -319,5 +319,6 @@ export const newTenant = Effect.gen(function* () {
     merge_request_id: yield* newMergeRequest(tenant),
     interaction_id: yield* newInteraction(tenant)
   }
-  return { ...tenant, ids: { ...tenant.ids, ...more } } satisfies Tenant
+  const share = textAt(yield* done(person, "POST", `/api/sessions/${sessionId}/shares`), "id")
+  return { ...tenant, ids: { ...tenant.ids, ...more, share_id: share } } satisfies Tenant
 }).pipe(Effect.orDie)

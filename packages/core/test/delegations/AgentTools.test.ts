@@ -3,11 +3,16 @@ import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import type { Principal } from "@reins/core/domain/Principal"
 import { Messages } from "@reins/core/sessions/Messages"
+import type { OwnTool } from "@reins/core/projects/Project"
+import { Projects } from "@reins/core/projects/Projects"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import type { Turn } from "@reins/core/sessions/Turn"
 import { Turns } from "@reins/core/sessions/Turns"
+import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
 import { CallLedger } from "@reins/core/tools/CallLedger"
 import { callingAgents } from "@reins/testing/harness/SmallAgent"
+import { eventually } from "@reins/testing/process/Waiting"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { type Gateway, script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -208,6 +213,66 @@ for (const { layer: database, name } of databases) {
           callingAgents,
           database
         )
+    )
+
+    it.scopedLive("a project version narrows the tools, and one with an empty list offers none", () =>
+      withAgent(
+        "alpha_gateway",
+        ({ gateway, principal, runTurn, workspaceId }) =>
+          Effect.gen(function* () {
+            const projects = yield* Projects
+            const project = yield* projects.create(principal, workspaceId, { slug: "p", name: "P" })
+            const offered = Effect.fnUntraced(function* (own: ReadonlyArray<OwnTool>) {
+              yield* projects.publish(principal, project.id, { spec: { tools: { own } } })
+              const session = yield* (yield* Sessions).create(principal, workspaceId, { project_id: project.id })
+              yield* runTurn(session.id, script("Say it.", { say: "Yes." }))
+              return gateway.requests.at(-1)?.tools.filter((name) => name.startsWith("reins"))
+            })
+            assert.deepStrictEqual(yield* offered(["delegate", "wait"]), [
+              "reins_delegate",
+              "reins_wait",
+              "reins_await_call"
+            ])
+            assert.deepStrictEqual(yield* offered([]), [])
+          }),
+        {},
+        callingAgents,
+        database
+      )
+    )
+
+    it.scopedLive("an agent acts for the account that sent the message: once that may only read, its calls are refused", () =>
+      withAgent(
+        "alpha_gateway",
+        ({ gateway, principal, runTurn, workspaceId }) =>
+          Effect.gen(function* () {
+            const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+            const { run, sql } = yield* Database
+            // The sender of the message loses its role while the agent works.
+            const removal = Effect.gen(function* () {
+              yield* Effect.promise(() => eventually("the model is asked", () => gateway.requests.length > 0))
+              yield* (yield* Journal).commit(
+                run(sql`update workspace_members set role = 'viewer' where account_id = ${principal.accountId}`)
+              )
+            })
+            const [, turn] = yield* Effect.all(
+              [
+                removal,
+                runTurn(
+                  session.id,
+                  script("Do.", { tool: "bash", cmd: "sleep 2" }, { tool: "delegate", args: { name: "x", instructions: "y" } }, { say: "Done." })
+                )
+              ],
+              { concurrency: 2 }
+            )
+            assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+            assert.include(toldBy(gateway).at(-1)?.text, "Your role in this workspace is viewer")
+            assert.isEmpty(yield* childrenOf(principal, session.id))
+          }),
+        {},
+        callingAgents,
+        database
+      )
     )
   })
 }

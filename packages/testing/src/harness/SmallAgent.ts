@@ -9,11 +9,13 @@ const program = join(import.meta.dirname, "small-agent.mjs")
 
 /** A provider that starts the small agent instead of its own. Its capabilities, its connection and its installation stay. */
 const withSmallAgent = (
-  manifest: typeof alpha | typeof beta,
+  { tools, ...manifest }: typeof alpha | typeof beta,
   permission: "allow" | "ask" | "{{permissions.mode}}",
   environment: Readonly<Record<string, string>> = {}
 ) => ({
   ...manifest,
+  // It calls tools of the service where it is told to.
+  ...("TOOLS" in environment && { tools }),
   runtime: {
     ...manifest.runtime,
     launch: {

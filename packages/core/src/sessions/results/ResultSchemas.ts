@@ -9,6 +9,7 @@ import type { ResultSchema } from "./TurnResult.js"
 /** A result, as far as its schema goes. An absent value satisfies none. */
 interface ResultInput {
   readonly value?: unknown
+  readonly summary?: string
 }
 
 /** The longest schema, in characters of its JSON. A schema is compiled to code, so its size has to be bounded. */

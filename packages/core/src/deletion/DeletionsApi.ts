@@ -136,15 +136,15 @@ export class ReceiptsApi extends HttpApiGroup.make("workspaces")
       .annotateContext(extension)
   )
   .add(
-  read(
-    "listSessionDeletions",
-    "/api/workspaces/:workspace_id/session-deletions",
-    "List the receipts of deleted sessions"
-  )
-    .setPath(idPath("workspace_id"))
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("SessionDeletionList", SessionDeletion))
-    .annotateContext(extension)
+    read(
+      "listSessionDeletions",
+      "/api/workspaces/:workspace_id/session-deletions",
+      "List the receipts of deleted sessions"
+    )
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("SessionDeletionList", SessionDeletion))
+      .annotateContext(extension)
   ) {}
 
 const project = idPath("project_id")

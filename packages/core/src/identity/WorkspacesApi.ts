@@ -58,7 +58,12 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
       .annotateContext(extension)
   )
   .add(
-    patch("update", "/api/workspaces/:workspace_id", "Change the name, the budget or the retention of a workspace", "admin")
+    patch(
+      "update",
+      "/api/workspaces/:workspace_id",
+      "Change the name, the budget or the retention of a workspace",
+      "admin"
+    )
       .setPath(idPath("workspace_id"))
       .setPayload(WorkspacePatch)
       .addSuccess(Workspace)

@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import type { Principal } from "@reins/core/domain/Principal"
-import { Messages } from "@reins/core/sessions/Messages"
 import type { OwnTool } from "@reins/core/projects/Project"
 import { Projects } from "@reins/core/projects/Projects"
+import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import type { Turn } from "@reins/core/sessions/Turn"
 import { Turns } from "@reins/core/sessions/Turns"
@@ -241,38 +241,45 @@ for (const { layer: database, name } of databases) {
       )
     )
 
-    it.scopedLive("an agent acts for the account that sent the message: once that may only read, its calls are refused", () =>
-      withAgent(
-        "alpha_gateway",
-        ({ gateway, principal, runTurn, workspaceId }) =>
-          Effect.gen(function* () {
-            const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-            const { run, sql } = yield* Database
-            // The sender of the message loses its role while the agent works.
-            const removal = Effect.gen(function* () {
-              yield* Effect.promise(() => eventually("the model is asked", () => gateway.requests.length > 0))
-              yield* (yield* Journal).commit(
-                run(sql`update workspace_members set role = 'viewer' where account_id = ${principal.accountId}`)
-              )
-            })
-            const [, turn] = yield* Effect.all(
-              [
-                removal,
-                runTurn(
-                  session.id,
-                  script("Do.", { tool: "bash", cmd: "sleep 2" }, { tool: "delegate", args: { name: "x", instructions: "y" } }, { say: "Done." })
+    it.scopedLive(
+      "an agent acts for the account that sent the message: once that may only read, its calls are refused",
+      () =>
+        withAgent(
+          "alpha_gateway",
+          ({ gateway, principal, runTurn, workspaceId }) =>
+            Effect.gen(function* () {
+              const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+              const { run, sql } = yield* Database
+              // The sender of the message loses its role while the agent works.
+              const removal = Effect.gen(function* () {
+                yield* Effect.promise(() => eventually("the model is asked", () => gateway.requests.length > 0))
+                yield* (yield* Journal).commit(
+                  run(sql`update workspace_members set role = 'viewer' where account_id = ${principal.accountId}`)
                 )
-              ],
-              { concurrency: 2 }
-            )
-            assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-            assert.include(toldBy(gateway).at(-1)?.text, "Your role in this workspace is viewer")
-            assert.isEmpty(yield* childrenOf(principal, session.id))
-          }),
-        {},
-        callingAgents,
-        database
-      )
+              })
+              const [, turn] = yield* Effect.all(
+                [
+                  removal,
+                  runTurn(
+                    session.id,
+                    script(
+                      "Do.",
+                      { tool: "bash", cmd: "sleep 2" },
+                      { tool: "delegate", args: { name: "x", instructions: "y" } },
+                      { say: "Done." }
+                    )
+                  )
+                ],
+                { concurrency: 2 }
+              )
+              assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+              assert.include(toldBy(gateway).at(-1)?.text, "Your role in this workspace is viewer")
+              assert.isEmpty(yield* childrenOf(principal, session.id))
+            }),
+          {},
+          callingAgents,
+          database
+        )
     )
   })
 }

@@ -2,6 +2,7 @@ import { assert, layer as withLayer } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Bench } from "@reins/core/bench/Bench"
 import { diskHere } from "@reins/core/bench/DiskHere"
+import { Retention } from "@reins/core/deletion/Retention"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
@@ -38,6 +39,9 @@ const newToken = Effect.gen(function* () {
   yield* nextMail(email)
 })
 
+/** No workspace says how long its sessions are kept. */
+const retention = Layer.succeed(Retention, { preview: () => Effect.dieMessage("nobody asks"), sweep: Effect.void })
+
 /** The disk of this machine, where no session is. */
 const bench = Layer.effect(
   Bench,
@@ -48,7 +52,14 @@ const bench = Layer.effect(
 
 if (sqlite !== undefined) {
   withLayer(
-    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer, Snapshots.layerNone, bench).pipe(
+    Layer.mergeAll(
+      EventRetention.layer,
+      WorkspaceEvents.layer,
+      WebhookStore.layer,
+      Snapshots.layerNone,
+      bench,
+      retention
+    ).pipe(
       Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))

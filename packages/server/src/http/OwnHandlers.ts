@@ -1,6 +1,6 @@
 import { apiVersion } from "@reins/core/Api"
-import { AccountDeletions } from "@reins/core/deletion/AccountDeletions"
 import { Waits } from "@reins/core/delegations/Waits"
+import { AccountDeletions } from "@reins/core/deletion/AccountDeletions"
 import { Exports } from "@reins/core/exports/Exports"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"

@@ -16,7 +16,7 @@ const floors = [
   ["sessions", "webhooks"],
   ["worktrees"],
   ["changes"],
-  ["execution", "delegations"],
+  ["execution", "delegations", "automations"],
   ["backup", "deletion", "upkeep"]
 ]
 

@@ -1,4 +1,5 @@
 import { HttpApi, HttpApiGroup, OpenApi } from "@effect/platform"
+import { AutomationsApi } from "./automations/AutomationsApi.js"
 import { CatalogApi } from "./catalog/CatalogApi.js"
 import { captureEndpoints } from "./changes/CapturesApi.js"
 import { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./changes/ChangesApi.js"
@@ -76,6 +77,7 @@ export class Api extends HttpApi.make("reins")
   .add(DeliveriesApi)
   .add(MergeRequestsApi)
   .add(DelegationsApi)
+  .add(AutomationsApi)
   .add(WebhooksApi)
   .add(CatalogApi)
   .add(JobsApi)

@@ -1,3 +1,4 @@
+import { operationErrors as automations } from "./automations/Errors.js"
 import { operationErrors as catalog } from "./catalog/Errors.js"
 import { operationErrors as changes } from "./changes/Errors.js"
 import { operationErrors as connections } from "./connections/Errors.js"
@@ -26,6 +27,7 @@ export const operationErrors = {
   ...changes,
   ...delegations,
   ...execution,
+  ...automations,
   ...deletion,
   ...webhooks
 } as const

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { automations } from "./automations/Operations.js"
 import { catalog } from "./catalog/Operations.js"
 import { applications, captures, changesets, deliveries, mergeRequests } from "./changes/Operations.js"
 import { connections } from "./connections/Operations.js"
@@ -41,6 +42,7 @@ export const operations = Effect.all({
   deliveries,
   mergeRequests,
   delegations,
+  automations,
   webhooks,
   catalog,
   jobs

@@ -60,3 +60,5 @@ export type ServerPoint =
   | "follower.took"
   | "webhook.sent"
   | "webhook.recorded"
+  | "automation.claimed"
+  | "automation.begun"

@@ -1,5 +1,6 @@
 import { Effect, Schedule } from "effect"
 import { systemActor } from "../access/Access.js"
+import { sessionRows as ofAutomations } from "../automations/SessionRows.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { sessionRows as ofBudgets } from "../budgets/SessionRows.js"
@@ -35,6 +36,7 @@ const rows: ReadonlyArray<OwnedRows> = [
   ...ofJobs,
   ...ofBudgets,
   ...ofDelegations,
+  ...ofAutomations,
   ...ofWorktrees,
   ...ofChanges,
   ...ofSessions,

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
-import { byDialect, original, type Step, statements } from "./Step.js"
+import { byDialect, expand, original, type Step, statements } from "./Step.js"
 import { access } from "./schema/access.js"
+import { automations } from "./schema/automations.js"
 import { budgets } from "./schema/budgets.js"
 import { changes } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
@@ -38,5 +39,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0012_placement": original(Effect.zipRight(statements(placement), byDialect(requestCredit))),
   "0013_store": original(Effect.zipRight(statements(store), byDialect(blobs))),
   "0014_events": original(statements(events)),
-  "0015_deletion": original(statements(deletion))
+  "0015_deletion": original(statements(deletion)),
+  "0016_automations": expand(statements(automations))
 }

@@ -16,7 +16,7 @@ const floors = [
   ["sessions", "webhooks"],
   ["worktrees", "tools"],
   ["changes"],
-  ["execution", "delegations", "exports", "shares"],
+  ["execution", "delegations", "exports", "shares", "automations"],
   ["backup", "deletion", "upkeep"]
 ]
 

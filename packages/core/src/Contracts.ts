@@ -1,4 +1,5 @@
 import type { Types } from "effect"
+import * as automations from "./automations/Contract.js"
 import * as catalog from "./catalog/Contract.js"
 import * as changes from "./changes/Contract.js"
 import * as connections from "./connections/Contract.js"
@@ -31,6 +32,7 @@ export const contracts = [
   delegations,
   exports,
   shares,
+  automations,
   deletion,
   tools,
   events,

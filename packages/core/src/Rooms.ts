@@ -1,6 +1,7 @@
 import { Effect, type Layer, type Types } from "effect"
 import { access } from "./access/Room.js"
 import { agents } from "./agents/Room.js"
+import { automations } from "./automations/Room.js"
 import { inOrder } from "./base/Layered.js"
 import { bench } from "./bench/Room.js"
 import { budgets } from "./budgets/Room.js"
@@ -77,6 +78,7 @@ export const rooms = [
   delegations,
   exports,
   shares,
+  automations,
   deletion
 ] as const satisfies ReadonlyArray<Room>
 

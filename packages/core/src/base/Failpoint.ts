@@ -68,3 +68,5 @@ export type ServerPoint =
   | "follower.took"
   | "webhook.sent"
   | "webhook.recorded"
+  | "automation.claimed"
+  | "automation.begun"

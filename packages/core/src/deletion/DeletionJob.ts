@@ -1,5 +1,6 @@
 import { Effect, Schedule } from "effect"
 import { systemActor } from "../access/Access.js"
+import { sessionRows as ofAutomations } from "../automations/SessionRows.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { sessionRows as ofBudgets } from "../budgets/SessionRows.js"
@@ -36,6 +37,7 @@ const rows: ReadonlyArray<OwnedRows> = [
   ...ofJobs,
   ...ofBudgets,
   ...ofDelegations,
+  ...ofAutomations,
   ...ofWorktrees,
   ...ofChanges,
   ...ofShares,

@@ -76,6 +76,10 @@ export const WebhookEndpointId = typeId("whe", "WebhookEndpointId")
 export type WebhookEndpointId = typeof WebhookEndpointId.Type
 export const WebhookDeliveryId = typeId("whd", "WebhookDeliveryId")
 export type WebhookDeliveryId = typeof WebhookDeliveryId.Type
+export const AutomationId = typeId("aut", "AutomationId")
+export type AutomationId = typeof AutomationId.Type
+export const AutomationRunId = typeId("run", "AutomationRunId")
+export type AutomationRunId = typeof AutomationRunId.Type
 export const OperationId = typeId("op", "OperationId")
 export type OperationId = typeof OperationId.Type
 

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { byDialect, original, type Step, statements } from "./Step.js"
 import { access } from "./schema/access.js"
+import { automations } from "./schema/automations.js"
 import { budgets } from "./schema/budgets.js"
 import { changes } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
@@ -42,5 +43,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0014_events": original(statements(events)),
   "0015_deletion": original(statements(deletion)),
   "0016_shares": original(statements(shares)),
-  "0017_tools": original(statements(tools))
+  "0017_tools": original(statements(tools)),
+  "0018_automations": original(statements(automations))
 }

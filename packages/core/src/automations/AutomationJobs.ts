@@ -1,0 +1,105 @@
+import { Effect, Schema } from "effect"
+import { failpoint } from "../base/Failpoint.js"
+import { fn } from "../base/Traced.js"
+import { AutomationId } from "../domain/Ids.js"
+import type { ReinsError } from "../domain/ReinsError.js"
+import { Timestamp } from "../domain/Timestamp.js"
+import type { AttemptLost, JobKind, RunningAttempt } from "../jobs/JobKind.js"
+import type { Commit } from "../store/Commit.js"
+import { AutomationStore } from "./AutomationStore.js"
+import { makeFire, makeStartWaiting } from "./Firing.js"
+import { makePause } from "./Pausing.js"
+import { fireJobKind, loadSchedules } from "./Plan.js"
+import { startJobKind } from "./RunEndings.js"
+import { expireJobKind } from "./RunStart.js"
+import { RunStore } from "./RunStore.js"
+import { makeExpire } from "./RunTurns.js"
+
+const TicketPayload = Schema.Struct({
+  generation: Schema.Int,
+  due_at: Timestamp,
+  put_off: Schema.optionalWith(Schema.Boolean, { exact: true })
+})
+
+const StartPayload = Schema.Struct({ automation_id: AutomationId })
+
+const done = { state: "succeeded", command: Effect.void } as const
+
+const shared = {
+  concurrency: 4,
+  deadlineMs: 60_000,
+  failed: () => Effect.void,
+  lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+} satisfies Partial<JobKind>
+
+/**
+ * Commits the beginning of a run. When its session or its message is refused, nothing of that commit stands, and another one writes the refusal down. Both
+ * do nothing for an occurrence that has its run, so that a kill at any point makes no second one.
+ */
+const beginOrTell = (
+  { commit }: RunningAttempt,
+  begin: (refusal?: ReinsError) => Effect.Effect<void, ReinsError, Commit>
+): Effect.Effect<void, AttemptLost> =>
+  Effect.gen(function* () {
+    yield* failpoint("automation.claimed")
+    yield* commit(begin()).pipe(
+      Effect.catchTag("ReinsError", (refusal) =>
+        Effect.catchTag(commit(begin(refusal)), "ReinsError", Effect.die)
+      )
+    )
+    yield* failpoint("automation.begun")
+  })
+
+/** Fires an automation at its time. */
+export const fireJob = Effect.gen(function* () {
+  const fire = yield* makeFire
+  const store = yield* AutomationStore
+  const pause = yield* makePause
+  return {
+    ...shared,
+    kind: fireJobKind,
+    run: fn("fireJob.run")(function* (attempt) {
+      const { claim } = attempt
+      const ticket = yield* Effect.orDie(Schema.decodeUnknown(TicketPayload)(claim.payload))
+      const schedules = yield* loadSchedules
+      yield* beginOrTell(attempt, (refusal) => fire(schedules, claim.subject.id, ticket, refusal))
+      return done
+    }),
+    // Nothing else would ever make it due again.
+    failed: Effect.fnUntraced(function* ({ subject }, { message }) {
+      const held = yield* store.lock(subject.id)
+      if (held !== undefined) yield* pause(held.row, { reason: "failures", message: `It could not be fired. ${message}` })
+    })
+  } satisfies JobKind
+})
+
+/** Begins a run that has waited for the end of the one before. */
+export const startJob = Effect.gen(function* () {
+  const start = yield* makeStartWaiting
+  const runs = yield* RunStore
+  return {
+    ...shared,
+    kind: startJobKind,
+    run: fn("startJob.run")(function* (attempt) {
+      const { claim } = attempt
+      const { automation_id } = yield* Effect.orDie(Schema.decodeUnknown(StartPayload)(claim.payload))
+      yield* beginOrTell(attempt, (refusal) => start(automation_id, claim.subject.id, refusal))
+      return done
+    }),
+    failed: Effect.fnUntraced(function* ({ subject }, { code, message }) {
+      const run = yield* runs.find(subject.id)
+      if (run?.state === "waiting") yield* runs.move(run, "failed", { reason: code, reason_message: message })
+    })
+  } satisfies JobKind
+})
+
+/** Cancels the turn of a run that takes too long. */
+export const expireJob = Effect.map(
+  makeExpire,
+  (expire) =>
+    ({
+      ...shared,
+      kind: expireJobKind,
+      run: ({ claim }) => Effect.succeed({ state: "succeeded" as const, command: expire(claim.subject.id) })
+    }) satisfies JobKind
+)

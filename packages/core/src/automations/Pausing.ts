@@ -1,0 +1,26 @@
+import { Effect } from "effect"
+import { isUnbegun } from "./Allowance.js"
+import { type AutomationRow, AutomationStore, type Pause } from "./AutomationStore.js"
+import { RunStore } from "./RunStore.js"
+
+/** Gives the function that pauses an active automation which the commit holds, and cancels the run that waits for the one before. */
+export const makePause = Effect.gen(function* () {
+  const store = yield* AutomationStore
+  const cancelWaiting = yield* makeCancelWaiting
+  return Effect.fnUntraced(function* (row: AutomationRow, why: Pause) {
+    if (row.state !== "active") return row
+    yield* cancelWaiting(row, "paused", "The automation was paused before it began.")
+    return yield* store.pause(row, why)
+  })
+})
+
+/** Gives the function that cancels the run of an automation that waits for the end of the one before. */
+export const makeCancelWaiting = Effect.gen(function* () {
+  const runs = yield* RunStore
+  return Effect.fnUntraced(function* (row: Pick<AutomationRow, "id">, reason: string, message: string) {
+    const waiting = (yield* runs.live(row.id)).filter(isUnbegun)
+    yield* Effect.forEach(waiting, (run) => runs.move(run, "cancelled", { reason, reason_message: message }), {
+      discard: true
+    })
+  })
+})

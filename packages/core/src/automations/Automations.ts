@@ -16,7 +16,14 @@ import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { expectVersion } from "../store/Version.js"
 import { type Automation, type AutomationTarget, type AutomationTrigger, defaultOptions } from "./Automation.js"
-import { type AutomationFilter, type AutomationRow, AutomationStore, notDue, optionsOf, triggerOf } from "./AutomationStore.js"
+import {
+  type AutomationFilter,
+  type AutomationRow,
+  AutomationStore,
+  notDue,
+  optionsOf,
+  triggerOf
+} from "./AutomationStore.js"
 import type { AutomationInput, AutomationPatch, AutomationPreview, PauseInput, PreviewQuery } from "./AutomationsApi.js"
 import { automationAccess, automationRules, makeShow } from "./AutomationViews.js"
 import { makeCancelWaiting, makePause } from "./Pausing.js"
@@ -153,18 +160,22 @@ const makeCheckTarget = Effect.gen(function* () {
   const git = yield* Git
   const sessions = yield* SessionStore
   return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, target: AutomationTarget) {
-    if (target.kind === "new_session") return yield* checkPosted(git, ["body", "target", "repository"], target.repository)
+    if (target.kind === "new_session")
+      return yield* checkPosted(git, ["body", "target", "repository"], target.repository)
     const session = yield* Effect.option(sessions.readable(principal, target.session_id))
     if (session._tag === "Some" && session.value.workspace_id === workspaceId && session.value.lifecycle !== "closed")
       return
     const { session_id } = target
-    const issue = new ParseResult.Type(Schema.Unknown.ast, session_id, "There is no open session of this workspace with that id")
+    const issue = new ParseResult.Type(
+      Schema.Unknown.ast,
+      session_id,
+      "There is no open session of this workspace with that id"
+    )
     return yield* new RequestInvalid({ loc: ["body", "target", "session_id"], issue, input: session_id })
   })
 })
 
-const projectOf = (target: AutomationTarget) =>
-  target.kind === "new_session" ? (target.project_id ?? null) : null
+const projectOf = (target: AutomationTarget) => (target.kind === "new_session" ? (target.project_id ?? null) : null)
 
 const actsFor = (principal: Principal) => ({ acts_for: principal.accountId, api_key_id: keyOf(principal) })
 

@@ -6,7 +6,8 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
-import { Inbox, type Unpostable } from "../sessions/Inbox.js"
+import { Inbox } from "../sessions/Inbox.js"
+import type { Unpostable } from "../sessions/MessageAdmission.js"
 import { SessionLifecycles, type Unbegun } from "../sessions/SessionLifecycles.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -108,7 +109,9 @@ export const makeRunStart = Effect.gen(function* () {
       const reason_message = allowance === "spent" ? spentWords : reservedWords
       const stands = (yield* runs.find(run.id)) ?? run
       // A pause has ended it.
-      return stands.state === "waiting" ? yield* runs.move(stands, "skipped", { reason: "budget", reason_message }) : stands
+      return stands.state === "waiting"
+        ? yield* runs.move(stands, "skipped", { reason: "budget", reason_message })
+        : stands
     })
   }
 })

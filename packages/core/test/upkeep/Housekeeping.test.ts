@@ -1,4 +1,6 @@
 import { assert, layer as withLayer } from "@effect/vitest"
+import { AutomationStore } from "@reins/core/automations/AutomationStore"
+import { RunStore } from "@reins/core/automations/RunStore"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Bench } from "@reins/core/bench/Bench"
 import { diskHere } from "@reins/core/bench/DiskHere"

@@ -1,60 +1,16 @@
-import { readdir } from "node:fs/promises"
-import { join } from "node:path"
 import { Effect, Option } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
 import { Boot } from "../base/Boot.js"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { objectsIn } from "../bench/SessionPaths.js"
-import type { SessionId } from "../domain/Ids.js"
 import { Executors } from "../executor/Executors.js"
 import * as Guard from "../executor/Guard.js"
-import { removeTree } from "../files/RemoveTree.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { Manifests } from "../harness/Manifests.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Database } from "../store/Database.js"
-import { Journal } from "../store/Journal.js"
-import { setAside } from "../worktrees/snapshots/AwaitedFiles.js"
-import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
+import { adoptSessions } from "./AdoptSessions.js"
 import { makeGiveAway } from "./HandOver.js"
-
-/** The sessions that are looked up at once. */
-const batch = 500
-
-/** Gives the sessions whose files are on this disk, and which have no node yet, to this node. So one machine becomes the first of several. */
-const adopt = Effect.gen(function* () {
-  const { dataDir } = yield* CoreConfig
-  const placements = yield* Placements
-  const sessions = yield* SessionStore
-  const snapshots = yield* Snapshots
-  const { commit } = yield* Journal
-  const { sql } = yield* Database
-  const names = yield* Effect.promise(() => readdir(join(dataDir, "sessions")).catch((): Array<string> => []))
-  for (let from = 0; from < names.length; from += batch) {
-    const some = names.slice(from, from + batch)
-    // A directory may have been left by a session of another database.
-    const found = yield* sessions.select({ where: sql.in("sessions.id", some) })
-    const ids = found.filter(({ tree }) => tree.state !== "none").map(({ id }) => id)
-    // One machine may have kept no snapshots, and as a node it can be lost.
-    for (const id of yield* placements.adopt(ids)) yield* commit(snapshots.changed(id))
-    yield* Effect.forEach(ids, leaveTo(placements, dataDir), { discard: true })
-  }
-  // A process that was killed may have left what it had fetched of sessions of other nodes.
-  yield* Effect.promise(() => removeTree(objectsIn(dataDir)))
-})
-
-/** Moves files of a session away that went to another node while this one was not there. */
-const leaveTo = (placements: Placements["Type"], dataDir: string) =>
-  Effect.fnUntraced(function* (id: SessionId) {
-    const place = yield* placements.at(id)
-    if (place.kind === "here" || place.kind === "nowhere") return
-    const to = yield* setAside(dataDir, id, place.epoch)
-    if (to === null) return
-    yield* Effect.logWarning("files of a session that another node has had were moved away", { session_id: id, to })
-  })
 
 /** Tells the other nodes which agents are installed on this one. */
 const tellAgents = Effect.gen(function* () {
@@ -101,4 +57,6 @@ const guardAgents = Effect.gen(function* () {
 const endAgents = Effect.flatMap(Effect.all([AgentPool, Nodes]), ([{ stopAll }, { onLost }]) => onLost(stopAll))
 
 /** The begin of a node of several, before it works on anything. From then on it gives its sessions away whenever it drains. */
-export const begin = Effect.all([endAgents, adopt, guardAgents, tellAgents, tellNeeds, makeGiveAway], { discard: true })
+export const begin = Effect.all([endAgents, adoptSessions, guardAgents, tellAgents, tellNeeds, makeGiveAway], {
+  discard: true
+})

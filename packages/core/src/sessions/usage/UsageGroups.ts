@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { ApiKeyId, SessionId, type WorkspaceId } from "../../domain/Ids.js"
 import type { Page, PageRequest } from "../../domain/Page.js"
 import type { ReinsError } from "../../domain/ReinsError.js"
-import type { Database } from "../../store/Database.js"
+import { Database } from "../../store/Database.js"
 import * as Keyset from "../../store/Keyset.js"
 import { toNanos } from "../Session.js"
 import type { UsageGroup, UsageGrouping } from "../Usage.js"
@@ -22,7 +22,7 @@ interface Group extends UsageSum {
 }
 
 /** The usage of a workspace by day, session, model or API key, a page at a time. */
-export const usageGroups = (db: Database["Type"]) => {
+export const usageGroups = Effect.map(Database, (db) => {
   const { sql } = db
   const totals = sql.literal(usageTotals)
 
@@ -82,7 +82,7 @@ export const usageGroups = (db: Database["Type"]) => {
         return ofSessions(span, after, limit)
     }
   }
-}
+})
 
 /** A provider and a model as one text that has their order. The id of a provider has no space. */
 const modelName = "(provider_id || ' ' || model)"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { SessionId, WorkspaceId } from "../../domain/Ids.js"
 import type { Commit } from "../../store/Commit.js"
-import type { Database } from "../../store/Database.js"
+import { Database } from "../../store/Database.js"
 import { toNanos, usageOf } from "../Session.js"
 import type { Turn } from "../Turn.js"
 import { addCounts, countsOf, type UsageSum } from "../UsageSum.js"
@@ -29,7 +29,7 @@ const byModel = (rows: ReadonlyArray<EndedTurn>): ReadonlyArray<ModelCounts> => 
 }
 
 /** The usage of turns that were started and have ended: of sessions from their turns, of a workspace from sums that are kept by day. */
-export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
+export const usageStore = Effect.map(Database, ({ all, run, sql }) => ({
   /** Adds a turn that has ended to the sums of its workspace. A turn that was never started used nothing. */
   count: (
     workspaceId: WorkspaceId,
@@ -76,7 +76,7 @@ export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
           cost_usd: row.cost_usd === null ? null : toNanos(row.cost_usd)
         }))
     )
-})
+}))
 
 /** The columns of a sum, in `usage_days` and in the statements that sum it up. */
 export const usageColumns = [

@@ -1,7 +1,6 @@
 import { Context, Effect, Layer } from "effect"
-import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
+import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import { requireAll } from "../domain/Condition.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
@@ -12,7 +11,6 @@ import type { Unpostable } from "../sessions/MessageAdmission.js"
 import { ResultSchemas } from "../sessions/results/ResultSchemas.js"
 import { TurnResults } from "../sessions/results/TurnResults.js"
 import type { Unbegun } from "../sessions/SessionLifecycles.js"
-import { sessionRules } from "../sessions/SessionRules.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
@@ -21,7 +19,7 @@ import { delegationAccess } from "./DelegationAccess.js"
 import { delegationEndings } from "./DelegationEndings.js"
 import { DelegationStore } from "./DelegationStore.js"
 import type { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
-import { makeSpawn } from "./Spawning.js"
+import { spawnPreparation } from "./SpawnCommand.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
 type CommandRefusal = Denied | ReinsError<"invalid_transition">
@@ -117,42 +115,6 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
     })
   )
 }
-
-/** Checks the schema of the result. This may take a while, so it comes before the commit that makes the delegation. */
-const spawnPreparation = Effect.gen(function* () {
-  const access = yield* Access
-  const journal = yield* Journal
-  const sessions = yield* SessionStore
-  const inbox = yield* Inbox
-  const schemas = yield* ResultSchemas
-  const make = yield* makeSpawn
-  const results = yield* TurnResults
-
-  const inside = Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: DelegationInput) {
-    const actor = actorOf(principal)
-    const parent = yield* sessions.writable(principal, sessionId)
-    yield* requireAll(sessionRules.delegate, parent)
-    const { child, delegation } = yield* make(principal, parent, input)
-    const { operation, turn_id: turnId } = yield* inbox.post(
-      child,
-      actor,
-      { content: input.instructions },
-      "delegation"
-    )
-    if (operation === undefined || turnId === undefined) return yield* Effect.dieMessage("a queued message has no turn")
-    if (input.result_schema !== undefined)
-      yield* results.ask({ id: turnId, session_id: child.id }, { schema: input.result_schema, isRequired: false })
-    const watermark = yield* journal.append(parent.id, actor, [])
-    return { operation, delegation, event_watermark: watermark }
-  })
-
-  return Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: DelegationInput) {
-    const seen = yield* sessions.readable(principal, sessionId)
-    yield* access.writeWithin(principal, seen.workspace_id, [seen.id, seen.lineage.parent_session_id])
-    yield* schemas.checkSchema(input.result_schema)
-    return inside(principal, sessionId, input)
-  })
-})
 
 const ended = (delegation: Delegation): ReinsError<"invalid_transition"> =>
   new ReinsError({

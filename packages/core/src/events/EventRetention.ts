@@ -1,7 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fromNow, type Timestamp } from "../domain/Timestamp.js"
-import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as SessionLog from "../store/SessionLog.js"
 import * as WorkspaceLog from "../store/WorkspaceLog.js"
@@ -23,9 +22,8 @@ export class EventRetention extends Context.Tag("@reins/core/events/EventRetenti
     EventRetention,
     Effect.gen(function* () {
       const journal = yield* Journal
-      const db = yield* Database
-      const log = SessionLog.make(db)
-      const workspaceLog = WorkspaceLog.make(db)
+      const log = yield* SessionLog.make
+      const workspaceLog = yield* WorkspaceLog.make
       const days = (yield* CoreConfig).limits.eventRetentionDays
 
       const purgeFrom = (id: string, before: Timestamp): Effect.Effect<void> =>

@@ -7,7 +7,6 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { modelCallStore } from "../sessions/usage/ModelCallStore.js"
 import type { Commit } from "../store/Commit.js"
-import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
@@ -36,7 +35,7 @@ export const conclusion = Effect.gen(function* () {
   const states = yield* AgentStateStore
   const leases = yield* Leases
   const messages = yield* MessageStore
-  const calls = modelCallStore(yield* Database)
+  const calls = yield* modelCallStore
   const settleNative = yield* settleNativeSession
   const end = yield* endTurn
 

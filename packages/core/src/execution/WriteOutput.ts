@@ -4,7 +4,6 @@ import type { Prices } from "../connections/Prices.js"
 import { EventFeed } from "../events/EventFeed.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import { modelCallStore } from "../sessions/usage/ModelCallStore.js"
-import { Database } from "../store/Database.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
@@ -34,7 +33,7 @@ export interface Speech {
 export const makeWrite = Effect.gen(function* () {
   const feed = yield* EventFeed
   const journal = yield* Journal
-  const calls = modelCallStore(yield* Database)
+  const calls = yield* modelCallStore
   const states = yield* AgentStateStore
 
   const write = Effect.fnUntraced(function* (
@@ -123,7 +122,7 @@ const alarmFor = Effect.fnUntraced(function* (output: TurnOutput) {
 /** Keeps the calls of a run that has no end of its own, such as one whose attempt was lost. They are facts, so no fence holds them. */
 export const makeKeepCalls = Effect.gen(function* () {
   const journal = yield* Journal
-  const calls = modelCallStore(yield* Database)
+  const calls = yield* modelCallStore
 
   return ({ session, turn }: TurnWork, { prices, witness }: Speech) =>
     Effect.suspend(() => {

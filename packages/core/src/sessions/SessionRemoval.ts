@@ -14,7 +14,7 @@ export const sessionRemoval = Effect.gen(function* () {
   const db = yield* Database
   const journal = yield* Journal
   const { sql } = db
-  const { forget } = searchIndex(db)
+  const { forget } = yield* searchIndex
 
   return {
     /** The sessions that work for a session, directly or not, by their ids. */

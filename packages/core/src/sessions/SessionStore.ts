@@ -71,9 +71,9 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const db = yield* Database
       const journal = yield* Journal
       const sql = db.sql
-      const rows = SessionStatements.make(db)
-      const labels = sessionLabels(db)
-      const search = searchIndex(db)
+      const rows = yield* SessionStatements.make
+      const labels = yield* sessionLabels
+      const search = yield* searchIndex
 
       const held = <Row extends SessionStatements.StoredSession>(id: string, query: Query<Row>) => {
         const row = Effect.tap(db.first(query), (row) => (row === undefined ? Effect.void : journal.hold(row)))

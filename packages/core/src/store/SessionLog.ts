@@ -2,7 +2,7 @@ import type { Statement } from "@effect/sql"
 import { Effect } from "effect"
 import type { SessionId } from "../domain/Ids.js"
 import type { HeldSession } from "./Commit.js"
-import type { Database } from "./Database.js"
+import { Database } from "./Database.js"
 import { cut, type Slice, type SliceLimit, type Slicing, sliceOf } from "./Slices.js"
 
 /** A row of the log. */
@@ -53,7 +53,7 @@ export interface ClosedLog {
  * `message_count` of `sessions`. A session that is being deleted has no log for readers. They stand in the row of the session because every append needs one lock of that row and no second one. This
  * file alone names both, and writes no other column of `sessions`; `Journal` appends by it, and the room `events` reads and purges by it.
  */
-export const make = (db: Database["Type"]) => {
+export const make = Effect.map(Database, (db) => {
   const { sql } = db
   const insertEvent = db.prepareRow((row) => sql`insert into events ${sql.insert(row)}`)
   // Readers seldom want only some events, so the text for all of them is made once.
@@ -134,9 +134,9 @@ export const make = (db: Database["Type"]) => {
       if (session !== undefined) yield* db.run(sql`delete from events where session_id = ${id} and seq <= ${last}`)
     })
   }
-}
+})
 
-export type SessionLog = ReturnType<typeof make>
+export type SessionLog = Effect.Effect.Success<typeof make>
 
 type Sql = Database["Type"]["sql"]
 

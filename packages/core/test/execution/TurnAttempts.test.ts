@@ -21,7 +21,6 @@ import { Turns } from "@reins/core/sessions/Turns"
 import { turnJobKind } from "@reins/core/sessions/turns/TurnQueue"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { modelCallStore } from "@reins/core/sessions/usage/ModelCallStore"
-import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { AgentStateStore } from "@reins/core/worktrees/AgentStateStore"
 import { Leases } from "@reins/core/worktrees/Leases"
@@ -231,7 +230,7 @@ for (const { layer, name } of databases) {
             ])
             yield* journal.commit(journal.append(session.id, harness, events))
           }
-          const calls = modelCallStore(yield* Database)
+          const calls = yield* modelCallStore
           const begun = yield* turns.get(principal, turnId)
           yield* journal.commit(calls.add(yield* sessionRow(session.id), begun, [call(7), call(null), call(35)], {}))
           const kind = yield* turnJob

@@ -10,6 +10,7 @@ import { Bell, interactionTopic } from "../../store/Bell.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import * as Keyset from "../../store/Keyset.js"
+import { lookUntil } from "../../store/LookUntil.js"
 import type { Interaction, InteractionState } from "../Interaction.js"
 import { SessionListeners } from "../SessionListeners.js"
 import { SessionStore } from "../SessionStore.js"
@@ -135,25 +136,22 @@ const makeWait = Effect.fnUntraced(function* (resolve: InteractionStore["Type"][
       yield* resolve(interaction, "expired", { ...nothing, answer: interaction.default }, clock)
   })
 
-  const settled: InteractionStore["Type"]["settled"] = Effect.fnUntraced(function* (id, commit) {
-    const rung = yield* Effect.makeLatch(false)
-    const stopListening = bell.listen(interactionTopic(id), () => rung.unsafeOpen())
-    return yield* Effect.gen(function* () {
-      while (true) {
-        // Closed before the look, so that a ring during it is not missed.
-        yield* rung.close
+  const settled: InteractionStore["Type"]["settled"] = (id, commit) => {
+    let leftMs = 0
+    return lookUntil(bell, {
+      topics: [interactionTopic(id)],
+      waitMs: () => leftMs,
+      look: Effect.gen(function* () {
         const interaction = yield* existing(id)
         if (interaction.state !== "pending") return interaction
-        const left = toMillis(interaction.expires_at) - (yield* Clock.currentTimeMillis)
-        if (left <= 0) yield* commit(expire(id))
-        else yield* Effect.timeoutOption(rung.await, Math.min(left, pollMs))
-      }
-    }).pipe(Effect.ensuring(Effect.sync(stopListening)))
-  })
+        leftMs = toMillis(interaction.expires_at) - (yield* Clock.currentTimeMillis)
+        if (leftMs > 0) return undefined
+        yield* commit(expire(id))
+        return yield* existing(id)
+      })
+    })
+  }
   return settled
 })
 
 const clock = systemActor("interactions")
-
-/** The longest time that a lost ring can delay an answer, in milliseconds. */
-const pollMs = 5000

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { ApiKeyId, SessionId, type WorkspaceId } from "../../domain/Ids.js"
 import type { Page, PageRequest } from "../../domain/Page.js"
 import type { ReinsError } from "../../domain/ReinsError.js"
-import type { Database } from "../../store/Database.js"
+import { Database } from "../../store/Database.js"
 import * as Keyset from "../../store/Keyset.js"
 import { addCosts, usageOf } from "../Session.js"
 import type { UsageGroup, UsageGrouping } from "../Usage.js"
@@ -31,7 +31,7 @@ const columnOf = {
 } as const satisfies Readonly<Partial<Record<UsageGrouping, string>>>
 
 /** The usage of a workspace by day, session, model or API key, a page at a time. */
-export const usageGroups = (db: Database["Type"]) => {
+export const usageGroups = Effect.map(Database, (db) => {
   const { sql } = db
   const totals = sql.literal(usageTotals)
 
@@ -111,7 +111,7 @@ export const usageGroups = (db: Database["Type"]) => {
       ...answeredSum(sum, listed.get(name) ?? nothingListed)
     }))
   })
-}
+})
 
 const nothingListed: ListedPart = { list_priced_turns: 0, list_cost_usd: null }
 

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type ListPrice, listPriceOf } from "../../connections/ListPrices.js"
 import type { SessionId, WorkspaceId } from "../../domain/Ids.js"
 import type { Commit } from "../../store/Commit.js"
-import type { Database } from "../../store/Database.js"
+import { Database } from "../../store/Database.js"
 import { usageOf } from "../Session.js"
 import type { Turn } from "../Turn.js"
 import { addCounts, countsOf, sumOfTurn, type UsageCounts, type UsageSum } from "../UsageSum.js"
@@ -39,7 +39,7 @@ const byModel = (rows: ReadonlyArray<EndedTurn>): ReadonlyArray<ModelCounts> => 
 export const modelOf = (settings: string): string | null => JSON.parse(settings).model
 
 /** The usage of turns that were started and have ended: of sessions from their turns, of a workspace from sums that are kept by day. */
-export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
+export const usageStore = Effect.map(Database, ({ all, run, sql }) => ({
   /** Adds a turn that has ended to the sums of its workspace. A turn that was never started used nothing. */
   count: (
     workspaceId: WorkspaceId,
@@ -89,7 +89,7 @@ export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
           return { provider_id: row.provider_id, model, list_price: listPriceOf(model), ...sum }
         })
     )
-})
+}))
 
 /** The columns of a sum, in `usage_days` and in the statements that sum it up. */
 export const usageColumns = [

@@ -1,4 +1,6 @@
 import { assert, layer as withLayer } from "@effect/vitest"
+import { AutomationStore } from "@reins/core/automations/AutomationStore"
+import { RunStore } from "@reins/core/automations/RunStore"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { FollowerStore } from "@reins/core/events/FollowerStore"
@@ -37,7 +39,14 @@ const newToken = Effect.gen(function* () {
 
 if (sqlite !== undefined) {
   withLayer(
-    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer, Snapshots.layerNone).pipe(
+    Layer.mergeAll(
+      EventRetention.layer,
+      WorkspaceEvents.layer,
+      WebhookStore.layer,
+      Snapshots.layerNone,
+      AutomationStore.layer,
+      RunStore.layer
+    ).pipe(
       Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))

@@ -62,7 +62,8 @@ export const SessionTarget = Schema.Struct({
 
 export const AutomationTarget = Schema.Union(NewSessionTarget, SessionTarget).annotations({
   identifier: "AutomationTarget",
-  description: "Where the work is done, and what the agent is told. It is written by a person, and nothing from outside changes it."
+  description:
+    "Where the work is done, and what the agent is told. It is written by a person, and nothing from outside changes it."
 })
 export type AutomationTarget = typeof AutomationTarget.Type
 

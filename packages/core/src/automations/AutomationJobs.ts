@@ -43,9 +43,7 @@ const beginOrTell = (
   Effect.gen(function* () {
     yield* failpoint("automation.claimed")
     yield* commit(begin()).pipe(
-      Effect.catchTag("ReinsError", (refusal) =>
-        Effect.catchTag(commit(begin(refusal)), "ReinsError", Effect.die)
-      )
+      Effect.catchTag("ReinsError", (refusal) => Effect.catchTag(commit(begin(refusal)), "ReinsError", Effect.die))
     )
     yield* failpoint("automation.begun")
   })
@@ -68,7 +66,8 @@ export const fireJob = Effect.gen(function* () {
     // Nothing else would ever make it due again.
     failed: Effect.fnUntraced(function* ({ subject }, { message }) {
       const held = yield* store.lock(subject.id)
-      if (held !== undefined) yield* pause(held.row, { reason: "failures", message: `It could not be fired. ${message}` })
+      if (held !== undefined)
+        yield* pause(held.row, { reason: "failures", message: `It could not be fired. ${message}` })
     })
   } satisfies JobKind
 })

@@ -10,7 +10,13 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState } from "../store/StateList.js"
-import type { AutomationOptions, AutomationState, AutomationTarget, AutomationTrigger, PauseReason } from "./Automation.js"
+import type {
+  AutomationOptions,
+  AutomationState,
+  AutomationTarget,
+  AutomationTrigger,
+  PauseReason
+} from "./Automation.js"
 
 /** An automation as it is stored. */
 export interface AutomationRow {

@@ -3,7 +3,7 @@ import type { AutomationId } from "../domain/Ids.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { fromMillis, fromNow, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
-import { principalOf, makeMayAct } from "./Acting.js"
+import { makeMayAct, principalOf } from "./Acting.js"
 import type { AutomationRunKind } from "./AutomationRun.js"
 import { type AutomationRow, AutomationStore, optionsOf, triggerOf } from "./AutomationStore.js"
 import { makePause } from "./Pausing.js"
@@ -36,7 +36,13 @@ const dueNow = (schedules: Schedules, row: AutomationRow, due_at: Timestamp, at:
   const { count, newest } = schedules.dueUpTo(schedule, toMillis(due_at), at)
   const jitter = schedules.jitterMs(row.id, trigger, schedule, newest)
   const isFresh = at - newest <= start_within_seconds * 1000 + jitter
-  return { newest, count, isFresh, runs: isFresh || missed === "run_once", lateSeconds: Math.floor((at - newest) / 1000) }
+  return {
+    newest,
+    count,
+    isFresh,
+    runs: isFresh || missed === "run_once",
+    lateSeconds: Math.floor((at - newest) / 1000)
+  }
 }
 
 /**

@@ -108,7 +108,9 @@ export const makeRunStart = Effect.gen(function* () {
       const reason_message = allowance === "spent" ? spentWords : reservedWords
       const stands = (yield* runs.find(run.id)) ?? run
       // A pause has ended it.
-      return stands.state === "waiting" ? yield* runs.move(stands, "skipped", { reason: "budget", reason_message }) : stands
+      return stands.state === "waiting"
+        ? yield* runs.move(stands, "skipped", { reason: "budget", reason_message })
+        : stands
     })
   }
 })

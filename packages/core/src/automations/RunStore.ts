@@ -10,8 +10,8 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState, stateList } from "../store/StateList.js"
-import type { AutomationRow } from "./AutomationStore.js"
 import { type AutomationRun, type AutomationRunState, automationRunStates } from "./AutomationRun.js"
+import type { AutomationRow } from "./AutomationStore.js"
 
 /** A run as it is stored. */
 export interface RunRow extends AutomationRun {
@@ -68,11 +68,7 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
     /** Changes columns, and leaves the state. */
     readonly update: (id: AutomationRunId, changes: RunUpdate) => Effect.Effect<RunRow, never, Commit>
     /** Moves a run. Dies for a move that `automationRunStates` does not draw. */
-    readonly move: (
-      run: RunRow,
-      to: AutomationRunState,
-      changes?: RunUpdate
-    ) => Effect.Effect<RunRow, never, Commit>
+    readonly move: (run: RunRow, to: AutomationRunState, changes?: RunUpdate) => Effect.Effect<RunRow, never, Commit>
     /** Removes the runs that ended over 90 days ago. */
     readonly purge: Effect.Effect<void>
   }
@@ -83,7 +79,9 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
       const db = yield* Database
       const { sql } = db
       const ongoing = sql.literal(stateList(automationRunStates.ongoing))
-      const ofTurn = db.prepare((turnId: string) => sql<RunRow>`select * from automation_runs where turn_id = ${turnId}`)
+      const ofTurn = db.prepare(
+        (turnId: string) => sql<RunRow>`select * from automation_runs where turn_id = ${turnId}`
+      )
       const find = (id: string) => db.first(sql<RunRow>`select * from automation_runs where id = ${id}`)
       const existing = existingOf("automation run", find)
 

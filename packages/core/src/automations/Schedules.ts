@@ -127,8 +127,7 @@ export const preview = (trigger: AutomationTrigger, after: Timestamp, count: num
     const offset = wall(at)
     const local = new Date(at + offset)
     const isMoved =
-      single !== undefined &&
-      (local.getUTCHours() !== single.hours[0] || local.getUTCMinutes() !== single.minutes[0])
+      single !== undefined && (local.getUTCHours() !== single.hours[0] || local.getUTCMinutes() !== single.minutes[0])
     const note = isMoved ? "moved_by_clock_change" : isRepeated(wall, at) ? "repeated" : null
     return { at: fromMillis(at), local: `${local.toISOString().slice(0, 16)}${offsetText(offset)}`, note }
   })

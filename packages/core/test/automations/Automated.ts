@@ -69,7 +69,9 @@ export const makeDue = (id: AutomationId, due_at: Timestamp = daysAgo(0)) =>
     if (row === undefined) return yield* Effect.dieMessage(`no automation ${id}`)
     const ticket: Ticket = { generation: row.generation, due_at }
     yield* run(sql`update automations set next_due_at = ${due_at}, next_run_at = ${due_at} where id = ${id}`)
-    yield* run(sql`update jobs set run_at = ${due_at}, payload = ${JSON.stringify(ticket)} where id = ${row.fire_job_id}`)
+    yield* run(
+      sql`update jobs set run_at = ${due_at}, payload = ${JSON.stringify(ticket)} where id = ${row.fire_job_id}`
+    )
   })
 
 /** Waits until no job of an automation is due. */

@@ -7,7 +7,7 @@ import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { begin, codeOf, end } from "../delegations/Children.js"
-import { daily, fire, given, inAnHour, makeDue, sessionOf, daysAgo, work } from "./Automated.js"
+import { daily, daysAgo, fire, given, inAnHour, makeDue, sessionOf, work } from "./Automated.js"
 
 for (const { layer, name } of databases) {
   describe(`automations on ${name}`, () => {
@@ -15,7 +15,14 @@ for (const { layer, name } of databases) {
       Effect.gen(function* () {
         const { add, automations, get, principal, runs, workspaceId } = yield* given
         const made = yield* add({ name: "Deps" })
-        assert.deepInclude(made, { name: "Deps", state: "active", overlap: "skip", failures: 0, version: 1, last_run: null })
+        assert.deepInclude(made, {
+          name: "Deps",
+          state: "active",
+          overlap: "skip",
+          failures: 0,
+          version: 1,
+          last_run: null
+        })
         assert.strictEqual(made.acts_for, principal.accountId)
         assert.deepStrictEqual(made.actions, ["update", "delete", "pause", "start_run"])
         assert.strictEqual(made.next_due_at, daysAgo(-1))
@@ -29,7 +36,12 @@ for (const { layer, name } of databases) {
           "version_conflict"
         )
         const paused = yield* automations.pause(principal, made.id, { reason: "Holidays." })
-        assert.deepInclude(paused, { state: "paused", pause_reason: "by_hand", pause_message: "Holidays.", next_due_at: null })
+        assert.deepInclude(paused, {
+          state: "paused",
+          pause_reason: "by_hand",
+          pause_message: "Holidays.",
+          next_due_at: null
+        })
         assert.deepStrictEqual(paused.actions, ["update", "delete", "resume", "start_run"])
         assert.strictEqual(yield* codeOf(automations.pause(principal, made.id, {})), "invalid_transition")
         const list = yield* automations.list(principal, workspaceId, { state: "paused" })
@@ -49,10 +61,16 @@ for (const { layer, name } of databases) {
         const placeOf = (trigger: Parameters<typeof add>[0]) =>
           Effect.map(Effect.flip(add(trigger)), (error) => ("loc" in error ? error.message : error.code))
         const schedule = (changes: object) => placeOf({ trigger: { ...daily, ...changes } })
-        assert.match(yield* schedule({ expression: "* * * * *" }), /^body\.trigger\.expression: .* 5 minutes are the least$/)
+        assert.match(
+          yield* schedule({ expression: "* * * * *" }),
+          /^body\.trigger\.expression: .* 5 minutes are the least$/
+        )
         assert.match(yield* schedule({ expression: "0 0 31 2 *" }), /^body\.trigger\.expression: .* never comes$/)
         assert.match(yield* schedule({ timezone: "EST" }), /^body\.trigger\.timezone: /)
-        assert.match(yield* placeOf({ trigger: { kind: "once", at: daysAgo(1) } }), /^body\.trigger\.at: .* not in the future$/)
+        assert.match(
+          yield* placeOf({ trigger: { kind: "once", at: daysAgo(1) } }),
+          /^body\.trigger\.at: .* not in the future$/
+        )
         const elsewhere = { kind: "session", session_id: "sess_01h00000000000000000000000", message: "Go." } as never
         assert.match(yield* placeOf({ target: elsewhere }), /^body\.target\.session_id: /)
         const preview = automations.preview(principal, workspaceId, { expression: "0 9 * *", timezone: "UTC" })

@@ -51,7 +51,9 @@ for (const { layer, name } of databases) {
       Effect.gen(function* () {
         const { add, runsOf } = yield* again
         const states = (id: string) =>
-          Effect.map(runsOf(id), (runs) => runs.map(({ reason, state }) => (reason === null ? state : `${state} ${reason}`)))
+          Effect.map(runsOf(id), (runs) =>
+            runs.map(({ reason, state }) => (reason === null ? state : `${state} ${reason}`))
+          )
         const skipping = yield* add({ overlap: "skip" })
         yield* fire(skipping.id)
         yield* fireAgain(skipping.id)
@@ -117,7 +119,11 @@ for (const { layer, name } of databases) {
       Effect.gen(function* () {
         const { add, get, principal, automations } = yield* again
         const { id } = yield* add({ pause_after_failures: 2 })
-        for (const [to, failures] of [["failed", 1], ["succeeded", 0], ["failed", 1]] as const) {
+        for (const [to, failures] of [
+          ["failed", 1],
+          ["succeeded", 0],
+          ["failed", 1]
+        ] as const) {
           yield* fireAgain(id)
           yield* ended(to, id)
           assert.deepInclude(yield* get(id), { state: "active", failures })
@@ -189,7 +195,11 @@ for (const { layer, name } of databases) {
         yield* (yield* ApiKeys).revoke(principal, key.id)
         for (const { id } of [theirs, ofKey]) {
           yield* fire(id)
-          assert.deepInclude((yield* runsOf(id))[0], { state: "skipped", reason: "owner_lost_access", session_id: null })
+          assert.deepInclude((yield* runsOf(id))[0], {
+            state: "skipped",
+            reason: "owner_lost_access",
+            session_id: null
+          })
           assert.deepInclude(yield* get(id), { state: "paused", pause_reason: "owner_lost_access" })
         }
         assert.strictEqual(yield* sessionCount, 0)

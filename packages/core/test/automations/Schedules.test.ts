@@ -1,5 +1,13 @@
 import { setImmediate } from "node:timers/promises"
-import { dueUpTo, jitterMs, leastMinutes, preview, ScheduleFault, scheduleOf, timesAfter } from "@reins/core/automations/Schedules"
+import {
+  dueUpTo,
+  jitterMs,
+  leastMinutes,
+  preview,
+  ScheduleFault,
+  scheduleOf,
+  timesAfter
+} from "@reins/core/automations/Schedules"
 import { fromMillis } from "@reins/core/domain/Timestamp"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
@@ -93,7 +101,11 @@ describe("Schedules", () => {
       twice.map(({ note }) => note),
       [null, null, "repeated", "repeated", null]
     )
-    assert.deepStrictEqual(twice[2], { at: day("2026-10-25T01:00Z"), local: "2026-10-25T02:00+01:00", note: "repeated" })
+    assert.deepStrictEqual(twice[2], {
+      at: day("2026-10-25T01:00Z"),
+      local: "2026-10-25T02:00+01:00",
+      note: "repeated"
+    })
   })
 
   it("the newest time after a long absence is found, however many there were", () => {
@@ -106,8 +118,26 @@ describe("Schedules", () => {
 
   it("only five fields of numbers, ranges, lists and steps are an expression", () => {
     const others = [
-      ...["@daily", "* * * *", "0 0 0 * * *", "0 0 ? * *", "0 0 L * *", "0 0 * * 5#2", "0 0 15W * *", "2026-01-01T00:00"],
-      ...["60 * * * *", "0 24 * * *", "0 0 0 * *", "0 0 1 13 *", "0 0 * * 8", "0 0 5-1 * *", "5/10 * * * *", "0 */0 * * *"],
+      ...[
+        "@daily",
+        "* * * *",
+        "0 0 0 * * *",
+        "0 0 ? * *",
+        "0 0 L * *",
+        "0 0 * * 5#2",
+        "0 0 15W * *",
+        "2026-01-01T00:00"
+      ],
+      ...[
+        "60 * * * *",
+        "0 24 * * *",
+        "0 0 0 * *",
+        "0 0 1 13 *",
+        "0 0 * * 8",
+        "0 0 5-1 * *",
+        "5/10 * * * *",
+        "0 */0 * * *"
+      ],
       ...["0 0 * foo *", "1,,2 * * * *", "-1 * * * *", "0 0 * * mon-", "0 1.5 * * *"]
     ]
     for (const expression of others) assert.strictEqual(faultOf(cron(expression)).field, "expression", expression)

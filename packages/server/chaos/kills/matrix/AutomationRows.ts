@@ -15,7 +15,11 @@ export const occurrenceRunsOnce: Row = {
         workspace_id,
         name: title,
         trigger: { kind: "once", at: new Date(Date.now() + soonMs).toISOString() },
-        target: { kind: "new_session", message: say("I looked."), harness: { provider_id: "alpha", model: "scripted-1" } }
+        target: {
+          kind: "new_session",
+          message: say("I looked."),
+          harness: { provider_id: "alpha", model: "scripted-1" }
+        }
       })
     )
     const runs = async () => (await api.automations.listRuns({ automation_id })).items

@@ -1,7 +1,18 @@
 import type { Automation, AutomationRun, AutomationsCreateInput, PlannedTime } from "@reins/client"
 import { AutomationState, Overlap } from "@reins/core/automations/Automation"
 import { AutomationRunState } from "@reins/core/automations/AutomationRun"
-import { argument, choice, command, type Example, entry, flag, group, option, requiredOption, whole } from "../Command.js"
+import {
+  argument,
+  choice,
+  command,
+  type Example,
+  entry,
+  flag,
+  group,
+  option,
+  requiredOption,
+  whole
+} from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
@@ -65,7 +76,10 @@ const add = remoteCommand({
     workspace: workspaceOption
   },
   examples: [
-    ["reins automations add 'Update what is outdated.' --name Deps --cron '30 2 * * 1-5' --project prj_01h…", "Each working night"],
+    [
+      "reins automations add 'Update what is outdated.' --name Deps --cron '30 2 * * 1-5' --project prj_01h…",
+      "Each working night"
+    ],
     ["reins automations add 'Look again.' --name Later --at 2026-12-24T18:00:00Z --session sess_01h…", "Once"]
   ],
   run: async (given, connect) => {
@@ -255,7 +269,11 @@ const preview = command({
 })
 
 /** The library of schedules is loaded for a preview alone. */
-const plannedTimes = async (expression: string, timezone: string, count: number): Promise<ReadonlyArray<PlannedTime>> => {
+const plannedTimes = async (
+  expression: string,
+  timezone: string,
+  count: number
+): Promise<ReadonlyArray<PlannedTime>> => {
   const { preview, ScheduleFault } = await import("@reins/core/automations/Schedules")
   const { fromMillis } = await import("@reins/core/domain/Timestamp")
   try {

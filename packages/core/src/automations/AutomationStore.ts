@@ -91,9 +91,15 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
       const { sql } = db
 
       const findRow = (id: string) =>
-        db.first(sql<AutomationRow>`select * from automations where id = ${id} and deleted_at is null`)
+        Effect.map(
+          db.first(sql<AutomationRow>`select * from automations where id = ${id} and deleted_at is null`),
+          (row) => row && withNumbers(row)
+        )
       const existing = existingOf("automation", (id) =>
-        db.first(sql<AutomationRow>`select * from automations where id = ${id}`)
+        Effect.map(
+          db.first(sql<AutomationRow>`select * from automations where id = ${id}`),
+          (row) => row && withNumbers(row)
+        )
       )
       const update = Effect.fnUntraced(function* (id: AutomationId, changes: Partial<AutomationRow>) {
         yield* db.run(sql`update automations set ${sql.update({ ...changes })} where id = ${id}`)
@@ -110,7 +116,7 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
           const rows = yield* db.all(sql<AutomationRow>`select * from automations
             where workspace_id = ${workspaceId} and id < ${before} and deleted_at is null
             ${andState(db, filter.state)} ${ofProject} order by id desc limit ${limit + 1}`)
-          return Keyset.page(rows, limit, ({ id }) => id)
+          return Keyset.page(rows.map(withNumbers), limit, ({ id }) => id)
         }),
         count: (workspaceId) =>
           Effect.map(
@@ -123,7 +129,7 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
             ${yield* db.clock.at(0)} as at from automations where id = ${id} and deleted_at is null${db.forUpdate}`)
           if (found === undefined) return undefined
           const { at, ...row } = found
-          return { row, at }
+          return { row: withNumbers(row), at }
         }),
         insert: (row) => db.run(sql`insert into automations ${sql.insert({ ...row })}`),
         pause: fn("AutomationStore.pause")(function* (row, { message, reason }) {
@@ -145,6 +151,13 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
     })
   )
 }
+
+/** PostgreSQL gives large integers as texts. */
+const withNumbers = (row: AutomationRow): AutomationRow => ({
+  ...row,
+  spent_tokens: Number(row.spent_tokens),
+  spent_nano_usd: row.spent_nano_usd === null ? null : Number(row.spent_nano_usd)
+})
 
 /** The reason for a pause, and a sentence for people. */
 export interface Pause {

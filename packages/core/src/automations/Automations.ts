@@ -89,8 +89,9 @@ export class Automations extends Context.Tag("@reins/core/automations/Automation
       const store = yield* AutomationStore
       const show = yield* makeShow
       const { readable } = yield* automationAccess
-      const create = yield* creation
-      const commands = yield* changes
+      const create = yield* makeCreate
+      const update = yield* makeUpdate
+      const turns = yield* makeTurns
 
       return Automations.of({
         list: fn("Automations.list")(function* (principal, workspaceId, filter) {
@@ -112,7 +113,8 @@ export class Automations extends Context.Tag("@reins/core/automations/Automation
           return { times }
         }),
         create,
-        ...commands
+        update,
+        ...turns
       })
     })
   )
@@ -180,7 +182,7 @@ const projectOf = (target: AutomationTarget) => (target.kind === "new_session" ?
 const actsFor = (principal: Principal) => ({ acts_for: principal.accountId, api_key_id: keyOf(principal) })
 
 /** Gives `Automations.create`. */
-const creation = Effect.gen(function* () {
+const makeCreate = Effect.gen(function* () {
   const access = yield* Access
   const journal = yield* Journal
   const store = yield* AutomationStore
@@ -235,22 +237,13 @@ const creation = Effect.gen(function* () {
   return create
 })
 
-/** Gives the commands on an automation that is there. */
-const changes = Effect.gen(function* () {
-  const journal = yield* Journal
-  const store = yield* AutomationStore
+const about = (principal: Principal, id: string) => ({ by: principal, about: { type: "automation", id } })
+
+/** Gives the function of the columns of an automation whose trigger begins anew. */
+const makeAnew = Effect.gen(function* () {
   const jobs = yield* JobStore
   const plan = yield* makePlan
-  const show = yield* makeShow
-  const pause = yield* makePause
-  const cancelWaiting = yield* makeCancelWaiting
-  const checkTarget = yield* makeCheckTarget
-  const { writable } = yield* automationAccess
-
-  const about = (principal: Principal, id: string) => ({ by: principal, about: { type: "automation", id } })
-
-  /** The columns of an automation whose trigger begins anew. */
-  const anew = Effect.fnUntraced(function* (
+  return Effect.fnUntraced(function* (
     schedules: Schedules,
     row: AutomationRow,
     trigger: AutomationTrigger,
@@ -261,8 +254,18 @@ const changes = Effect.gen(function* () {
     const generation = row.generation + 1
     return { generation, failures: 0, ...(isDue ? yield* plan({ ...row, generation }, planned) : notDue) }
   })
+})
 
-  const updateInside = Effect.fnUntraced(function* (
+/** Gives `Automations.update`. */
+const makeUpdate = Effect.gen(function* () {
+  const journal = yield* Journal
+  const store = yield* AutomationStore
+  const show = yield* makeShow
+  const anew = yield* makeAnew
+  const checkTarget = yield* makeCheckTarget
+  const { writable } = yield* automationAccess
+
+  const inside = Effect.fnUntraced(function* (
     schedules: Schedules,
     principal: Principal,
     id: string,
@@ -288,13 +291,42 @@ const changes = Effect.gen(function* () {
     return yield* show(principal, role, changed)
   })
 
+  const update: Automations["Type"]["update"] = (principal, id, patch) =>
+    journal.prepared(
+      "Automations.update",
+      about(principal, id),
+      Effect.map(loadSchedules, (schedules) => inside(schedules, principal, id, patch))
+    )
+  return update
+})
+
+/** Gives the commands that stop an automation, and have it go on. */
+const makeTurns = Effect.gen(function* () {
+  const journal = yield* Journal
+  const store = yield* AutomationStore
+  const jobs = yield* JobStore
+  const show = yield* makeShow
+  const pause = yield* makePause
+  const anew = yield* makeAnew
+  const cancelWaiting = yield* makeCancelWaiting
+  const { writable } = yield* automationAccess
+
+  const resume = Effect.fnUntraced(function* (schedules: Schedules, principal: Principal, id: string) {
+    const { role, row } = yield* writable(principal, id)
+    yield* requireAll(automationRules.resume, row)
+    const resumed = yield* store.update(row.id, {
+      state: "active",
+      pause_reason: null,
+      pause_message: null,
+      ...(yield* anew(schedules, row, triggerOf(row), true)),
+      ...actsFor(principal),
+      version: row.version + 1,
+      updated_at: yield* now
+    })
+    return yield* show(principal, role, resumed)
+  })
+
   return {
-    update: (principal, id, patch) =>
-      journal.prepared(
-        "Automations.update",
-        about(principal, id),
-        Effect.map(loadSchedules, (schedules) => updateInside(schedules, principal, id, patch))
-      ),
     remove: (principal, id) =>
       journal.command(
         "Automations.remove",
@@ -321,22 +353,7 @@ const changes = Effect.gen(function* () {
       journal.prepared(
         "Automations.resume",
         about(principal, id),
-        Effect.map(loadSchedules, (schedules) =>
-          Effect.gen(function* () {
-            const { role, row } = yield* writable(principal, id)
-            yield* requireAll(automationRules.resume, row)
-            const resumed = yield* store.update(row.id, {
-              state: "active",
-              pause_reason: null,
-              pause_message: null,
-              ...(yield* anew(schedules, row, triggerOf(row), true)),
-              ...actsFor(principal),
-              version: row.version + 1,
-              updated_at: yield* now
-            })
-            return yield* show(principal, role, resumed)
-          })
-        )
+        Effect.map(loadSchedules, (schedules) => resume(schedules, principal, id))
       )
   } satisfies Partial<Automations["Type"]>
 })

@@ -95,6 +95,12 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Keys.js")).keys
   },
   {
+    name: "automations",
+    about: "Work that begins by itself, at its time",
+    group: account,
+    load: async () => (await import("./client/Automations.js")).automations
+  },
+  {
     name: "webhooks",
     about: "Addresses that are told of events",
     group: account,

@@ -72,6 +72,26 @@ const freshDelivery = (tenant: Tenant, state: string) =>
     return { ids: { delivery_id: id } }
   })
 
+const nightly = {
+  name: "Nightly",
+  trigger: { kind: "schedule", expression: "30 2 * * 1-5", timezone: "Europe/Berlin" },
+  target: {
+    kind: "new_session",
+    message: "Update what is outdated, in one change.",
+    harness: { provider_id: "alpha", model: "thinker" }
+  }
+}
+
+const freshAutomation = (tenant: Tenant) =>
+  Effect.map(inWorkspace(tenant, "automations", nightly), (automation) => idOf("automation_id", automation))
+
+const freshRun = (tenant: Tenant) =>
+  Effect.gen(function* () {
+    const { ids } = yield* freshAutomation(tenant)
+    const run = yield* done(tenant.person, "POST", `/api/automations/${ids?.["automation_id"]}/runs`)
+    return idOf("automation_run_id", run)
+  })
+
 /** A delegation of a session of its own, since few of one session may live at once. */
 const freshDelegation = (tenant: Tenant, state: string) =>
   Effect.gen(function* () {
@@ -147,6 +167,21 @@ const examples = {
     credential: { base_url: "https://gateway.example/v1", api_key: "canary-second-key" }
   }),
   "POST /api/connections/{connection_id}/validations": nothing,
+  "POST /api/workspaces/{workspace_id}/automations": only(nightly),
+  "PATCH /api/automations/{automation_id}": only({ name: "Each night", overlap: "queue" }),
+  "DELETE /api/automations/{automation_id}": freshAutomation,
+  "POST /api/automations/{automation_id}/pauses": (tenant: Tenant) =>
+    Effect.map(freshAutomation(tenant), (given) => ({ ...given, body: { reason: "The team is away." } })),
+  "POST /api/automations/{automation_id}/resumptions": (tenant: Tenant) =>
+    Effect.tap(freshAutomation(tenant), ({ ids }) =>
+      done(tenant.person, "POST", `/api/automations/${ids?.["automation_id"]}/pauses`, {})
+    ),
+  "POST /api/automations/{automation_id}/runs": freshAutomation,
+  "POST /api/automation-runs/{automation_run_id}/cancellations": freshRun,
+  "POST /api/automation-runs/{automation_run_id}/retries": (tenant: Tenant) =>
+    Effect.tap(freshRun(tenant), ({ ids }) =>
+      done(tenant.person, "POST", `/api/automation-runs/${ids?.["automation_run_id"]}/cancellations`)
+    ),
   "POST /api/workspaces/{workspace_id}/webhook-endpoints": only({
     url: "https://hooks.example/other",
     types: ["turn.action_required", "delivery.*"]
@@ -298,5 +333,10 @@ export const exampleOf = (operation: Operation, tenant: Tenant): Effect.Effect<E
     }
   })
 
+const queries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "GET /api/sessions/{session_id}/files/content": { path: fileOfWorkspaces },
+  "GET /api/workspaces/{workspace_id}/automation-previews": { expression: "30 2 * * 1-5", timezone: "Europe/Berlin" }
+}
+
 const requiredQuery = ({ name }: Operation): string =>
-  name === "GET /api/sessions/{session_id}/files/content" ? `?path=${encodeURIComponent(fileOfWorkspaces)}` : ""
+  queries[name] === undefined ? "" : `?${new URLSearchParams(queries[name])}`

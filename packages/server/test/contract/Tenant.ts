@@ -313,7 +313,20 @@ export const newTenant = Effect.gen(function* () {
   }
   const endpoint = yield* done(person, "POST", `${workspace}/webhook-endpoints`, { url: "https://hooks.example/reins" })
   const endpointId = textAt(endpoint, "id")
+  const automation = yield* done(person, "POST", `${workspace}/automations`, {
+    name: "Nightly",
+    trigger: { kind: "schedule", expression: "30 2 * * *", timezone: "Europe/Berlin" },
+    target: {
+      kind: "new_session",
+      message: "Look for what is outdated.",
+      harness: { provider_id: "alpha", model: "thinker" }
+    }
+  })
+  const automationId = textAt(automation, "id")
+  const run = yield* done(person, "POST", `/api/automations/${automationId}/runs`)
   const more = {
+    automation_id: automationId,
+    automation_run_id: textAt(run, "id"),
     webhook_endpoint_id: endpointId,
     webhook_delivery_id: yield* newWebhookDelivery(endpointId, sessionId),
     merge_request_id: yield* newMergeRequest(tenant),

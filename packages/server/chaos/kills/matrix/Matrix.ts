@@ -1,4 +1,5 @@
 import type { ServerPoint } from "@reins/core/base/Failpoint"
+import { occurrenceRunsOnce } from "./AutomationRows.js"
 import {
   branchIsPushedOnce,
   captureIsSealedOnce,
@@ -103,7 +104,9 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "follower.read": [eventsArrive(1)],
   "follower.took": [eventsArrive(1), endpointIsDisabledOnce],
   "webhook.sent": [eventsArrive(2), endpointIsDisabledOnce],
-  "webhook.recorded": [eventsArrive(1), endpointIsDisabledOnce]
+  "webhook.recorded": [eventsArrive(1), endpointIsDisabledOnce],
+  "automation.claimed": [occurrenceRunsOnce],
+  "automation.begun": [occurrenceRunsOnce]
 }
 
 const isPoint = (name: string): name is ServerPoint => name in matrix
@@ -123,5 +126,6 @@ export const onPostgres: ReadonlyArray<ServerPoint> = [
   "tool.committed",
   "result.accepted",
   "mail.sent",
-  "webhook.sent"
+  "webhook.sent",
+  "automation.begun"
 ]

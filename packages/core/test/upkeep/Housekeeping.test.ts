@@ -60,7 +60,9 @@ if (sqlite !== undefined) {
       WebhookStore.layer,
       Snapshots.layerNone,
       bench,
-      retention
+      retention,
+      AutomationStore.layer,
+      RunStore.layer
     ).pipe(
       Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),

@@ -148,6 +148,21 @@ for (const { layer, name } of databases) {
         const paused = yield* get(id)
         assert.deepInclude(paused, { state: "paused", pause_reason: "failures", failures: 2, next_due_at: null })
         assert.match(paused.pause_message ?? "", /^2 runs one after another failed\. .* The agent crashed\.$/)
+        const { all, sql } = yield* Database
+        const mails = yield* all(sql<{ payload: string }>`select payload from jobs where kind = 'mail.send'
+          and payload like '%automation_paused%'`)
+        assert.deepStrictEqual(
+          mails.map(({ payload }) => JSON.parse(payload)),
+          [
+            {
+              template: "automation_paused",
+              account_id: principal.accountId,
+              automation_id: id,
+              name: "Nightly",
+              reason: "failures"
+            }
+          ]
+        )
         assert.deepInclude(paused.last_run, { state: "failed", reason: "harness_crashed" })
         assert.deepInclude(yield* automations.resume(principal, id), { state: "active", failures: 0 })
       })

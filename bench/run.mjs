@@ -10,6 +10,7 @@
 import { rmSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { agents } from "./agents.mjs"
+import { automations } from "./automations.mjs"
 import { checkouts } from "./checkouts.mjs"
 import { consolePage } from "./console.mjs"
 import { history } from "./history.mjs"
@@ -37,6 +38,7 @@ const subjects = {
   postgres,
   nodes,
   jobs,
+  automations,
   turns,
   history,
   console: consolePage,

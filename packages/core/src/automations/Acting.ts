@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { Access } from "../access/Access.js"
 import type { AutomationPrincipal } from "../domain/Principal.js"
 import { ApiKeyStore } from "../identity/ApiKeyStore.js"
+import type { Commanded } from "../store/Oversight.js"
 import type { AutomationRow } from "./AutomationStore.js"
 
 /** An automation as a caller. */
@@ -10,6 +11,13 @@ export const principalOf = ({ acts_for, api_key_id, id, workspace_id }: Automati
   scopes: ["read", "write"],
   workspaceId: workspace_id,
   via: { kind: "automation", automationId: id, keyId: api_key_id }
+})
+
+/** The beginning of a run, as policy and audit see it. */
+export const commandedOf = (row: AutomationRow): Commanded => ({
+  name: "Automations.fire",
+  by: principalOf(row),
+  about: { type: "automation", id: row.id }
 })
 
 /** Gives the function that says whether an automation may start work now. Its account is asked as in a request of its own. */

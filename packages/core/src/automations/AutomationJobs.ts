@@ -6,6 +6,8 @@ import type { ReinsError } from "../domain/ReinsError.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import type { AttemptLost, JobKind, RunningAttempt } from "../jobs/JobKind.js"
 import type { Commit } from "../store/Commit.js"
+import { Oversight } from "../store/Oversight.js"
+import { commandedOf } from "./Acting.js"
 import { AutomationStore } from "./AutomationStore.js"
 import { makeFire, makeStartWaiting } from "./Firing.js"
 import { makePause } from "./Pausing.js"
@@ -33,34 +35,44 @@ const shared = {
 } satisfies Partial<JobKind>
 
 /**
- * Commits the beginning of a run. When its session or its message is refused, nothing of that commit stands, and another one writes the refusal down. Both
- * do nothing for an occurrence that has its run, so that a kill at any point makes no second one.
+ * Gives the function that commits the beginning of a run. When policy, its session or its message refuses it, nothing of that commit stands, and another one
+ * writes the refusal down. Both do nothing for an occurrence that has its run, so that a kill at any point makes no second one.
  */
-const beginOrTell = (
-  { commit }: RunningAttempt,
-  begin: (refusal?: ReinsError) => Effect.Effect<void, ReinsError, Commit>
-): Effect.Effect<void, AttemptLost> =>
-  Effect.gen(function* () {
+const makeBeginOrTell = Effect.gen(function* () {
+  const store = yield* AutomationStore
+  const oversight = yield* Oversight
+
+  return Effect.fnUntraced(function* (
+    { commit }: RunningAttempt,
+    automationId: string,
+    begin: (refusal?: ReinsError) => Effect.Effect<void, ReinsError, Commit>
+  ): Effect.fn.Return<void, AttemptLost> {
+    const row = yield* store.find(automationId)
+    if (row === undefined) return
     yield* failpoint("automation.claimed")
-    yield* commit(begin()).pipe(
-      Effect.catchTag("ReinsError", (refusal) => Effect.catchTag(commit(begin(refusal)), "ReinsError", Effect.die))
+    const allowed: Effect.Effect<void, ReinsError> = oversight.before(commandedOf(row))
+    yield* Effect.catchTag(Effect.zipRight(allowed, commit(begin())), "ReinsError", (refusal) =>
+      Effect.catchTag(commit(begin(refusal)), "ReinsError", Effect.die)
     )
     yield* failpoint("automation.begun")
   })
+})
 
 /** Fires an automation at its time. */
 export const fireJob = Effect.gen(function* () {
   const fire = yield* makeFire
+  const beginOrTell = yield* makeBeginOrTell
   const store = yield* AutomationStore
   const pause = yield* makePause
   return {
     ...shared,
     kind: fireJobKind,
+    beginsWork: true,
     run: fn("fireJob.run")(function* (attempt) {
       const { claim } = attempt
       const ticket = yield* Effect.orDie(Schema.decodeUnknown(TicketPayload)(claim.payload))
       const schedules = yield* loadSchedules
-      yield* beginOrTell(attempt, (refusal) => fire(schedules, claim.subject.id, ticket, refusal))
+      yield* beginOrTell(attempt, claim.subject.id, (refusal) => fire(schedules, claim.subject.id, ticket, refusal))
       return done
     }),
     // Nothing else would ever make it due again.
@@ -75,14 +87,16 @@ export const fireJob = Effect.gen(function* () {
 /** Begins a run that has waited for the end of the one before. */
 export const startJob = Effect.gen(function* () {
   const start = yield* makeStartWaiting
+  const beginOrTell = yield* makeBeginOrTell
   const runs = yield* RunStore
   return {
     ...shared,
     kind: startJobKind,
+    beginsWork: true,
     run: fn("startJob.run")(function* (attempt) {
       const { claim } = attempt
       const { automation_id } = yield* Effect.orDie(Schema.decodeUnknown(StartPayload)(claim.payload))
-      yield* beginOrTell(attempt, (refusal) => start(automation_id, claim.subject.id, refusal))
+      yield* beginOrTell(attempt, automation_id, (refusal) => start(automation_id, claim.subject.id, refusal))
       return done
     }),
     failed: Effect.fnUntraced(function* ({ subject }, { code, message }) {

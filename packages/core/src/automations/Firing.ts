@@ -3,7 +3,8 @@ import type { AutomationId } from "../domain/Ids.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { fromMillis, fromNow, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
-import { makeMayAct, principalOf } from "./Acting.js"
+import { Oversight } from "../store/Oversight.js"
+import { commandedOf, makeMayAct, principalOf } from "./Acting.js"
 import type { AutomationRunKind } from "./AutomationRun.js"
 import { type AutomationRow, AutomationStore, optionsOf, triggerOf } from "./AutomationStore.js"
 import { makePause } from "./Pausing.js"
@@ -134,6 +135,7 @@ const makeBeginAsOwner = Effect.gen(function* () {
   const mayAct = yield* makeMayAct
   const endings = yield* makeEndings
   const runs = yield* RunStore
+  const { inCommit } = yield* Oversight
 
   return Effect.fnUntraced(function* (held: Held, occurrence: Occurrence, refusal: ReinsError | undefined) {
     const { row } = held
@@ -148,6 +150,7 @@ const makeBeginAsOwner = Effect.gen(function* () {
       return
     }
     const run = yield* start.begin(held, principalOf(row), occurrence)
+    yield* inCommit(commandedOf(row))
     if (run?.state === "failed") yield* endings.count(row, run)
   })
 })
@@ -163,6 +166,7 @@ export const makeStartWaiting = Effect.gen(function* () {
   const pause = yield* makePause
   const mayAct = yield* makeMayAct
   const endings = yield* makeEndings
+  const { inCommit } = yield* Oversight
 
   return Effect.fnUntraced(function* (
     automationId: AutomationId,
@@ -180,6 +184,7 @@ export const makeStartWaiting = Effect.gen(function* () {
     }
     if (refusal !== undefined) return yield* endings.refused(row, run, refusal)
     const begun = yield* start.beginWaiting(held, principalOf(row), run)
+    yield* inCommit(commandedOf(row))
     if (begun.state === "failed") yield* endings.count(row, begun)
   })
 })

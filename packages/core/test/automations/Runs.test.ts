@@ -4,12 +4,14 @@ import type { AutomationInput } from "@reins/core/automations/AutomationsApi"
 import { BudgetStore } from "@reins/core/budgets/BudgetStore"
 import { Connections } from "@reins/core/connections/Connections"
 import { AccountId, type AutomationId } from "@reins/core/domain/Ids"
+import { ReinsError } from "@reins/core/domain/ReinsError"
 import { fromMillis } from "@reins/core/domain/Timestamp"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Projects } from "@reins/core/projects/Projects"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { Oversight } from "@reins/core/store/Oversight"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer } from "effect"
@@ -24,6 +26,19 @@ const fireAgain = (id: AutomationId) =>
     yield* run(sql`update automation_runs set occurrence = id where automation_id = ${id}`)
     yield* fire(id)
   })
+
+/** The present behaviour of the policy of these tests, and the automations whose runs it has seen begin. */
+const policy = { allows: true, audited: [] as Array<string> }
+
+const forbidden = new ReinsError({ code: "forbidden", message: "The policy of the test forbids it." })
+
+const overseen = Layer.succeed(Oversight, {
+  before: ({ name }) => (name === "Automations.fire" && !policy.allows ? Effect.fail(forbidden) : Effect.void),
+  inCommit: ({ about, name }) =>
+    Effect.sync(() => {
+      if (name === "Automations.fire") policy.audited = [about.id ?? ""]
+    })
+})
 
 for (const { layer, name } of databases) {
   describe(`runs on ${name}`, () => {
@@ -133,6 +148,21 @@ for (const { layer, name } of databases) {
         const paused = yield* get(id)
         assert.deepInclude(paused, { state: "paused", pause_reason: "failures", failures: 2, next_due_at: null })
         assert.match(paused.pause_message ?? "", /^2 runs one after another failed\. .* The agent crashed\.$/)
+        const { all, sql } = yield* Database
+        const mails = yield* all(sql<{ payload: string }>`select payload from jobs where kind = 'mail.send'
+          and payload like '%automation_paused%'`)
+        assert.deepStrictEqual(
+          mails.map(({ payload }) => JSON.parse(payload)),
+          [
+            {
+              template: "automation_paused",
+              account_id: principal.accountId,
+              automation_id: id,
+              name: "Nightly",
+              reason: "failures"
+            }
+          ]
+        )
         assert.deepInclude(paused.last_run, { state: "failed", reason: "harness_crashed" })
         assert.deepInclude(yield* automations.resume(principal, id), { state: "active", failures: 0 })
       })
@@ -211,6 +241,21 @@ for (const { layer, name } of databases) {
         yield* commit(Memberships.removeMembership(db, workspaceId, other.accountId))
         assert.strictEqual(yield* codeOf(automations.get(other, theirs.id)), "not_found")
       })
+    )
+
+    it.scopedLive("a policy that forbids it leaves a failed run, and what is allowed is audited in its commit", () =>
+      Effect.gen(function* () {
+        const { add, runsOf, sessionCount } = yield* again
+        const { id } = yield* add({ pause_after_failures: null })
+        policy.allows = false
+        yield* fire(id)
+        assert.deepInclude((yield* runsOf(id))[0], { state: "failed", reason: "forbidden", session_id: null })
+        policy.allows = true
+        yield* fireAgain(id)
+        assert.deepInclude((yield* runsOf(id))[0], { state: "waiting" })
+        assert.deepStrictEqual(policy.audited, [id])
+        assert.strictEqual(yield* sessionCount, 1)
+      }).pipe(Effect.provide(Layer.provideMerge(services(layer), overseen)), Effect.provide(overseen))
     )
 
     rule(

@@ -173,6 +173,7 @@ const titleOf = (message: string): string => {
 /** The body for the API, without the fields that were left empty. */
 const inputOf = (fields: Readonly<Record<string, string>>): Omit<SessionsCreateInput, "workspace_id"> => {
   const { base_ref, executor, labels, message, model, permissions, project_id, provider_id, repository, title } = fields
+  const connection_id = fields["connection_id"]
   const budget = limitsOf(fields)
   return {
     ...(message && { message }),
@@ -181,6 +182,7 @@ const inputOf = (fields: Readonly<Record<string, string>>): Omit<SessionsCreateI
     ...(project_id && { project_id }),
     ...(repository && { repository: chosenIn(repositoryChoice(repository, base_ref ?? "")) }),
     ...(provider_id && { harness: { provider_id, ...(model && { model }) } }),
+    ...(provider_id && connection_id && { connection_id }),
     ...(executor && { executor: { backend: executor } }),
     ...((permissions === "ask" || permissions === "allow" || permissions === "deny") && {
       permissions: { default: permissions }

@@ -24,6 +24,7 @@ import { setups } from "./setups.mjs"
 import { snapshots } from "./snapshots.mjs"
 import { start } from "./start.mjs"
 import { streams } from "./streams.mjs"
+import { tools } from "./tools.mjs"
 import { turns } from "./turns.mjs"
 import { workspace } from "./workspace.mjs"
 import { writes } from "./writes.mjs"
@@ -38,6 +39,7 @@ const subjects = {
   nodes,
   jobs,
   turns,
+  tools,
   history,
   console: consolePage,
   sandbox,

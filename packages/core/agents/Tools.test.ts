@@ -49,7 +49,10 @@ for (const executor of ["local", "bubblewrap"] as const)
                   session.id,
                   script(
                     "Split this up.",
-                    { tool: "delegate", args: { name: "writer", instructions, provider: child, result_schema: schema } },
+                    {
+                      tool: "delegate",
+                      args: { name: "writer", instructions, provider: child, result_schema: schema }
+                    },
                     { tool: "wait", args: { delegation_ids: ["writer"], for: "all", seconds: 80 } },
                     { tool: "read_diff", args: { delegation_id: "writer" } },
                     { tool: "write", path: "parent.txt", content: "from the parent\n" },

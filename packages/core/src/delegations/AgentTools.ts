@@ -12,8 +12,8 @@ import { Idempotency } from "../store/Idempotency.js"
 import { type HeldCall, makeTool, ToolFailed, type ToolTurn } from "../tools/Tool.js"
 import { ToolSources } from "../tools/ToolSources.js"
 import { type Delegation, delegationStates } from "./Delegation.js"
-import { Delegations } from "./Delegations.js"
 import { DelegationStore } from "./DelegationStore.js"
+import { Delegations } from "./Delegations.js"
 import { Instructions, Role } from "./DelegationsApi.js"
 import { Waits } from "./Waits.js"
 
@@ -109,9 +109,13 @@ const delegateTool = Effect.gen(function* () {
       provider: optional(text("The id of the agent to use; the one of this session when absent.")),
       model: optional(text("The model of that provider; its default when absent.")),
       changeset_id: optional(text("A changeset whose files the other agent begins with.")),
-      result_schema: optional(ResultSchema.annotations({ description: "A JSON Schema that the value of the result has to satisfy." })),
+      result_schema: optional(
+        ResultSchema.annotations({ description: "A JSON Schema that the value of the result has to satisfy." })
+      ),
       deadline_seconds: optional(
-        Schema.Int.pipe(Schema.between(1, 604_800)).annotations({ description: "The seconds after which the work fails." })
+        Schema.Int.pipe(Schema.between(1, 604_800)).annotations({
+          description: "The seconds after which the work fails."
+        })
       )
     }),
     keyOf: (turn, { name }) => delegateKey(turn, name),
@@ -161,7 +165,9 @@ const waitTool = Effect.gen(function* () {
     is_read_only: true,
     input: Schema.Struct({
       delegation_ids: optional(Schema.Array(Named).pipe(Schema.maxItems(50))),
-      for: optional(Schema.Literal("any", "all").annotations({ description: "any: until one has ended; all when absent." })),
+      for: optional(
+        Schema.Literal("any", "all").annotations({ description: "any: until one has ended; all when absent." })
+      ),
       seconds: optional(
         Schema.Number.pipe(Schema.between(0, longestWait)).annotations({ description: "The longest time to wait." })
       )
@@ -170,9 +176,10 @@ const waitTool = Effect.gen(function* () {
       const named = input.delegation_ids ?? (yield* store.live(turn.session.id)).map(({ id }) => id)
       const found = yield* Effect.forEach(named, (each) => find(turn, each))
       const waiting = found.map(({ id }) => ended(turn, id))
-      const all = input.for === "any" && waiting.length > 0
-        ? Effect.raceAll(waiting)
-        : Effect.all(waiting, { concurrency: "unbounded", discard: true })
+      const all =
+        input.for === "any" && waiting.length > 0
+          ? Effect.raceAll(waiting)
+          : Effect.all(waiting, { concurrency: "unbounded", discard: true })
       yield* Effect.timeoutOption(all, patienceOf(call, input.seconds))
       const states = yield* Effect.forEach(found, ({ id }) =>
         Effect.map(waits.wait(turn.principal, id, { timeout_seconds: 0 }), ({ delegation, result }) => ({
@@ -231,9 +238,13 @@ const readDiffTool = Effect.gen(function* () {
     is_read_only: true,
     input: Schema.Struct({
       changeset_id: optional(text("The changeset, as the result of a delegation names it.")),
-      delegation_id: optional(Named.annotations({ description: "The delegation whose result has the changes, or its name." })),
+      delegation_id: optional(
+        Named.annotations({ description: "The delegation whose result has the changes, or its name." })
+      ),
       path: optional(text("The only file to show.")),
-      offset: optional(Schema.Int.pipe(Schema.nonNegative()).annotations({ description: "The next_offset of the page before." }))
+      offset: optional(
+        Schema.Int.pipe(Schema.nonNegative()).annotations({ description: "The next_offset of the page before." })
+      )
     }),
     run: Effect.fnUntraced(function* (turn, { changeset_id, delegation_id, offset = 0, path }) {
       const resultOf = (named: string) =>

@@ -8,10 +8,10 @@ import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { MessageSend, SentMessage } from "../sessions/ConversationApi.js"
 import { Inbox, type Unpostable } from "../sessions/Inbox.js"
-import type { Unbegun } from "../sessions/SessionLifecycles.js"
-import { sessionRules } from "../sessions/SessionRules.js"
 import { ResultSchemas } from "../sessions/results/ResultSchemas.js"
 import { TurnResults } from "../sessions/results/TurnResults.js"
+import type { Unbegun } from "../sessions/SessionLifecycles.js"
+import { sessionRules } from "../sessions/SessionRules.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
@@ -101,14 +101,14 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
             Effect.as(
               schemas.checkSchema(input.result_schema),
               Effect.gen(function* () {
-              const { child, delegation } = yield* writable(principal, delegationId)
-              if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)
-              const sent = yield* inbox.accept(child, actorOf(principal), input, { kind: "delegation" })
-              yield* store.tell(delegation, actorOf(principal), {
-                type: "delegation.message_sent",
-                payload: { child_session_id: child.id, message_id: sent.message.id }
-              })
-              return sent
+                const { child, delegation } = yield* writable(principal, delegationId)
+                if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)
+                const sent = yield* inbox.accept(child, actorOf(principal), input, { kind: "delegation" })
+                yield* store.tell(delegation, actorOf(principal), {
+                  type: "delegation.message_sent",
+                  payload: { child_session_id: child.id, message_id: sent.message.id }
+                })
+                return sent
               })
             )
           )
@@ -132,7 +132,12 @@ const spawnPreparation = Effect.gen(function* () {
     const parent = yield* sessions.writable(principal, sessionId)
     yield* requireAll(sessionRules.delegate, parent)
     const { child, delegation } = yield* make(principal, parent, input)
-    const { operation, turn_id: turnId } = yield* inbox.post(child, actor, { content: input.instructions }, "delegation")
+    const { operation, turn_id: turnId } = yield* inbox.post(
+      child,
+      actor,
+      { content: input.instructions },
+      "delegation"
+    )
     if (operation === undefined || turnId === undefined) return yield* Effect.dieMessage("a queued message has no turn")
     if (input.result_schema !== undefined)
       yield* results.ask({ id: turnId, session_id: child.id }, { schema: input.result_schema, isRequired: false })

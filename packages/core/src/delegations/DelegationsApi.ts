@@ -19,10 +19,7 @@ export const Instructions = Schema.String.pipe(Schema.minLength(1), Schema.maxLe
 
 export const DelegationInput = Schema.Struct({
   role: field(Role, "A name on one line, which becomes the title of the child session."),
-  instructions: field(
-    Instructions,
-    "The first message of the child session, word for word."
-  ),
+  instructions: field(Instructions, "The first message of the child session, word for word."),
   harness: field(
     optional(HarnessSelection),
     "The provider of the child. When absent, the harness of the delegating session."

@@ -97,7 +97,8 @@ const makeResultTool = Effect.gen(function* () {
 
 const refusals = {
   refused: (errors: ReadonlyArray<string>) => `The value does not fit. ${errors.join(" ")} Mend it and call again.`,
-  already_set: () => "Another result of this turn was accepted before (result_already_set). The first one counts; go on.",
+  already_set: () =>
+    "Another result of this turn was accepted before (result_already_set). The first one counts; go on.",
   spent: () => `A turn gives at most ${maxTries} results, and none of them fitted. Say in words what is in the way.`
 } as const
 

@@ -50,7 +50,10 @@ export const wantedResults = Effect.gen(function* () {
       const wish = yield* results.find(turn.id)
       if (wish === undefined || !wish.isRequired || wish.result !== null) return undefined
       return wish.tries === 0
-        ? { reason: "result_missing", message: "The agent gave no result. Its changes are kept. Send the message again, or ask for less." }
+        ? {
+            reason: "result_missing",
+            message: "The agent gave no result. Its changes are kept. Send the message again, or ask for less."
+          }
         : {
             reason: "result_invalid",
             message: `None of the ${wish.tries} results that the agent gave satisfies the result_schema. Its changes are kept. The last one: ${wish.errors.slice(0, 5).join(" ")}`

@@ -134,10 +134,7 @@ export const ProjectSpec = Schema.Struct({
     ),
     "How changesets are delivered when a request does not say."
   ),
-  tools: field(
-    optional(ToolSelection),
-    "The tools of the service that agents are offered; all of them when absent."
-  ),
+  tools: field(optional(ToolSelection), "The tools of the service that agents are offered; all of them when absent."),
   permissions: field(
     optional(PermissionPolicy),
     "What the agents of sessions may do by themselves; what the provider is set up for when absent."

@@ -24,6 +24,8 @@ export const layer = oneByOne(Sessions.layer, Messages.layer, Turns.layer, Inter
   onTopOf(Steering.layer),
   onTopOf(Quotas.layer),
   onTopOf(TurnStore.layer),
-  onTopOf(oneByOne(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer, ResultSchemas.layer)),
+  onTopOf(
+    oneByOne(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer, ResultSchemas.layer)
+  ),
   onTopOf(oneByOne(SessionStore.layer, TurnResults.layer))
 )

@@ -19,13 +19,13 @@ import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
 import { Inbox, type Unpostable } from "./Inbox.js"
 import { repositoryMove } from "./RepositoryMove.js"
+import { ResultSchemas } from "./results/ResultSchemas.js"
 import type { Session } from "./Session.js"
 import { type SessionFilter, selectionOf } from "./SessionFilters.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
 import { SessionListeners } from "./SessionListeners.js"
 import type { SeenSession, SessionRow, SessionUpdate } from "./SessionRow.js"
 import { configuredRules, sessionRules } from "./SessionRules.js"
-import { ResultSchemas } from "./results/ResultSchemas.js"
 import { SessionStore } from "./SessionStore.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "./SessionsApi.js"
 import { toSession } from "./SessionView.js"
@@ -120,7 +120,6 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const budgets = yield* BudgetStore
       const limits = yield* sessionBudgets
       const moveRepository = yield* repositoryMove
-      const schemas = yield* ResultSchemas
 
       /** The session after a command of a principal, whose role was read with the session before it. */
       const shown = (principal: Principal, { role }: SeenSession, row: SessionRow) =>
@@ -141,10 +140,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           journal.prepared(
             "Sessions.create",
             { by: principal, about: { type: "workspace", id: workspaceId } },
-            Effect.as(
-              schemas.checkSchema(wantedBy(input.message), ["body", "message", "result_schema"]),
-              create(principal, workspaceId, input)
-            )
+            create(principal, workspaceId, input)
           ),
         get: (principal, sessionId) =>
           Effect.map(sessions.readable(principal, sessionId), (row) =>
@@ -207,8 +203,9 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
   )
 }
 
-/** The inside of `Sessions.create`. */
+/** The preparation and the inside of `Sessions.create`. A schema takes a while to check, so that comes before the commit. */
 const creation = Effect.gen(function* () {
+  const schemas = yield* ResultSchemas
   const access = yield* Access
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
@@ -219,7 +216,7 @@ const creation = Effect.gen(function* () {
   const budgets = yield* BudgetStore
   const limits = yield* sessionBudgets
 
-  return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
+  const inside = Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
     const role = yield* access.write(principal, workspaceId)
     yield* checkPosted(git, ["body", "repository"], input.repository)
     const shown = (row: SessionRow) => toSession(row, sessionActions(principal, role, row))
@@ -244,6 +241,12 @@ const creation = Effect.gen(function* () {
       ...(sent.operation !== undefined && { operation: sent.operation })
     }
   })
+
+  return (principal: Principal, workspaceId: string, input: SessionInput) =>
+    Effect.as(
+      schemas.checkSchema(wantedBy(input.message), ["body", "message", "result_schema"]),
+      inside(principal, workspaceId, input)
+    )
 })
 
 const wantedBy = (message: SessionInput["message"]) =>

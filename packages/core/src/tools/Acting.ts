@@ -34,8 +34,7 @@ export const turnPrincipal = Effect.gen(function* () {
   const holderOf = (keyId: string) =>
     Effect.map(
       db.first(sql<{ account_id: string }>`select account_id from api_keys where id = ${keyId} and revoked_at is null`),
-      (row): Acting | undefined =>
-        row && { accountId: AccountId.make(row.account_id), keyId: ApiKeyId.make(keyId) }
+      (row): Acting | undefined => row && { accountId: AccountId.make(row.account_id), keyId: ApiKeyId.make(keyId) }
     )
 
   /** The turn that is asked next. */

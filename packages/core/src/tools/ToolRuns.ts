@@ -128,7 +128,9 @@ class TurnCalls {
     const id = typeof input === "object" && input !== null && "call_id" in input ? String(input.call_id) : ""
     const found = this.byId.get(id)
     return found === undefined
-      ? Effect.succeed(said(`No call ${id} of this turn is known. Give the call_id of an answer that was pending.`, true))
+      ? Effect.succeed(
+          said(`No call ${id} of this turn is known. Give the call_id of an answer that was pending.`, true)
+        )
       : answerIn(found, id, patienceMs)
   }
 
@@ -176,5 +178,6 @@ const said = (text: string, is_error: boolean): ToolAnswer => ({
 })
 
 const brokenTool = "The tool has failed inside of the service. Go on without it, or try it again later."
-const nobodysTurn = "Nobody is known who has sent the message of this turn, or the key that sent it was revoked. Go on without this tool."
+const nobodysTurn =
+  "Nobody is known who has sent the message of this turn, or the key that sent it was revoked. Go on without this tool."
 const tooMany = `At most ${maxOpen} calls may be open at once, and a turn makes at most ${maxCalls}. Wait for the others first.`

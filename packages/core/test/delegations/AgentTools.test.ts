@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import type { Principal } from "@reins/core/domain/Principal"
-import { Messages } from "@reins/core/sessions/Messages"
 import type { OwnTool } from "@reins/core/projects/Project"
 import { Projects } from "@reins/core/projects/Projects"
+import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import type { Turn } from "@reins/core/sessions/Turn"
 import { Turns } from "@reins/core/sessions/Turns"
@@ -39,7 +39,11 @@ const toldBy = (gateway: Gateway): ReadonlyArray<Record<string, unknown> & { rea
     })
 }
 
-const childWrites = script("Write the file.", { tool: "write", path: "child.txt", content: "from the child\n" }, { say: "It is there." })
+const childWrites = script(
+  "Write the file.",
+  { tool: "write", path: "child.txt", content: "from the child\n" },
+  { say: "It is there." }
+)
 
 const delegate = (args: object = {}) => ({
   tool: "delegate",
@@ -60,149 +64,155 @@ const childrenOf = (principal: Principal, sessionId: string) =>
 
 for (const { layer: database, name } of databases) {
   describe(`the tools of agents on ${name}`, () => {
-    it.scopedLive("an agent delegates, waits, reads the diff of the result and knows the same work again by its name", () =>
-      withAgent(
-        "alpha_gateway",
-        ({ directory, gateway, principal, runTurn, workspaceId }) =>
-          Effect.gen(function* () {
-            const session = yield* (yield* Sessions).create(principal, workspaceId, {
-              repository: { url: makeRemote(directory).url }
-            })
-            const turn = yield* runTurn(
-              session.id,
-              script(
-                "Split this up.",
-                delegate(),
-                { tool: "wait", args: { delegation_ids: ["writer"] } },
-                { tool: "read_diff", args: { delegation_id: "writer" } },
-                delegate({ instructions: "Write the file, in other words." }),
-                { tool: "message", args: { delegation_id: "writer", content: "Too late." } },
-                { tool: "cancel", args: { delegation_id: "nobody" } },
-                { tool: "delegate", args: { name: "x", instruction: "A misspelt field." } },
-                { say: "Done." }
-              )
-            )
-            assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-            const [made, waited, read, again, message, cancelled, misspelt] = toldBy(gateway)
-            const children = yield* childrenOf(principal, session.id)
-            assert.lengthOf(children, 1)
-            assert.deepInclude(made, { existing: false, name: "writer", delegation_id: children[0]?.id })
-            assert.deepInclude(waited, { pending: false })
-            assert.include(waited?.text, '"summary":"It is there."')
-            assert.include(String(read?.["diff"]), "+from the child")
-            assert.deepInclude(read, { next_offset: null, files: 1 })
-            assert.deepInclude(again, { existing: true, state: "succeeded", delegation_id: children[0]?.id })
-            assert.include(message?.text, "Error: The delegation has ended")
-            assert.include(cancelled?.text, 'Error: This session has no delegation "nobody"')
-            assert.include(misspelt?.text, "instructions: is missing.")
-            assert.include(misspelt?.text, "instruction: is unexpected")
-            assert.deepStrictEqual(yield* callsOf(turn), [
-              "delegate succeeded",
-              "wait succeeded",
-              "read_diff succeeded",
-              "delegate succeeded",
-              "message failed",
-              "cancel failed",
-              "delegate failed"
-            ])
-          }),
-        {},
-        callingAgents,
-        database
-      )
-    )
-
-    it.scopedLive("a child gives a result that its schema refuses, mends it, and the result is published with its changes", () =>
-      withAgent(
-        "alpha_gateway",
-        ({ directory, eventsUntil, gateway, principal, runTurn, workspaceId }) =>
-          Effect.gen(function* () {
-            const session = yield* (yield* Sessions).create(principal, workspaceId, {
-              repository: { url: makeRemote(directory).url }
-            })
-            const instructions = script(
-              "Count.",
-              { tool: "write", path: "count.txt", content: "4\n" },
-              { tool: "submit_result", args: { value: { count: "four" }, summary: "Counted." } },
-              { tool: "submit_result", args: { value: { count: 4 }, summary: "Counted." } },
-              { tool: "submit_result", args: { value: { count: 4 }, summary: "Counted." } },
-              { tool: "submit_result", args: { value: { count: 5 }, summary: "Counted anew." } },
-              { say: "I have counted." }
-            )
-            const schema = { type: "object", properties: { count: { type: "integer" } }, required: ["count"] }
-            const turn = yield* runTurn(
-              session.id,
-              script(
-                "Have it counted.",
-                { tool: "delegate", args: { name: "counter", instructions, result_schema: schema } },
-                { tool: "wait", args: { for: "any", seconds: 60 } },
-                { say: "Done." }
-              )
-            )
-            assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-            const [child] = yield* childrenOf(principal, session.id)
-            assert.strictEqual(child?.state, "succeeded", JSON.stringify(child))
-            const result = yield* (yield* DelegationResults).get(principal, child?.id ?? "")
-            assert.deepInclude(result, { summary: "Counted.", value: { count: 4 } })
-            assert.isNotNull(result.changeset_id)
-            const told = toldBy(gateway).map(({ text }) => text)
-            assert.include(told[1], "The value does not fit. value.count: Input must be integer")
-            assert.include(told[2], '"accepted":true')
-            assert.include(told[3], '"accepted":true')
-            assert.include(told[4], "result_already_set")
-            const events = yield* eventsUntil(child?.child_session_id ?? "", isTurnEnd)
-            assert.deepStrictEqual(
-              events.filter(({ type }) => type === "turn.result_checked").map(({ payload }) => payload["ok"]),
-              [false, true]
-            )
-          }),
-        {},
-        callingAgents,
-        database
-      )
-    )
-
-    it.scopedLive("a message asks for a result of a shape: it is given, given after one further prompt, or the turn says why not", () =>
-      withAgent(
-        "alpha_gateway",
-        ({ eventsUntil, gateway, principal, workspaceId }) =>
-          Effect.gen(function* () {
-            const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-            const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] }
-            const submit = (value: unknown) => ({ tool: "submit_result", args: { value, summary: "Looked." } })
-            const ask = Effect.fnUntraced(function* (...steps: ReadonlyArray<object>) {
-              const sent = yield* (yield* Messages).send(principal, session.id, {
-                content: script("Look.", ...steps),
-                result_schema: schema
+    it.scopedLive(
+      "an agent delegates, waits, reads the diff of the result and knows the same work again by its name",
+      () =>
+        withAgent(
+          "alpha_gateway",
+          ({ directory, gateway, principal, runTurn, workspaceId }) =>
+            Effect.gen(function* () {
+              const session = yield* (yield* Sessions).create(principal, workspaceId, {
+                repository: { url: makeRemote(directory).url }
               })
-              yield* eventsUntil(session.id, (event) => event.turn_id === sent.turn_id && isTurnEnd(event))
-              const turn = yield* (yield* Turns).get(principal, sent.turn_id ?? "")
-              return [turn.state, turn.reason, turn.result]
-            })
-            assert.deepStrictEqual(yield* ask(submit({ ok: true }), { say: "Done." }), [
-              "succeeded",
-              null,
-              { value: { ok: true }, summary: "Looked.", tries: 1 }
-            ])
-            assert.deepStrictEqual(yield* ask({ say: "I forgot it." }), ["failed", "result_missing", null])
-            const reminders = toldTo(gateway, "You have stopped without a result. Give it now")
-            assert.strictEqual(reminders, 1)
-            assert.deepStrictEqual(yield* ask(submit(1), { say: "Enough." }), ["failed", "result_invalid", null])
-            const many = Array.from({ length: 6 }, () => submit(2))
-            assert.deepStrictEqual(yield* ask(...many, { say: "Enough." }), ["failed", "result_invalid", null])
-            const refused = yield* Effect.flip(
-              (yield* Messages).send(principal, session.id, { content: "x", result_schema: { type: "strin" } })
-            )
-            assert.include(refused.message, "result_schema")
-            const note = yield* Effect.flip(
-              (yield* Messages).send(principal, session.id, { content: "x", routing: "note", result_schema: schema })
-            )
-            assert.include(note.message, "only a message that starts a turn has a result_schema")
-          }),
-        {},
-        callingAgents,
-        database
-      )
+              const turn = yield* runTurn(
+                session.id,
+                script(
+                  "Split this up.",
+                  delegate(),
+                  { tool: "wait", args: { delegation_ids: ["writer"] } },
+                  { tool: "read_diff", args: { delegation_id: "writer" } },
+                  delegate({ instructions: "Write the file, in other words." }),
+                  { tool: "message", args: { delegation_id: "writer", content: "Too late." } },
+                  { tool: "cancel", args: { delegation_id: "nobody" } },
+                  { tool: "delegate", args: { name: "x", instruction: "A misspelt field." } },
+                  { say: "Done." }
+                )
+              )
+              assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+              const [made, waited, read, again, message, cancelled, misspelt] = toldBy(gateway)
+              const children = yield* childrenOf(principal, session.id)
+              assert.lengthOf(children, 1)
+              assert.deepInclude(made, { existing: false, name: "writer", delegation_id: children[0]?.id })
+              assert.deepInclude(waited, { pending: false })
+              assert.include(waited?.text, '"summary":"It is there."')
+              assert.include(String(read?.["diff"]), "+from the child")
+              assert.deepInclude(read, { next_offset: null, files: 1 })
+              assert.deepInclude(again, { existing: true, state: "succeeded", delegation_id: children[0]?.id })
+              assert.include(message?.text, "Error: The delegation has ended")
+              assert.include(cancelled?.text, 'Error: This session has no delegation "nobody"')
+              assert.include(misspelt?.text, "instructions: is missing.")
+              assert.include(misspelt?.text, "instruction: is unexpected")
+              assert.deepStrictEqual(yield* callsOf(turn), [
+                "delegate succeeded",
+                "wait succeeded",
+                "read_diff succeeded",
+                "delegate succeeded",
+                "message failed",
+                "cancel failed",
+                "delegate failed"
+              ])
+            }),
+          {},
+          callingAgents,
+          database
+        )
+    )
+
+    it.scopedLive(
+      "a child gives a result that its schema refuses, mends it, and the result is published with its changes",
+      () =>
+        withAgent(
+          "alpha_gateway",
+          ({ directory, eventsUntil, gateway, principal, runTurn, workspaceId }) =>
+            Effect.gen(function* () {
+              const session = yield* (yield* Sessions).create(principal, workspaceId, {
+                repository: { url: makeRemote(directory).url }
+              })
+              const instructions = script(
+                "Count.",
+                { tool: "write", path: "count.txt", content: "4\n" },
+                { tool: "submit_result", args: { value: { count: "four" }, summary: "Counted." } },
+                { tool: "submit_result", args: { value: { count: 4 }, summary: "Counted." } },
+                { tool: "submit_result", args: { value: { count: 4 }, summary: "Counted." } },
+                { tool: "submit_result", args: { value: { count: 5 }, summary: "Counted anew." } },
+                { say: "I have counted." }
+              )
+              const schema = { type: "object", properties: { count: { type: "integer" } }, required: ["count"] }
+              const turn = yield* runTurn(
+                session.id,
+                script(
+                  "Have it counted.",
+                  { tool: "delegate", args: { name: "counter", instructions, result_schema: schema } },
+                  { tool: "wait", args: { for: "any", seconds: 60 } },
+                  { say: "Done." }
+                )
+              )
+              assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+              const [child] = yield* childrenOf(principal, session.id)
+              assert.strictEqual(child?.state, "succeeded", JSON.stringify(child))
+              const result = yield* (yield* DelegationResults).get(principal, child?.id ?? "")
+              assert.deepInclude(result, { summary: "Counted.", value: { count: 4 } })
+              assert.isNotNull(result.changeset_id)
+              const told = toldBy(gateway).map(({ text }) => text)
+              assert.include(told[1], "The value does not fit. value.count: Input must be integer")
+              assert.include(told[2], '"accepted":true')
+              assert.include(told[3], '"accepted":true')
+              assert.include(told[4], "result_already_set")
+              const events = yield* eventsUntil(child?.child_session_id ?? "", isTurnEnd)
+              assert.deepStrictEqual(
+                events.filter(({ type }) => type === "turn.result_checked").map(({ payload }) => payload["ok"]),
+                [false, true]
+              )
+            }),
+          {},
+          callingAgents,
+          database
+        )
+    )
+
+    it.scopedLive(
+      "a message asks for a result of a shape: it is given, given after one further prompt, or the turn says why not",
+      () =>
+        withAgent(
+          "alpha_gateway",
+          ({ eventsUntil, gateway, principal, workspaceId }) =>
+            Effect.gen(function* () {
+              const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+              const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] }
+              const submit = (value: unknown) => ({ tool: "submit_result", args: { value, summary: "Looked." } })
+              const ask = Effect.fnUntraced(function* (...steps: ReadonlyArray<object>) {
+                const sent = yield* (yield* Messages).send(principal, session.id, {
+                  content: script("Look.", ...steps),
+                  result_schema: schema
+                })
+                yield* eventsUntil(session.id, (event) => event.turn_id === sent.turn_id && isTurnEnd(event))
+                const turn = yield* (yield* Turns).get(principal, sent.turn_id ?? "")
+                return [turn.state, turn.reason, turn.result]
+              })
+              assert.deepStrictEqual(yield* ask(submit({ ok: true }), { say: "Done." }), [
+                "succeeded",
+                null,
+                { value: { ok: true }, summary: "Looked.", tries: 1 }
+              ])
+              assert.deepStrictEqual(yield* ask({ say: "I forgot it." }), ["failed", "result_missing", null])
+              const reminders = toldTo(gateway, "You have stopped without a result. Give it now")
+              assert.strictEqual(reminders, 1)
+              assert.deepStrictEqual(yield* ask(submit(1), { say: "Enough." }), ["failed", "result_invalid", null])
+              const many = Array.from({ length: 6 }, () => submit(2))
+              assert.deepStrictEqual(yield* ask(...many, { say: "Enough." }), ["failed", "result_invalid", null])
+              const refused = yield* Effect.flip(
+                (yield* Messages).send(principal, session.id, { content: "x", result_schema: { type: "strin" } })
+              )
+              assert.include(refused.message, "result_schema")
+              const note = yield* Effect.flip(
+                (yield* Messages).send(principal, session.id, { content: "x", routing: "note", result_schema: schema })
+              )
+              assert.include(note.message, "only a message that starts a turn has a result_schema")
+            }),
+          {},
+          callingAgents,
+          database
+        )
     )
 
     it.scopedLive("a project version narrows the tools, and one with an empty list offers none", () =>
@@ -231,38 +241,45 @@ for (const { layer: database, name } of databases) {
       )
     )
 
-    it.scopedLive("an agent acts for the account that sent the message: once that may only read, its calls are refused", () =>
-      withAgent(
-        "alpha_gateway",
-        ({ gateway, principal, runTurn, workspaceId }) =>
-          Effect.gen(function* () {
-            const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-            const { run, sql } = yield* Database
-            // The sender of the message loses its role while the agent works.
-            const removal = Effect.gen(function* () {
-              yield* Effect.promise(() => eventually("the model is asked", () => gateway.requests.length > 0))
-              yield* (yield* Journal).commit(
-                run(sql`update workspace_members set role = 'viewer' where account_id = ${principal.accountId}`)
-              )
-            })
-            const [, turn] = yield* Effect.all(
-              [
-                removal,
-                runTurn(
-                  session.id,
-                  script("Do.", { tool: "bash", cmd: "sleep 2" }, { tool: "delegate", args: { name: "x", instructions: "y" } }, { say: "Done." })
+    it.scopedLive(
+      "an agent acts for the account that sent the message: once that may only read, its calls are refused",
+      () =>
+        withAgent(
+          "alpha_gateway",
+          ({ gateway, principal, runTurn, workspaceId }) =>
+            Effect.gen(function* () {
+              const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+              const { run, sql } = yield* Database
+              // The sender of the message loses its role while the agent works.
+              const removal = Effect.gen(function* () {
+                yield* Effect.promise(() => eventually("the model is asked", () => gateway.requests.length > 0))
+                yield* (yield* Journal).commit(
+                  run(sql`update workspace_members set role = 'viewer' where account_id = ${principal.accountId}`)
                 )
-              ],
-              { concurrency: 2 }
-            )
-            assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-            assert.include(toldBy(gateway).at(-1)?.text, "Your role in this workspace is viewer")
-            assert.isEmpty(yield* childrenOf(principal, session.id))
-          }),
-        {},
-        callingAgents,
-        database
-      )
+              })
+              const [, turn] = yield* Effect.all(
+                [
+                  removal,
+                  runTurn(
+                    session.id,
+                    script(
+                      "Do.",
+                      { tool: "bash", cmd: "sleep 2" },
+                      { tool: "delegate", args: { name: "x", instructions: "y" } },
+                      { say: "Done." }
+                    )
+                  )
+                ],
+                { concurrency: 2 }
+              )
+              assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+              assert.include(toldBy(gateway).at(-1)?.text, "Your role in this workspace is viewer")
+              assert.isEmpty(yield* childrenOf(principal, session.id))
+            }),
+          {},
+          callingAgents,
+          database
+        )
     )
   })
 }

@@ -33,7 +33,12 @@ const lent = (answer: CallTool = ({ input }) => Effect.succeed({ text: JSON.stri
     const calls: Array<ToolCall> = []
     const [server] = tools.servers
     if (server === undefined) return yield* Effect.dieMessage("nothing is lent")
-    const open = tools.open((call) => Effect.zipRight(Effect.sync(() => calls.push(call)), answer(call)))
+    const open = tools.open((call) =>
+      Effect.zipRight(
+        Effect.sync(() => calls.push(call)),
+        answer(call)
+      )
+    )
     return { calls, open, url: server.url, token: Redacted.value(server.token) }
   })
 
@@ -145,20 +150,22 @@ it.scopedLive("only the token opens the endpoint, and neither a page in a browse
   }).pipe(Effect.provide(services))
 )
 
-it.scopedLive("a call names the id that the agent's model gave it, and an unknown tool or a long input is told to the model", () =>
-  Effect.gen(function* () {
-    const endpoint = yield* lent()
-    yield* endpoint.open
-    for (const _meta of [{ callId: "call_1" }, { "claudecode/toolUseId": "toolu_2" }, {}])
-      yield* rpc(endpoint, "tools/call", { name: "look_up", arguments: { ticket: 1 }, _meta })
-    assert.deepStrictEqual(
-      endpoint.calls.map(({ call_id }) => call_id),
-      ["call_1", "toolu_2", "request-7"]
-    )
-    const unknown = yield* rpc(endpoint, "tools/call", { name: "drop_all", arguments: {} })
-    assert.include(unknown.body.toString(), "There is no tool drop_all. There are: look_up.")
-    const long = yield* rpc(endpoint, "tools/call", { name: "look_up", arguments: { ticket: "x".repeat(300_000) } })
-    assert.include(long.body.toString(), "The input is longer than")
-    assert.lengthOf(endpoint.calls, 3)
-  }).pipe(Effect.provide(services))
+it.scopedLive(
+  "a call names the id that the agent's model gave it, and an unknown tool or a long input is told to the model",
+  () =>
+    Effect.gen(function* () {
+      const endpoint = yield* lent()
+      yield* endpoint.open
+      for (const _meta of [{ callId: "call_1" }, { "claudecode/toolUseId": "toolu_2" }, {}])
+        yield* rpc(endpoint, "tools/call", { name: "look_up", arguments: { ticket: 1 }, _meta })
+      assert.deepStrictEqual(
+        endpoint.calls.map(({ call_id }) => call_id),
+        ["call_1", "toolu_2", "request-7"]
+      )
+      const unknown = yield* rpc(endpoint, "tools/call", { name: "drop_all", arguments: {} })
+      assert.include(unknown.body.toString(), "There is no tool drop_all. There are: look_up.")
+      const long = yield* rpc(endpoint, "tools/call", { name: "look_up", arguments: { ticket: "x".repeat(300_000) } })
+      assert.include(long.body.toString(), "The input is longer than")
+      assert.lengthOf(endpoint.calls, 3)
+    }).pipe(Effect.provide(services))
 )

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { ResultSchemas } from "@reins/core/sessions/results/ResultSchemas"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { ResultSchemas } from "@reins/core/sessions/results/ResultSchemas"
 import { faultsOf } from "@reins/testing/Faults"
 import { Effect } from "effect"
 

@@ -48,7 +48,10 @@ export const resultIsGivenOnce: Row = {
   rule: "a turn whose result was accepted before the kill is interrupted, and its retry gives one result",
   play: async (installation, crash) => {
     const session = await newSession(installation)
-    const work = script([{ tool: "submit_result", args: { value: { ok: true }, summary: "Looked." } }, { say: "Done." }])
+    const work = script([
+      { tool: "submit_result", args: { value: { ok: true }, summary: "Looked." } },
+      { say: "Done." }
+    ])
     const sent = await crash(() =>
       installation.api.messages.send({
         session_id: session.id,

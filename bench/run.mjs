@@ -25,6 +25,7 @@ import { setups } from "./setups.mjs"
 import { snapshots } from "./snapshots.mjs"
 import { start } from "./start.mjs"
 import { streams } from "./streams.mjs"
+import { tools } from "./tools.mjs"
 import { turns } from "./turns.mjs"
 import { workspace } from "./workspace.mjs"
 import { writes } from "./writes.mjs"
@@ -40,6 +41,7 @@ const subjects = {
   jobs,
   automations,
   turns,
+  tools,
   history,
   console: consolePage,
   sandbox,

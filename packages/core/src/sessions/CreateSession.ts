@@ -9,6 +9,7 @@ import { checkPosted } from "../git/PostedUrl.js"
 import { existingOf } from "../store/Existing.js"
 import { Inbox } from "./Inbox.js"
 import type { Unpostable } from "./MessageAdmission.js"
+import { ResultSchemas } from "./results/ResultSchemas.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
 import { SessionListeners } from "./SessionListeners.js"
 import type { SessionRow } from "./SessionRow.js"
@@ -21,8 +22,9 @@ import { sessionBudgets } from "./usage/SessionBudgets.js"
 /** The refusals of a new session and of its first message. */
 export type CreateRefusal = Denied | Unbegun | Unpostable | RequestInvalid
 
-/** The inside of `Sessions.create`. */
+/** The preparation and the inside of `Sessions.create`. A schema takes a while to check, so that comes before the commit. */
 export const creation = Effect.gen(function* () {
+  const schemas = yield* ResultSchemas
   const access = yield* Access
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
@@ -33,7 +35,7 @@ export const creation = Effect.gen(function* () {
   const budgets = yield* BudgetStore
   const limits = yield* sessionBudgets
 
-  return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
+  const inside = Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
     const role = yield* access.write(principal, workspaceId)
     yield* checkPosted(git, ["body", "repository"], input.repository)
     const shown = (row: SessionRow) => toSession(row, sessionActions(principal, role, row))
@@ -58,7 +60,16 @@ export const creation = Effect.gen(function* () {
       ...(sent.operation !== undefined && { operation: sent.operation })
     }
   })
+
+  return (principal: Principal, workspaceId: string, input: SessionInput) =>
+    Effect.as(
+      schemas.checkSchema(wantedBy(input.message), ["body", "message", "result_schema"]),
+      inside(principal, workspaceId, input)
+    )
 })
+
+const wantedBy = (message: SessionInput["message"]) =>
+  typeof message === "object" && "content" in message ? message.result_schema : undefined
 
 /** The first message as any other one, and where the body holds its content. */
 const firstOf = (given: NonNullable<SessionInput["message"]>) =>

@@ -9,7 +9,6 @@ import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { type CreateRefusal, creation } from "./CreateSession.js"
 import { makeList } from "./ListSessions.js"
-import { ResultSchemas } from "./results/ResultSchemas.js"
 import type { Session } from "./Session.js"
 import type { SessionFilter } from "./SessionFilters.js"
 import { SessionLifecycles } from "./SessionLifecycles.js"
@@ -80,7 +79,6 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const create = yield* creation
       const update = yield* makeUpdate
       const { sessionActions } = yield* configuredRules
-      const schemas = yield* ResultSchemas
 
       /** The session after a command of a principal, whose role was read with the session before it. */
       const shown = (principal: Principal, { role }: SeenSession, row: SessionRow) =>
@@ -92,10 +90,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           journal.prepared(
             "Sessions.create",
             { by: principal, about: { type: "workspace", id: workspaceId } },
-            Effect.as(
-              schemas.checkSchema(wantedBy(input.message), ["body", "message", "result_schema"]),
-              create(principal, workspaceId, input)
-            )
+            create(principal, workspaceId, input)
           ),
         get: (principal, sessionId) =>
           Effect.map(sessions.readable(principal, sessionId), (row) =>
@@ -144,6 +139,3 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     })
   )
 }
-
-const wantedBy = (message: SessionInput["message"]) =>
-  typeof message === "object" && "content" in message ? message.result_schema : undefined

@@ -1,5 +1,6 @@
 import { assert, layer as withLayer } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { Retention } from "@reins/core/deletion/Retention"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
@@ -37,7 +38,7 @@ const newToken = Effect.gen(function* () {
 
 if (sqlite !== undefined) {
   withLayer(
-    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer, Snapshots.layerNone).pipe(
+    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer, Snapshots.layerNone, Retention.layerNone).pipe(
       Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))

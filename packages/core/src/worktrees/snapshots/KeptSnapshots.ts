@@ -1,6 +1,6 @@
 import { createReadStream, existsSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Layer, Schedule, Stream } from "effect"
 import { digestOf } from "../../base/CanonicalJson.js"
 import { CoreConfig } from "../../base/CoreConfig.js"
 import { diskFault } from "../../base/DiskFault.js"
@@ -84,6 +84,8 @@ const beingDeleted = new SnapshotError({
     "A blob of the snapshot is being deleted because nothing has used it for a day. It is stored anew when that has ended.",
   retryable: true
 })
+
+const deletionPatience = Schedule.intersect(Schedule.spaced("100 millis"), Schedule.recurs(100))
 
 const failureOf = (error: PartsFailure | BlobError): SnapshotError =>
   error._tag === "BeneathError"
@@ -235,12 +237,14 @@ const makeKeepUploads = Effect.gen(function* () {
     const digest = digestOf(bytes)
     const blob = { digest, size: bytes.length }
     return storeBlobs(sessionId, [{ ...blob, content: () => Stream.make(bytes) }]).pipe(
+      // The same bytes may just go with another session, which takes a moment.
+      Effect.retry({ while: (error) => error === beingDeleted, schedule: deletionPatience }),
       Effect.mapError((error) => (error._tag === "SnapshotError" ? error : failureOf(error))),
       Effect.as((upload_id: UnsealedUpload["upload_id"], path: string) =>
         Effect.flatMap(store.confirm([blob]), (isKept) =>
           isKept
             ? Effect.zipRight(store.noteUpload(sessionId, { upload_id, path, mode, digest }), store.changed(sessionId))
-            : // Its blob was announced a moment ago, so that nobody deletes it for a day.
+            : // Its blob is announced for this session, so that nobody deletes it for a day.
               Effect.dieMessage(`the blob of upload ${upload_id} is being deleted`)
         )
       )

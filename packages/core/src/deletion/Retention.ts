@@ -36,6 +36,16 @@ export class Retention extends Context.Tag("@reins/core/deletion/Retention")<
     readonly sweep: Effect.Effect<void>
   }
 >() {
+  /** Keeps every session, as an installation without the rooms of sessions. */
+  static readonly layerNone = Layer.succeed(
+    Retention,
+    Retention.of({
+      preview: (_principal, _workspaceId, days) =>
+        Effect.map(fromNow(-days * dayMs), (used_before) => ({ sessions_days: days, sessions: 0, used_before })),
+      sweep: Effect.void
+    })
+  )
+
   static readonly layer = Layer.effect(
     Retention,
     Effect.gen(function* () {

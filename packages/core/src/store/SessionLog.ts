@@ -1,7 +1,8 @@
 import type { Statement } from "@effect/sql"
 import { Effect } from "effect"
 import type { SessionId } from "../domain/Ids.js"
-import type { HeldSession } from "./Commit.js"
+import type { Timestamp } from "../domain/Timestamp.js"
+import { Commit, type HeldSession } from "./Commit.js"
 import { Database } from "./Database.js"
 import { cut, type Slice, type SliceLimit, type Slicing, sliceOf } from "./Slices.js"
 
@@ -132,7 +133,21 @@ export const make = Effect.map(Database, (db) => {
           where id = ${id} and event_watermark = ${last} returning id`
       )
       if (session !== undefined) yield* db.run(sql`delete from events where session_id = ${id} and seq <= ${last}`)
-    })
+    }),
+
+    /** Deletes some of the events that tell of the deletion of a session, at most `limit`, where it was asked for before a time. Gives their number. */
+    forgetDeleted: (before: Timestamp, limit: number): Effect.Effect<number, never, Commit> =>
+      Effect.zipRight(
+        Commit,
+        Effect.map(
+          db.all(sql`delete from events where session_id in (
+              select session_deletions.session_id from session_deletions
+              join events as kept on kept.session_id = session_deletions.session_id
+              where session_deletions.state = 'deleted' and session_deletions.requested_at < ${before} limit ${limit}
+            ) returning 1 as forgotten`),
+          (rows) => rows.length
+        )
+      )
   }
 })
 

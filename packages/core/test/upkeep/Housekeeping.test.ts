@@ -41,9 +41,6 @@ const newToken = Effect.gen(function* () {
   yield* nextMail(email)
 })
 
-/** No workspace says how long its sessions are kept. */
-const retention = Layer.succeed(Retention, { preview: () => Effect.dieMessage("nobody asks"), sweep: Effect.void })
-
 /** The disk of this machine, where no session is. */
 const bench = Layer.effect(
   Bench,
@@ -60,7 +57,7 @@ if (sqlite !== undefined) {
       WebhookStore.layer,
       Snapshots.layerNone,
       bench,
-      retention,
+      Retention.layerNone,
       AutomationStore.layer,
       RunStore.layer
     ).pipe(

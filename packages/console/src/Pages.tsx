@@ -6,6 +6,9 @@ import { Nothing, PageHead, Waiting } from "./ui/Basics.js"
 
 // The inbox comes first. Every other page is loaded when somebody goes there.
 const AccountPage = lazy(() => import("./account/AccountPage.js").then(({ AccountPage }) => AccountPage))
+const AutomationsPage = lazy(() =>
+  import("./automations/AutomationsPage.js").then(({ AutomationsPage }) => AutomationsPage)
+)
 const ConnectionsPage = lazy(() =>
   import("./connections/ConnectionsPage.js").then(({ ConnectionsPage }) => ConnectionsPage)
 )
@@ -61,6 +64,8 @@ const Page = () => {
       return <ProjectsPage {...given} />
     case "members":
       return <MembersPage {...given} />
+    case "automations":
+      return <AutomationsPage {...given} />
     case "webhooks":
       return id === "" ? <WebhooksPage {...given} /> : <WebhookPage key={id} endpointId={id} />
     case "keys":

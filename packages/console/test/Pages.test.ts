@@ -15,6 +15,7 @@ const pages = {
   connections: "alpha_gateway",
   projects: "Shop",
   members: "owner@example.com",
+  automations: "It has not run yet.",
   webhooks: "hooks.example",
   keys: "rk_",
   usage: "OpenCode · scripted-1",
@@ -89,6 +90,12 @@ const furnish = async (): Promise<Readonly<Record<string, string>>> => {
     }
   })
   await client.projects.replaceSecret({ project_id: project.id, name: "registry-token", secret: "canary" })
+  await client.automations.create({
+    workspace_id,
+    name: "Nightly",
+    trigger: { kind: "schedule", expression: "30 2 * * *", timezone: "Europe/Berlin" },
+    target: { kind: "new_session", message: "Look for what is outdated." }
+  })
   const endpoint = await client.webhooks.createEndpoint({
     workspace_id,
     url: "https://hooks.example/reins",

@@ -1,6 +1,15 @@
 import { Schema } from "effect"
 import { field } from "../domain/Field.js"
-import { AutomationId, AutomationRunId, ChangesetId, SessionId, TurnId, WorkspaceId } from "../domain/Ids.js"
+import {
+  AutomationId,
+  AutomationRunId,
+  ChangesetId,
+  DeliveryId,
+  MergeRequestId,
+  SessionId,
+  TurnId,
+  WorkspaceId
+} from "../domain/Ids.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { Usage } from "../sessions/Session.js"
@@ -71,7 +80,9 @@ export const FinishedAutomationRun = Schema.Struct({
   changeset_id: field(
     Schema.NullOr(ChangesetId),
     "The sealed changeset of its turn; null while there is none, and when nothing has changed."
-  )
+  ),
+  delivery_id: field(Schema.NullOr(DeliveryId), "The newest delivery of that changeset; null for none."),
+  merge_request_id: field(Schema.NullOr(MergeRequestId), "The newest merge request of that delivery; null for none.")
 }).annotations({
   identifier: "AutomationRunDetails",
   description: "A run with what it has used and what came of it."

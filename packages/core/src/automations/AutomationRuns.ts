@@ -2,6 +2,8 @@ import { Context, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
+import { DeliveryStore } from "../changes/DeliveryStore.js"
+import { MergeRequestStore } from "../changes/MergeRequestStore.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
@@ -52,7 +54,7 @@ export class AutomationRuns extends Context.Tag("@reins/core/automations/Automat
       const access = yield* Access
       const runs = yield* RunStore
       const turns = yield* TurnStore
-      const changesets = yield* ChangesetStore
+      const resultOf = yield* makeResultOf
       const { begin } = yield* makeRunStart
       const { readable, writable } = yield* automationAccess
       const cancel = yield* makeCancel
@@ -80,9 +82,7 @@ export class AutomationRuns extends Context.Tag("@reins/core/automations/Automat
           const run = yield* existing(runId)
           yield* access.read(principal, run.workspace_id)
           const turn = run.turn_id === null ? undefined : yield* turns.find(run.turn_id)
-          const changeset = run.session_id === null ? undefined : yield* changesets.newestSealed(run.session_id)
-          const isOfRun = changeset !== undefined && changeset.source_turn_id === run.turn_id && !changeset.empty
-          return { ...toRun(run), usage: turn?.usage ?? null, changeset_id: isOfRun ? changeset.id : null }
+          return { ...toRun(run), usage: turn?.usage ?? null, ...(yield* resultOf(run)) }
         }),
         start: (principal, automationId) =>
           journal.command(
@@ -106,6 +106,27 @@ export class AutomationRuns extends Context.Tag("@reins/core/automations/Automat
     })
   )
 }
+
+/** Gives the function that finds what came of a run. */
+const makeResultOf = Effect.gen(function* () {
+  const changesets = yield* ChangesetStore
+  const deliveries = yield* DeliveryStore
+  const mergeRequests = yield* MergeRequestStore
+  const nothing = { changeset_id: null, delivery_id: null, merge_request_id: null }
+
+  return Effect.fnUntraced(function* ({ session_id, turn_id }: RunRow) {
+    const changeset = session_id === null ? undefined : yield* changesets.newestSealed(session_id)
+    if (changeset === undefined || changeset.source_turn_id !== turn_id || changeset.empty) return nothing
+    const [delivery] = (yield* Effect.orDie(deliveries.list(changeset.id, { limit: 1 }))).items
+    const requests =
+      delivery === undefined ? [] : (yield* Effect.orDie(mergeRequests.list(delivery.id, { limit: 1 }))).items
+    return {
+      changeset_id: changeset.id,
+      delivery_id: delivery?.id ?? null,
+      merge_request_id: requests[0]?.id ?? null
+    }
+  })
+})
 
 const makeCancel = Effect.gen(function* () {
   const journal = yield* Journal

@@ -10,12 +10,13 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState } from "../store/StateList.js"
-import type {
-  AutomationOptions,
-  AutomationState,
-  AutomationTarget,
-  AutomationTrigger,
-  PauseReason
+import {
+  type AutomationOptions,
+  type AutomationState,
+  type AutomationTarget,
+  type AutomationTrigger,
+  defaultOptions,
+  type PauseReason
 } from "./Automation.js"
 
 /** An automation as it is stored. */
@@ -52,7 +53,10 @@ export interface AutomationRow {
 
 export const triggerOf = ({ due }: Pick<AutomationRow, "due">): AutomationTrigger => JSON.parse(due)
 export const targetOf = ({ target }: Pick<AutomationRow, "target">): AutomationTarget => JSON.parse(target)
-export const optionsOf = ({ options }: Pick<AutomationRow, "options">): AutomationOptions => JSON.parse(options)
+export const optionsOf = ({ options }: Pick<AutomationRow, "options">): AutomationOptions => ({
+  ...defaultOptions,
+  ...JSON.parse(options)
+})
 
 /** The automations of a workspace that a caller asks for. */
 export interface AutomationFilter extends StatePageRequest<AutomationState> {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { Cron } from "croner"
 import { fromMillis, type Timestamp, toMillis } from "../domain/Timestamp.js"
-import type { AutomationTrigger, PlannedTime } from "./Automation.js"
+import type { AutomationTrigger, PlannedTime, ScheduleTrigger } from "./Automation.js"
 import { isOnceADay, parseExpression, shortestGap } from "./Expression.js"
 
 // Owns the times of triggers. An expression with one minute and one hour comes once on each of its days: a time that a change of the clock skips comes
@@ -39,12 +39,17 @@ export const scheduleOf = (trigger: AutomationTrigger): Schedule => {
   const gap = shortestGap(expression)
   if (gap < leastMinutes)
     throw new ScheduleFault("expression", `comes every ${gap} minutes; ${leastMinutes} minutes are the least`)
-  const cron = new Cron(trigger.expression.trim().split(/\s+/).join(" "), {
-    timezone: trigger.timezone,
-    paused: true,
-    mode: "5-part"
-  })
+  const cron = cronOf(trigger)
   return { next: (after) => cron.nextRun(new Date(after))?.getTime() }
+}
+
+/** The library refuses a few expressions more, such as a step beyond its field. */
+const cronOf = ({ expression, timezone }: ScheduleTrigger): Cron => {
+  try {
+    return new Cron(expression.trim().split(/\s+/).join(" "), { timezone, paused: true, mode: "5-part" })
+  } catch {
+    throw new ScheduleFault("expression", "is not one that can come; look at its steps and its ranges")
+  }
 }
 
 /** True for the name of a zone. An offset and an abbreviation such as `EST` know no summer, and are none. */

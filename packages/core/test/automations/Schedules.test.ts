@@ -144,6 +144,27 @@ describe("Schedules", () => {
     assert.match(faultOf(cron("0 24 * * *")).why, /^has the hour "24"; it goes from 0 to 23$/)
   })
 
+  it("any text is an expression with times that ascend, or a fault", () => {
+    const field = fc.oneof(
+      fc.constantFrom("*", "*/99", "0", "7", "mon", "sat-sun", "1-5/2", "*/0", "L", "0-59/61", "feb", "2-fri"),
+      fc.string({ maxLength: 6 })
+    )
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.array(field, { minLength: 4, maxLength: 6 }), fc.tuple(...Array(5).fill(field))),
+        (parts) => {
+          try {
+            const times = timesAfter(scheduleOf(cron(parts.join(" "), "UTC")), start, 3)
+            assert.isTrue(times.every((time, index) => time > (times[index - 1] ?? start)))
+          } catch (fault) {
+            assert.instanceOf(fault, ScheduleFault, parts.join(" "))
+          }
+        }
+      ),
+      { numRuns: 500 }
+    )
+  })
+
   it("two times are at least five minutes apart", () => {
     assert.strictEqual(leastMinutes, 5)
     for (const expression of ["* * * * *", "*/4 * * * *", "0,3 12 * * *", "1,58 * * * *", "58,2 23,0 * * *"])

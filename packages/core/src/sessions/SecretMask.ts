@@ -17,7 +17,7 @@ export type Mask = <A>(value: A) => A
 export const secretMask = Effect.gen(function* () {
   const db = yield* Database
   const vault = yield* Vault
-  const secrets = projectSecretStore(db, vault)
+  const secrets = yield* projectSecretStore
 
   const ofProject = Effect.fnUntraced(function* ({
     project,

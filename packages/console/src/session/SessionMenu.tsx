@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals"
 import type { Session } from "@reins/client"
 import { lazy, Suspense } from "preact/compat"
+import { useRef } from "preact/hooks"
 import type { Loaded, useAction } from "../api/Loading.js"
 import { reins, serviceUrl } from "../api/Server.js"
 import { go } from "../route/Route.js"
@@ -21,6 +22,7 @@ export const Menu = ({
   readonly rename: () => void
 }) => {
   const session_id = session.id
+  const menuElement = useRef<HTMLDetailsElement>(null)
   const dialog = useSignal<"close" | "delete" | "share" | undefined>(undefined)
   const leave = () => (dialog.value = undefined)
   const act = (doing: string, work: () => Promise<unknown>) =>
@@ -40,9 +42,11 @@ export const Menu = ({
   ] as const
   return (
     <>
-      <details class="dropdown">
+      <details class="dropdown" ref={menuElement}>
         <summary class="button small">Session</summary>
-        <div>
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a button is a click */}
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: the buttons inside act */}
+        <div onClick={() => menuElement.current?.removeAttribute("open")}>
           <button type="button" onClick={rename}>
             Rename
           </button>
@@ -128,9 +132,9 @@ const AskDelete = ({
 }) => (
   <Ask title="Delete this session for good?" verb="Delete for good" isDanger close={close} act={act}>
     <p>
-      Of <strong>{title ?? id}</strong> goes, and nobody can bring it back:
+      This deletes <strong>{title ?? id}</strong>, and nobody can bring it back:
     </p>
-    <ul>
+    <ul class="bullets">
       <li>the conversation, its files and its events</li>
       <li>changesets and deliveries; pushed branches and merge requests stay on the forge</li>
       <li>links with which it was shared</li>

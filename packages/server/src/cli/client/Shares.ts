@@ -23,7 +23,7 @@ const share = remoteCommand({
     session,
     expires: option("expires", "The time until the link ends, as 12h, 7d or 2w (never)", { value: "time" }),
     with: choices("with", ["reasoning", "tools"], "Show these too; may be given more than once"),
-    noChanges: flag("no-changes", "Show no diffs"),
+    withoutChanges: flag("without-changes", "Show no diffs"),
     json
   },
   details:
@@ -33,11 +33,11 @@ const share = remoteCommand({
     ["reins sessions share sess_01h… --expires 7d", "A link for a week"],
     ["reins sessions share sess_01h… --with tools --with reasoning", "A link that shows all that the agent did"]
   ],
-  run: async ({ expires, json, noChanges, session, with: more }, connect) => {
+  run: async ({ expires, json, session, with: more, withoutChanges }, connect) => {
     const { reins } = await connect()
     const made = await reins.sessions.share({
       session_id: session,
-      includes: [...(noChanges ? [] : ["changes" as const]), ...more],
+      includes: [...(withoutChanges ? [] : ["changes" as const]), ...more],
       ...(expires !== undefined && { expires_at: after(expires) })
     })
     if (json) return printJsonNow(made)

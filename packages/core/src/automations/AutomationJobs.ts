@@ -51,8 +51,10 @@ const makeBeginOrTell = Effect.gen(function* () {
     if (row === undefined) return
     yield* failpoint("automation.claimed")
     const allowed: Effect.Effect<void, ReinsError> = oversight.before(commandedOf(row))
-    yield* Effect.catchTag(Effect.zipRight(allowed, commit(begin())), "ReinsError", (refusal) =>
-      Effect.catchTag(commit(begin(refusal)), "ReinsError", Effect.die)
+    yield* Effect.zipRight(allowed, commit(begin())).pipe(
+      Effect.catchTag("ReinsError", (refusal) =>
+        Effect.catchTag(commit(begin(refusal)), "ReinsError", (again) => Effect.die(again))
+      )
     )
     yield* failpoint("automation.begun")
   })

@@ -25,6 +25,20 @@ const core = "^packages/core/src/"
 /** The rooms that touch the machine of sessions. `agents` and `executor` still know of connections and of the placement. */
 const machine = ["bench", "agents", "relay", "harness", "executor", "outbound", "files", "git"]
 
+/** The rooms that reach the machine of sessions by the bench alone, and the files of its port. */
+const aboveBench = floors.slice(1 + floors.findIndex((rooms) => rooms.includes("bench"))).flat()
+const portOfBench = [
+  "Bench",
+  "Agents",
+  "AgentOrder",
+  "Changes",
+  "Disk",
+  "FileLocks",
+  "TreeOrder",
+  "setup/SetupReport",
+  "snapshots/(SnapshotManifest|TreeSnapshots)"
+]
+
 /** `$1` is the room itself. */
 const downwards = floors.map((rooms, index) => ({
   name: `floor-${index}-${rooms.join("-")}`,
@@ -51,6 +65,25 @@ module.exports = {
       severity: "error",
       from: { path: `${core}(${machine.join("|")})/` },
       to: { path: `${core}(store|jobs|placement|connections)/` }
+    },
+    {
+      name: "only-the-bench-knows-the-files-of-sessions",
+      comment:
+        "rooms above it see its port: verbs over plain data. A backup also copies the data directory of its node",
+      severity: "error",
+      from: { path: `${core}(${aboveBench.join("|")})/`, pathNot: `${core}backup/` },
+      to: { path: `${core}bench/`, pathNot: `${core}bench/(${portOfBench.join("|")}).ts$` }
+    },
+    {
+      name: "no-disk-above-the-bench",
+      comment:
+        "whoever needs a file of a session asks the bench. The locks between processes are files of this machine",
+      severity: "error",
+      from: {
+        path: `${core}(${aboveBench.join("|")})/`,
+        pathNot: [`${core}backup/`, `${core}worktrees/SessionLock.ts$`]
+      },
+      to: { path: "^(node:)?(fs|child_process)(/|$)" }
     },
     {
       name: "no-cycles",

@@ -67,6 +67,9 @@ export type BackupManifest = typeof BackupManifest.Type
 /** A backup cannot be made or restored. `message` says why, and what to do next. */
 export class BackupError extends Data.TaggedError("BackupError")<{ readonly message: string }> {}
 
+/** Says the message of another failure as a failure of a backup. */
+export const explained = ({ message }: { readonly message: string }) => new BackupError({ message })
+
 /** The part that holds the files of a session. */
 export const sessionPart = (id: string): string => `sessions/${id}`
 

@@ -2,32 +2,24 @@ import { existsSync } from "node:fs"
 import * as fs from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
-import { Access, systemActor } from "../access/Access.js"
 import { makeDirectory } from "../base/MakeDirectory.js"
 import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { fn } from "../base/Traced.js"
 import { archivesIn } from "../bench/Archives.js"
-import { Bench } from "../bench/Bench.js"
 import { ArchiveDamaged, partDigest, readArchive } from "../files/Archive.js"
 import type { BeneathError } from "../files/Beneath.js"
 import type { GitError } from "../git/GitError.js"
 import { storesIn } from "../git/StorePlace.js"
 import * as NodeRows from "../placement/NodeRows.js"
-import { newRing, readRing, writeRing } from "../secrets/KeyRingFile.js"
-import { isLeaseHeld } from "../sessions/Session.js"
-import { SessionStore } from "../sessions/SessionStore.js"
-import { Bell } from "../store/Bell.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, restoreMarker, serverLock, settingsFiles } from "../store/DataDirectory.js"
-import { Journal } from "../store/Journal.js"
 import { requireUsable } from "../store/Migrations.js"
 import type { SealedValues } from "../store/SealedValues.js"
-import { AgentStateStore } from "../worktrees/AgentStateStore.js"
-import { Leases } from "../worktrees/Leases.js"
-import { WorkingTreeStore } from "../worktrees/WorkingTreeStore.js"
-import { BackupError, BackupManifest, manifestName, parts, storeIn, storePart } from "./BackupManifest.js"
-import { type Inventory, inventory } from "./Inventory.js"
+import { BackupError, BackupManifest, explained, manifestName, parts, storeIn, storePart } from "./BackupManifest.js"
+import { inventory } from "./Inventory.js"
+import { commands, reconcile } from "./Reconciling.js"
+import { keysFor, stagedRing } from "./RestoredKeys.js"
 import { treeWriter } from "./TreeWriter.js"
 
 /** The backup, and the place that it is restored into. Paths are absolute. */
@@ -192,100 +184,6 @@ const extract = (request: RestoreRequest, manifest: BackupManifest, stage: strin
     })
   )
 
-/**
- * Finds the key ring that opens the credentials, and stages it unless it is already in place. Gives the keys that it lacks. Fails when keys are
- * missing and were not given up.
- */
-const keysFor = Effect.fnUntraced(function* (
-  request: RestoreRequest,
-  manifest: BackupManifest,
-  { keyIds, ringKeyId }: Pick<Inventory, "keyIds" | "ringKeyId">,
-  stage: string
-) {
-  const inPlace = existsSync(request.keyFile)
-  if (inPlace && request.keyRing !== undefined)
-    return yield* new BackupError({
-      message: `There is a key ring at ${request.keyFile} already. Leave --keyring out to use it, or move it away.`
-    })
-  const included = manifest.key_ring === "included" ? join(stage, parts.keyRing, "keyring.json") : undefined
-  const found = request.keyRing ?? (inPlace ? request.keyFile : included)
-  const ring = found === undefined ? undefined : yield* Effect.mapError(readRing(found), explained)
-  const missing = keyIds.filter((id) => ring?.keys.has(id) !== true)
-  if (missing.length > 0 && !request.withoutKeys) return yield* keysMissing(missing, found)
-  // A database that was dumped names the ring of its machines. Where it is lost, it seals nothing that is needed.
-  const given = ringKeyId === undefined || ring?.keys.has(ringKeyId) === true ? missing : [...missing, ringKeyId]
-  if (ring !== undefined && inPlace && given.length === 0) return missing
-  const { forgotten, ...rest } = ring ?? newRing()
-  yield* writeRing(stagedRing(stage), { ...rest, forgotten: new Set([...forgotten, ...given]) }).pipe(
-    Effect.mapError(explained)
-  )
-  return missing
-})
-
-const stagedRing = (stage: string): string => join(stage, "keyring.json")
-
-const keysMissing = (missing: ReadonlyArray<string>, found: string | undefined) =>
-  new BackupError({
-    message:
-      `The credentials of the backup are sealed with the key ${missing.join(", ")}, which ` +
-      `${found === undefined ? "is in no key ring here" : `the key ring ${found} does not hold`}. A backup holds no keys unless it ` +
-      "was made with --with-keyring. Give the keyring.json that was kept apart from it with --keyring <file>; or give those " +
-      "credentials up with --without-keys: all else is restored, and each connection needs its credential again."
-  })
-
-const actor = systemActor("restore")
-
-/** The services that commands on sessions need. None of them starts or ends a process. */
-const commands = <E>(database: Layer.Layer<Database, E>) =>
-  Layer.mergeAll(Leases.layer, WorkingTreeStore.layer, AgentStateStore.layer).pipe(
-    Layer.provideMerge(SessionStore.layer),
-    Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Bench.layerNone)),
-    Layer.provideMerge(Layer.merge(database, Bell.layer))
-  )
-
-/** Makes the files agree with the database. Files that it does not name are deleted, and the next turn makes a workspace anew that is not whole. */
-const reconcile = Effect.fnUntraced(function* (
-  stage: string,
-  manifest: BackupManifest,
-  { hasNodes, sessions }: Inventory
-) {
-  const journal = yield* Journal
-  const files = yield* WorkingTreeStore
-  const states = yield* AgentStateStore
-  const leases = yield* Leases
-  const archives = archivesIn(stage)
-  const known = new Map(sessions.map((session) => [String(session.id), session]))
-  for (const name of yield* archives.list) {
-    const state = known.get(name)?.workspace_state
-    if (state !== "ready" && state !== "removed") yield* archives.remove(name)
-  }
-  for (const session of sessions) {
-    const whole = archives.hasFiles(session.id) && !manifest.incomplete.includes(session.id)
-    // The backup of another machine has what this one lacked, and a workspace that is made anew would be in its way.
-    const isElsewhere = !archives.hasObjects(session.id) && manifest.missing.includes(session.id)
-    const again = session.workspace_state === "ready" && session.lifecycle !== "closed" && !whole && !isElsewhere
-    if (again) yield* archives.removeFiles(session.id)
-    const lost = session.native_session_id !== null && manifest.unsettled.includes(session.id)
-    const native = manifest.from_snapshots[session.id]
-    if (!again && !lost && native === undefined && !isLeaseHeld(session.lease_state)) continue
-    yield* journal.commit(
-      Effect.gen(function* () {
-        // The agent of a lease ran on the machine of the backup. Its processes are not ended, because the backed-up installation may run.
-        yield* leases.lose(session.id, actor, "restored")
-        if (again) yield* files.move({ id: session.id, tree: { state: session.workspace_state } }, "none")
-        if (lost) yield* states.change(session.id, { context_lost: 1 })
-        if (native !== undefined) yield* states.goOnFrom(session.id, native)
-      })
-    )
-  }
-  const restored = sessions.filter(({ id }) => archives.hasObjects(id))
-  if (hasNodes)
-    yield* NodeRows.letGo(
-      yield* Database,
-      restored.map(({ id }) => id)
-    )
-})
-
 const notNamed = (error: BeneathError | GitError) =>
   error._tag === "GitError"
     ? explained(error)
@@ -345,8 +243,6 @@ const onDisk = <A>(run: () => Promise<A>): Effect.Effect<A, BackupError> =>
 
 const damaged = (path: string, how: string) =>
   new BackupError({ message: `${path} is not a whole backup: ${how}. Nothing was restored. Use another one.` })
-
-const explained = ({ message }: { readonly message: string }) => new BackupError({ message })
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 

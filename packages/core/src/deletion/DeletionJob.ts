@@ -1,58 +1,25 @@
 import { Effect, Schedule } from "effect"
 import { systemActor } from "../access/Access.js"
-import { sessionRows as ofAutomations } from "../automations/SessionRows.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
-import { sessionRows as ofBudgets } from "../budgets/SessionRows.js"
-import { sessionRows as ofChanges } from "../changes/SessionRows.js"
-import { sessionRows as ofDelegations } from "../delegations/SessionRows.js"
 import { SessionId } from "../domain/Ids.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { JobStore } from "../jobs/JobStore.js"
-import { deletionJobKind, sessionRows as ofJobs } from "../jobs/SessionRows.js"
+import { deletionJobKind } from "../jobs/SessionRows.js"
 import { Placements } from "../placement/Placements.js"
 import { sessionRemoval } from "../sessions/SessionRemoval.js"
-import { sessionRows as ofSessions } from "../sessions/SessionRows.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { sessionRows as ofShares } from "../shares/SessionRows.js"
 import { Database } from "../store/Database.js"
-import { deleteSome, type OwnedRows } from "../store/OwnedRows.js"
-import { forgetAnswers, sessionRows as ofLogs } from "../store/SessionRows.js"
-import { sessionRows as ofTools } from "../tools/SessionRows.js"
-import { sessionRows as ofWebhooks } from "../webhooks/SessionRows.js"
 import { Leases } from "../worktrees/Leases.js"
-import { sessionRows as ofWorktrees } from "../worktrees/SessionRows.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import { makeDeleteRows } from "./DeletedRows.js"
 import { makeOverwriting } from "./Overwriting.js"
 import { receiptStore } from "./Receipts.js"
 
 const actor = systemActor("deletion")
 
 /**
- * Rows before those that they refer to. Those of jobs and budgets are found by what is in the session. Deliveries come after the events, because a
- * courier makes them of events that it still finds.
- */
-const rows: ReadonlyArray<OwnedRows> = [
-  ...ofJobs,
-  ...ofBudgets,
-  ...ofDelegations,
-  ...ofAutomations,
-  ...ofWorktrees,
-  ...ofChanges,
-  ...ofShares,
-  ...ofTools,
-  ...ofSessions,
-  ...ofLogs,
-  ...ofWebhooks
-]
-
-/** Rows of one commit. Other writers wait for it. */
-const batch = 500
-
-/** Texts of one commit whose words are taken from the search, which takes up to ten milliseconds for each. */
-const batchOfTexts = 5
-
 /**
  * Deletes all that is in a session: processes, files, blobs and rows, and at last the session. Every step can be repeated, so that an attempt goes on
  * where the last one ended.
@@ -123,16 +90,4 @@ const othersWork = new JobError({
   code: "session_busy",
   message: "Other work on the session has not ended yet. It was asked to stop, and the deletion goes on after it.",
   retryable: true
-})
-
-const makeDeleteRows = Effect.gen(function* () {
-  const db = yield* Database
-  const removal = yield* sessionRemoval
-
-  return Effect.fnUntraced(function* (id: SessionId, { commit }: RunningAttempt) {
-    while ((yield* commit(removal.forgetWords(id, batchOfTexts))) === batchOfTexts);
-    for (const owned of rows) while ((yield* commit(deleteSome(db, owned, id, batch))) === batch);
-    while ((yield* commit(forgetAnswers(db, id, batch))) === batch);
-    yield* commit(removal.empty(id))
-  })
 })

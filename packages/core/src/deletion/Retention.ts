@@ -9,7 +9,7 @@ import { oldSessions } from "../sessions/OldSessions.js"
 import { sessionRemoval } from "../sessions/SessionRemoval.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Journal } from "../store/Journal.js"
-import { makeDeleteTrees } from "./Deletions.js"
+import { makeDeleteTrees } from "./DeletionBegin.js"
 import type { RetentionPreview } from "./DeletionsApi.js"
 
 const actor = systemActor("retention")

@@ -171,9 +171,10 @@ it.scopedLive(
             assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "heliotrope")
 
             // A store that has lost the blobs cannot give them, and says so across the socket.
-            yield* (yield* Leases).reap(row)
-            rmSync(sessionPaths(benchData, session.id).root, { recursive: true })
             yield* allSealed
+            const again = yield* Effect.flatMap(SessionStore, (store) => existingOf("session", store.find)(session.id))
+            yield* (yield* Leases).reap(again)
+            rmSync(sessionPaths(benchData, session.id).root, { recursive: true })
             rmSync(blobs, { recursive: true })
             const failed = yield* Effect.flip(trees.exclusive(session.id, (yield* Snapshots).restore(session.id)))
             assert.strictEqual(failed._tag, "SnapshotError")

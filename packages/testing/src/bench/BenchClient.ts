@@ -142,6 +142,11 @@ export const benchOver = (socket: Socket): Bench["Type"] => {
     }
   })
 
+  // Nobody waits for a bench that is gone.
+  socket.once("close", () => {
+    for (const [id, waiting] of calls) finish(id, waiting, Exit.die(new Error("the bench is gone")))
+  })
+
   const begin = Effect.fnUntraced(function* (group: string, verb: string, spec: Verb, args: ReadonlyArray<unknown>) {
     const id = ids++
     const last = args[spec.takes.length]

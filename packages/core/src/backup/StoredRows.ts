@@ -1,0 +1,29 @@
+import { existsSync } from "node:fs"
+import { Layer } from "effect"
+import { Access } from "../access/Access.js"
+import type { CoreConfig } from "../base/CoreConfig.js"
+import { ConnectionKinds } from "../connections/ConnectionKinds.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { ValidationStore } from "../connections/ValidationStore.js"
+import { Forges } from "../forge/Forges.js"
+import { Manifests } from "../harness/Manifests.js"
+import { JobStore } from "../jobs/JobStore.js"
+import { oneMachine } from "../placement/Placements.js"
+import { ProjectStore } from "../projects/ProjectStore.js"
+import { Projects } from "../projects/Projects.js"
+import { KeyRing } from "../secrets/KeyRing.js"
+import { newRing } from "../secrets/KeyRingFile.js"
+import { Vault } from "../secrets/Vault.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { Journal } from "../store/Journal.js"
+
+/** The services that read the rows of sessions, and open the credentials of their repositories. A backup writes none of the rows. */
+export const storedRows = ({ keyFile }: Pick<CoreConfig["Type"], "keyFile">) => {
+  // Without the keys a repository that asks for a credential cannot be fetched, and all others can.
+  const keys = existsSync(keyFile) ? KeyRing.layerFile(keyFile) : KeyRing.layerOf(newRing())
+  return Layer.mergeAll(Projects.layer, ConnectionStore.layer, ConnectionKinds.layer).pipe(
+    Layer.provideMerge(Layer.mergeAll(SessionStore.layer, ProjectStore.layer, ValidationStore.layer, JobStore.layer)),
+    Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Layer.provide(Vault.layer, keys), Manifests.layer)),
+    Layer.provideMerge(Layer.mergeAll(Forges.layer, oneMachine))
+  )
+}

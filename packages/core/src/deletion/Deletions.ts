@@ -9,6 +9,7 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { deletionJobKind } from "../jobs/SessionRows.js"
+import { worksForAnother } from "../sessions/Refusals.js"
 import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { sessionRemoval } from "../sessions/SessionRemoval.js"
@@ -66,7 +67,7 @@ export class Deletions extends Context.Tag("@reins/core/deletion/Deletions")<
                 return receipt
               }
               const row = yield* sessions.writable(principal, sessionId)
-              if (row.lineage.parent_session_id !== null) return yield* worksFor(row.lineage.parent_session_id)
+              if (row.lineage.parent_session_id !== null) return yield* worksForAnother(row.lineage.parent_session_id)
               return yield* deleteTree(row, actorOf(principal))
             })
           ),
@@ -166,11 +167,4 @@ const deliveryUnderWay = (row: SessionRow) =>
     code: "delivery_unresolved",
     message: `A delivery of the session ${row.id} is on its way. Wait until it has ended, or cancel it, then delete the session.`,
     details: { state: "executing", reason: null }
-  })
-
-const worksFor = (parentId: SessionId) =>
-  new ReinsError({
-    code: "invalid_transition",
-    message: `This session works for the session ${parentId} and is deleted with it. Delete that one.`,
-    details: { resource: "session" }
   })

@@ -11,7 +11,9 @@ import { count } from "../words/Words.js"
 /** The workspace itself: its name, another one beside it, and the ways out of it. */
 export const SettingsPage = ({ workspaceId }: { readonly workspaceId: string }) => {
   const workspace_id = workspaceId
-  const found = useLoaded("the workspace", (signal) => reins.workspaces.get({ workspace_id }, { signal }), [workspaceId])
+  const found = useLoaded("the workspace", (signal) => reins.workspaces.get({ workspace_id }, { signal }), [
+    workspaceId
+  ])
   return (
     <>
       <PageHead title="Settings" />
@@ -19,7 +21,9 @@ export const SettingsPage = ({ workspaceId }: { readonly workspaceId: string }) 
         {({ name, personal, retention }) => (
           <>
             <Name workspaceId={workspaceId} name={name} />
-            {isOwner.value && <Retention workspaceId={workspaceId} days={retention.sessions_days} reload={found.reload} />}
+            {isOwner.value && (
+              <Retention workspaceId={workspaceId} days={retention.sessions_days} reload={found.reload} />
+            )}
             <NewWorkspace />
             {!personal && <Leave workspaceId={workspaceId} name={name} />}
             {!personal && isOwner.value && <Delete workspaceId={workspaceId} name={name} />}

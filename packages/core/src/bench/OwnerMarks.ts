@@ -23,7 +23,9 @@ export const readOwner = async (mark: string): Promise<DirectoryOwner | undefine
     const found: unknown = JSON.parse(await readFile(mark, "utf8"))
     if (typeof found !== "object" || found === null || !("workspace_id" in found)) return undefined
     const project = "project_id" in found && typeof found.project_id === "string" ? found.project_id : null
-    return typeof found.workspace_id === "string" ? { workspace_id: found.workspace_id, project_id: project } : undefined
+    return typeof found.workspace_id === "string"
+      ? { workspace_id: found.workspace_id, project_id: project }
+      : undefined
   } catch {
     return undefined
   }

@@ -49,8 +49,7 @@ export const Deletion = Schema.Struct({
   finished_at: field(Schema.NullOr(Timestamp), "The time at which nothing was left; null until then.")
 }).annotations({
   identifier: "Deletion",
-  description:
-    "The receipt of a deleted project, workspace or account. It has nothing of what was in it, and stays."
+  description: "The receipt of a deleted project, workspace or account. It has nothing of what was in it, and stays."
 })
 export type Deletion = typeof Deletion.Type
 

@@ -35,12 +35,15 @@ export const fileSweep = Effect.gen(function* () {
 
   const removeOwned = Effect.gen(function* () {
     const owners = (yield* directories.list).map(({ owner }) => owner)
-    const ids = [...new Set(owners.flatMap(({ project_id, workspace_id }) => [workspace_id, project_id ?? workspace_id]))]
+    const ids = [
+      ...new Set(owners.flatMap(({ project_id, workspace_id }) => [workspace_id, project_id ?? workspace_id]))
+    ]
     for (let from = 0; from < ids.length; from += batch) {
       const deleted = yield* resources.deletedOf(ids.slice(from, from + batch))
       if (deleted.size > 0)
         yield* directories.remove(
-          ({ project_id, workspace_id }) => deleted.has(workspace_id) || (project_id !== null && deleted.has(project_id))
+          ({ project_id, workspace_id }) =>
+            deleted.has(workspace_id) || (project_id !== null && deleted.has(project_id))
         )
     }
   })

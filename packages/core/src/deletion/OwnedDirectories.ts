@@ -57,7 +57,10 @@ export const ownedDirectories = Effect.map(CoreConfig, ({ dataDir }) => {
       await removeTree(path)
       await rm(storeMark(path), { force: true })
     })
-    return Effect.mapError(alone(removal), ({ message }) => new JobError({ code: "disk_failed", message, retryable: true }))
+    return Effect.mapError(
+      alone(removal),
+      ({ message }) => new JobError({ code: "disk_failed", message, retryable: true })
+    )
   }
 
   return {

@@ -7,10 +7,10 @@ import { projectDeletionKind } from "../jobs/SessionRows.js"
 import { projectRemoval, projectRows } from "../projects/ProjectRemoval.js"
 import { projectUses } from "../sessions/ProjectUses.js"
 import { Database } from "../store/Database.js"
-import { deleteSome } from "../store/OwnedRows.js"
 import { forgetAnswersOf } from "../store/ForgottenAnswers.js"
-import { ownedDirectories } from "./OwnedDirectories.js"
+import { deleteSome } from "../store/OwnedRows.js"
 import { makeOverwriting } from "./Overwriting.js"
+import { ownedDirectories } from "./OwnedDirectories.js"
 import { resourceReceipts } from "./ResourceReceipts.js"
 
 const actor = systemActor("deletion")

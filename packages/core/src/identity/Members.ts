@@ -58,10 +58,7 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
      * Takes the account of the principal out of a workspace and revokes its API keys for it. Its turns and its other keys lose the workspace
      * with the same commit. Fails with `invalid_transition` for the last owner, and for the personal workspace of the account.
      */
-    readonly leave: (
-      principal: Principal,
-      workspaceId: string
-    ) => Command<Member, ScopeMissing | Denied | OwnerNeeded>
+    readonly leave: (principal: Principal, workspaceId: string) => Command<Member, ScopeMissing | Denied | OwnerNeeded>
     /**
      * Makes the account with the invited address a member. Fails with `token_expired` when the invitation was used, has expired or was
      * withdrawn. Fails with `email_unverified`, and leaves the token good, when the address has no active account.

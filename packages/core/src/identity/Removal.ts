@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import * as Memberships from "../access/Memberships.js"
-import { fromNow, now } from "../domain/Timestamp.js"
 import type { AccountId, WorkspaceId } from "../domain/Ids.js"
+import { fromNow, now } from "../domain/Timestamp.js"
 import { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import type { OwnedRows } from "../store/OwnedRows.js"

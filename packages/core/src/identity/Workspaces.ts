@@ -122,5 +122,6 @@ const tooMany = (seconds: number) =>
 
 const boundToOne = new ReinsError({
   code: "forbidden",
-  message: "These credentials are good for one workspace only, so they make no other one. Log in, or use a key of the whole account."
+  message:
+    "These credentials are good for one workspace only, so they make no other one. Log in, or use a key of the whole account."
 })

@@ -50,7 +50,12 @@ export const workspaceEndpoints = {
     .setPath(idPath("workspace_id"))
     .addSuccess(Workspace)
     .annotateContext(extension),
-  update: patch("update", "/api/workspaces/:workspace_id", "Change the name, the budget or the retention of a workspace", "admin")
+  update: patch(
+    "update",
+    "/api/workspaces/:workspace_id",
+    "Change the name, the budget or the retention of a workspace",
+    "admin"
+  )
     .setPath(idPath("workspace_id"))
     .setPayload(WorkspacePatch)
     .addSuccess(Workspace)

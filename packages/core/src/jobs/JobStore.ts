@@ -1,3 +1,4 @@
+import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { type JobEnd, Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
@@ -140,19 +141,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
               and ${sql.in("state", liveJobStates)} order by id desc limit 1`),
             (row) => row && refOf(row)
           ),
-        liveOf: (sessionId) =>
-          Effect.map(
-            db.all(sql<{ id: JobId }>`select id from jobs
-              where ${isJobOf(sql, sessionId)} and ${sql.in("state", liveJobStates)} order by id`),
-            (rows) => rows.map(({ id }) => id)
-          ),
-        liveIn: (workspaceId) =>
-          Effect.map(
-            db.all(sql<{ id: JobId }>`select id from jobs where workspace_id = ${workspaceId}
-              and kind not in (${deletionJobKind}, ${projectDeletionKind}) and ${sql.in("state", liveJobStates)}
-              order by id`),
-            (rows) => rows.map(({ id }) => id)
-          ),
+        ...makeLive(db),
         isUnproven: (subjectId) =>
           Effect.map(
             db.first(sql`select attempts.id from attempts join jobs on jobs.id = attempts.job_id
@@ -164,6 +153,20 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
       })
     })
   )
+}
+
+/** The reads of jobs that have not ended. */
+const makeLive = ({ all, sql }: Database["Type"]): Pick<JobStore["Type"], "liveIn" | "liveOf"> => {
+  const live = (of: Fragment) =>
+    Effect.map(
+      all(sql<{ id: JobId }>`select id from jobs where ${of} and ${sql.in("state", liveJobStates)} order by id`),
+      (rows) => rows.map(({ id }) => id)
+    )
+  return {
+    liveOf: (sessionId) => live(isJobOf(sql, sessionId)),
+    liveIn: (workspaceId) =>
+      live(sql`workspace_id = ${workspaceId} and kind not in (${deletionJobKind}, ${projectDeletionKind})`)
+  }
 }
 
 /** The number of jobs of a kind that are in a state. */

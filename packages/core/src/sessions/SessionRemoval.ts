@@ -30,7 +30,9 @@ export const sessionRemoval = Effect.gen(function* () {
     /** Some of the sessions of a workspace whose deletion has not begun, those that work for no other one first. */
     stillIn: (workspaceId: string, limit: number): Effect.Effect<ReadonlyArray<SessionId>> =>
       Effect.map(
-        db.all(sql<{ id: SessionId }>`select id from sessions where workspace_id = ${workspaceId} and deleting_at is null
+        db.all(sql<{
+          id: SessionId
+        }>`select id from sessions where workspace_id = ${workspaceId} and deleting_at is null
           order by case when parent_session_id is null then 0 else 1 end, id limit ${limit}`),
         (rows) => rows.map(({ id }) => id)
       ),

@@ -82,7 +82,11 @@ for (const { layer, name } of databases) {
                 })
                 const turn = yield* runTurn(
                   id,
-                  script(`prompt${mark}`, { tool: "write", path: "new.txt", content: `written${mark}\n` }, { say: mark })
+                  script(
+                    `prompt${mark}`,
+                    { tool: "write", path: "new.txt", content: `written${mark}\n` },
+                    { say: mark }
+                  )
                 )
                 assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
                 yield* (yield* SessionFiles).upload(principal, id, {
@@ -152,12 +156,14 @@ for (const { layer, name } of databases) {
             accounts.createVerified({ email: `${who}-${name}@example.com`, password: null })
           )
           const { run, sql } = yield* Database
-          yield* run(sql`insert into workspace_members ${sql.insert({
-            workspace_id: id,
-            account_id: member?.id ?? "",
-            role: "member",
-            created_at: "2026-01-01T00:00:00.000Z"
-          })}`)
+          yield* run(
+            sql`insert into workspace_members ${sql.insert({
+              workspace_id: id,
+              account_id: member?.id ?? "",
+              role: "member",
+              created_at: "2026-01-01T00:00:00.000Z"
+            })}`
+          )
           const as = (account: typeof member): Principal => ({
             ...principal,
             accountId: account?.id ?? principal.accountId

@@ -53,17 +53,19 @@ for (const { layer, name } of databases) {
         const [kept] = [yield* newSession]
         yield* append(sessionId, [1])
         yield* append(kept.sessionId, [1])
-        yield* run(sql`insert into session_deletions ${sql.insert({
-          session_id: sessionId,
-          workspace_id: workspaceId,
-          deleted_with: null,
-          deleted_by: "{}",
-          state: "deleted",
-          operation_id: "op",
-          job_id: "job",
-          requested_at: yield* now,
-          finished_at: yield* now
-        })}`)
+        yield* run(
+          sql`insert into session_deletions ${sql.insert({
+            session_id: sessionId,
+            workspace_id: workspaceId,
+            deleted_with: null,
+            deleted_by: "{}",
+            state: "deleted",
+            operation_id: "op",
+            job_id: "job",
+            requested_at: yield* now,
+            finished_at: yield* now
+          })}`
+        )
         yield* run(sql`delete from sessions where id = ${sessionId}`)
         yield* TestClock.adjust("29 days")
         yield* purge

@@ -38,7 +38,13 @@ const newToken = Effect.gen(function* () {
 
 if (sqlite !== undefined) {
   withLayer(
-    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer, Snapshots.layerNone, Retention.layerNone).pipe(
+    Layer.mergeAll(
+      EventRetention.layer,
+      WorkspaceEvents.layer,
+      WebhookStore.layer,
+      Snapshots.layerNone,
+      Retention.layerNone
+    ).pipe(
       Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))

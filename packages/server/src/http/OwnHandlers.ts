@@ -1,6 +1,6 @@
 import { apiVersion } from "@reins/core/Api"
-import { AccountDeletions } from "@reins/core/deletion/AccountDeletions"
 import { Waits } from "@reins/core/delegations/Waits"
+import { AccountDeletions } from "@reins/core/deletion/AccountDeletions"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"

@@ -122,7 +122,8 @@ export const untilDeleted = async (receipt: () => Promise<{ readonly state: stri
 
 const remove = remoteCommand({
   takes: { session, yes },
-  details: "Its messages, files, changesets and events go, with the sessions that work for it. Waits until nothing is left.",
+  details:
+    "Its messages, files, changesets and events go, with the sessions that work for it. Waits until nothing is left.",
   examples: [
     ["reins sessions delete sess_01h…", "Delete it, after a question"],
     ["reins sessions delete sess_01h… --yes", "Delete it without one"]

@@ -5,6 +5,7 @@ import type { SessionId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
+import { worksForAnother } from "../sessions/Refusals.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
@@ -57,7 +58,7 @@ export class Deletions extends Context.Tag("@reins/core/deletion/Deletions")<
                 return receipt
               }
               const row = yield* sessions.writable(principal, sessionId)
-              if (row.lineage.parent_session_id !== null) return yield* worksFor(row.lineage.parent_session_id)
+              if (row.lineage.parent_session_id !== null) return yield* worksForAnother(row.lineage.parent_session_id)
               return yield* deleteTree(row, actorOf(principal))
             })
           ),
@@ -77,10 +78,3 @@ export class Deletions extends Context.Tag("@reins/core/deletion/Deletions")<
     })
   )
 }
-
-const worksFor = (parentId: SessionId) =>
-  new ReinsError({
-    code: "invalid_transition",
-    message: `This session works for the session ${parentId} and is deleted with it. Delete that one.`,
-    details: { resource: "session" }
-  })

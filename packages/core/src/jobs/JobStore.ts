@@ -1,3 +1,4 @@
+import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { type JobEnd, Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
@@ -127,10 +128,45 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
           if (job?.state === "cancelled") yield* journal.afterCommit(observer.jobEnded(cancelledEnd(jobId, job)))
           return job?.state !== "running"
         }),
-        ...jobReads(db)
+        newestOf: (subjectId) =>
+          Effect.flatMap(
+            db.first(sql<NewestRow>`select id, operation_id, state from jobs
+            where subject_id = ${subjectId} order by id desc limit 1`),
+            (row) => (row === undefined ? Effect.dieMessage(`no job for ${subjectId}`) : Effect.succeed(refOf(row)))
+          ),
+        findLive: ({ kind, subjectId, workspaceId }) =>
+          Effect.map(
+            db.first(sql<NewestRow>`select id, operation_id, state from jobs
+            where subject_id = ${subjectId} and kind = ${kind} and workspace_id = ${workspaceId}
+              and ${sql.in("state", liveJobStates)} order by id desc limit 1`),
+            (row) => row && refOf(row)
+          ),
+        ...makeLive(db),
+        isUnproven: (subjectId) =>
+          Effect.map(
+            db.first(sql`select attempts.id from attempts join jobs on jobs.id = attempts.job_id
+            where jobs.subject_id = ${subjectId} and ${sql.in("attempts.state", unprovenAttemptStates)} limit 1`),
+            (row) => row !== undefined
+          ),
+        countLive: db.all(sql<LiveJobs>`select kind, state, cast(count(*) as integer) as count
+          from jobs where ${sql.in("state", liveJobStates)} group by kind, state`)
       })
     })
   )
+}
+
+/** The reads of jobs that have not ended. */
+const makeLive = ({ all, sql }: Database["Type"]): Pick<JobStore["Type"], "liveIn" | "liveOf"> => {
+  const live = (of: Fragment) =>
+    Effect.map(
+      all(sql<{ id: JobId }>`select id from jobs where ${of} and ${sql.in("state", liveJobStates)} order by id`),
+      (rows) => rows.map(({ id }) => id)
+    )
+  return {
+    liveOf: (sessionId) => live(isJobOf(sql, sessionId)),
+    liveIn: (workspaceId) =>
+      live(sql`workspace_id = ${workspaceId} and kind not in (${deletionJobKind}, ${projectDeletionKind})`)
+  }
 }
 
 /** The number of jobs of a kind that are in a state. */
@@ -155,47 +191,4 @@ interface NewestRow {
   readonly id: JobId
   readonly operation_id: OperationId
   readonly state: JobState
-}
-
-/** The reads of jobs. */
-const jobReads = (
-  db: Database["Type"]
-): Pick<JobStore["Type"], "newestOf" | "findLive" | "liveOf" | "liveIn" | "isUnproven" | "countLive"> => {
-  const { sql } = db
-  return {
-    newestOf: (subjectId) =>
-      Effect.flatMap(
-        db.first(sql<NewestRow>`select id, operation_id, state from jobs
-      where subject_id = ${subjectId} order by id desc limit 1`),
-        (row) => (row === undefined ? Effect.dieMessage(`no job for ${subjectId}`) : Effect.succeed(refOf(row)))
-      ),
-    findLive: ({ kind, subjectId, workspaceId }) =>
-      Effect.map(
-        db.first(sql<NewestRow>`select id, operation_id, state from jobs
-      where subject_id = ${subjectId} and kind = ${kind} and workspace_id = ${workspaceId}
-        and ${sql.in("state", liveJobStates)} order by id desc limit 1`),
-        (row) => row && refOf(row)
-      ),
-    liveOf: (sessionId) =>
-      Effect.map(
-        db.all(sql<{ id: JobId }>`select id from jobs
-        where ${isJobOf(sql, sessionId)} and ${sql.in("state", liveJobStates)} order by id`),
-        (rows) => rows.map(({ id }) => id)
-      ),
-    liveIn: (workspaceId) =>
-      Effect.map(
-        db.all(sql<{ id: JobId }>`select id from jobs where workspace_id = ${workspaceId}
-        and kind not in (${deletionJobKind}, ${projectDeletionKind}) and ${sql.in("state", liveJobStates)}
-        order by id`),
-        (rows) => rows.map(({ id }) => id)
-      ),
-    isUnproven: (subjectId) =>
-      Effect.map(
-        db.first(sql`select attempts.id from attempts join jobs on jobs.id = attempts.job_id
-      where jobs.subject_id = ${subjectId} and ${sql.in("attempts.state", unprovenAttemptStates)} limit 1`),
-        (row) => row !== undefined
-      ),
-    countLive: db.all(sql<LiveJobs>`select kind, state, cast(count(*) as integer) as count
-    from jobs where ${sql.in("state", liveJobStates)} group by kind, state`)
-  }
 }

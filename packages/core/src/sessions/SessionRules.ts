@@ -6,7 +6,7 @@ import { actionsOf, type Condition, type Rules } from "../domain/Condition.js"
 import type { Principal } from "../domain/Principal.js"
 import { type ErrorCode, ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
-import { contextLost, notOpen, noWorkspace, queueFull, turnActive } from "./Refusals.js"
+import { contextLost, notOpen, noWorkspace, queueFull, turnActive, worksForAnother } from "./Refusals.js"
 import { leaseStates, type SessionAction, type SessionLifecycle, sessionStates } from "./Session.js"
 import { leaseStateOf, type SessionRow } from "./SessionRow.js"
 import { type Turn, type TurnAction, turnStates, unprovenTurnState, waitingTurnState } from "./Turn.js"
@@ -30,6 +30,12 @@ const isNotClosed = condition(({ lifecycle }) => lifecycle !== "closed", notOpen
 const isAtRest = condition(({ turns }) => turns.active === null, turnActive)
 
 const isIdle = condition((session) => !isWorking(session), turnActive)
+
+/** A session that works for another one goes with that one alone. */
+const worksForNobody = condition(
+  ({ lineage }) => lineage.parent_session_id === null,
+  ({ lineage }) => worksForAnother(lineage.parent_session_id)
+)
 
 const hasWorkspace = condition(({ tree }) => tree.state === "ready", noWorkspace)
 
@@ -66,6 +72,7 @@ export const sessionRules = {
   capture: [isAtRest, hasWorkspace],
   close: [mayBecome("closed")],
   delegate: [isOpen],
+  delete: [worksForNobody, isIdle],
   release_executor: [isNotClosed, isIdle, hasLease],
   switch_harness: [],
   unarchive: [mayBecome("open")],

@@ -72,7 +72,7 @@ export const commands: ReadonlyArray<Entry> = [
   },
   {
     name: "workspaces",
-    about: "Workspaces: list, create, rename, leave",
+    about: "Workspaces: list, create, rename, leave, delete",
     group: account,
     load: async () => (await import("./client/Workspaces.js")).workspaces
   },

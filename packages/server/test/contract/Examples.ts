@@ -37,6 +37,19 @@ const nothing = (): Effect.Effect<Given> => Effect.succeed({})
 
 const idOf = (name: string, made: unknown, at = "id"): Given => ({ ids: { [name]: textAt(made, at) } })
 
+const workspaceName = "Payments"
+
+const freshWorkspace = (tenant: Tenant) =>
+  Effect.map(done(tenant.person, "POST", "/api/workspaces", { name: workspaceName }), (made) =>
+    idOf("workspace_id", made)
+  )
+
+const freshProject = (tenant: Tenant) =>
+  Effect.map(
+    inWorkspace(tenant, "projects", { slug: `p-${newKey().slice(5, 20).replaceAll(/\W/g, "-")}`, name: "Old" }),
+    (made) => idOf("project_id", made)
+  )
+
 /** Makes somebody else an owner of a workspace. */
 const addOwner = (workspace_id: string) =>
   Effect.gen(function* () {
@@ -138,6 +151,18 @@ const examples = {
     })),
   "DELETE /api/api-keys/{key_id}": ({ person }: Tenant) =>
     Effect.map(done(person, "POST", "/api/api-keys", { name: "old" }), (key) => idOf("key_id", key)),
+  "POST /api/auth/account-deletions": () =>
+    Effect.map(newCaller(), ({ bearer }) => ({ headers: bearer, body: { password } })),
+  "DELETE /api/workspaces/{workspace_id}": freshWorkspace,
+  "GET /api/workspaces/{workspace_id}/deletion": (tenant: Tenant) =>
+    Effect.tap(freshWorkspace(tenant), ({ ids }) =>
+      done(tenant.person, "DELETE", `/api/workspaces/${ids?.["workspace_id"]}?confirm=${workspaceName}`)
+    ),
+  "DELETE /api/projects/{project_id}": freshProject,
+  "GET /api/projects/{project_id}/deletion": (tenant: Tenant) =>
+    Effect.tap(freshProject(tenant), ({ ids }) =>
+      done(tenant.person, "DELETE", `/api/projects/${ids?.["project_id"]}`)
+    ),
   "POST /api/workspaces": only({ name: "Payments" }),
   "PATCH /api/workspaces/{workspace_id}": only({ budget: { max_tokens: 1_000_000_000 } }),
   "POST /api/workspaces/{workspace_id}/leave": (tenant: Tenant) =>
@@ -335,7 +360,9 @@ export const exampleOf = (operation: Operation, tenant: Tenant): Effect.Effect<E
 
 const queries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "GET /api/sessions/{session_id}/files/content": { path: fileOfWorkspaces },
-  "GET /api/workspaces/{workspace_id}/automation-previews": { expression: "30 2 * * 1-5", timezone: "Europe/Berlin" }
+  "GET /api/workspaces/{workspace_id}/automation-previews": { expression: "30 2 * * 1-5", timezone: "Europe/Berlin" },
+  "GET /api/workspaces/{workspace_id}/retention-preview": { sessions_days: "90" },
+  "DELETE /api/workspaces/{workspace_id}": { confirm: workspaceName }
 }
 
 const requiredQuery = ({ name }: Operation): string =>

@@ -5,6 +5,12 @@ import { operations, successes } from "./Document.js"
 const promised: Readonly<Record<string, number>> = {
   "GET /api/workspaces": 200,
   "POST /api/workspaces": 201,
+  "DELETE /api/workspaces/{workspace_id}": 202,
+  "GET /api/workspaces/{workspace_id}/deletion": 200,
+  "GET /api/workspaces/{workspace_id}/retention-preview": 200,
+  "DELETE /api/projects/{project_id}": 202,
+  "GET /api/projects/{project_id}/deletion": 200,
+  "POST /api/auth/account-deletions": 202,
   "POST /api/workspaces/{workspace_id}/leave": 200,
   "GET /api/workspaces/{workspace_id}": 200,
   "PATCH /api/workspaces/{workspace_id}": 200,

@@ -8,7 +8,7 @@ import {
   mergeRequestIsMergedOnce,
   mergeRequestIsOpenedOnce
 } from "./ChangeRows.js"
-import { sessionIsDeletedOnce } from "./DeletionRows.js"
+import { accountIsDeleted, projectIsDeletedOnce, sessionIsDeletedOnce, workspaceIsDeleted } from "./DeletionRows.js"
 import {
   executorIsActivatedOnce,
   executorIsReleasedOnce,
@@ -77,7 +77,17 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "deletion.files_removed": [sessionIsDeletedOnce(again)],
   "deletion.blobs_deleted": [sessionIsDeletedOnce(again)],
   "deletion.rows_deleted": [sessionIsDeletedOnce(again)],
-  "deletion.overwritten": [sessionIsDeletedOnce(again)],
+  "deletion.overwritten": [
+    sessionIsDeletedOnce(again),
+    projectIsDeletedOnce(again),
+    workspaceIsDeleted,
+    accountIsDeleted
+  ],
+  "deletion.project_released": [projectIsDeletedOnce(again)],
+  "deletion.project_rows_deleted": [projectIsDeletedOnce(again)],
+  "deletion.workspace_sessions_gone": [workspaceIsDeleted],
+  "deletion.workspace_rows_deleted": [workspaceIsDeleted],
+  "deletion.account_rows_deleted": [accountIsDeleted],
   "release.quiesced": [executorIsReleasedOnce(again), workspaceIsRemoved],
   "release.reaped": [executorIsReleasedOnce(again)],
   "release.salvaged": [executorIsReleasedOnce(again), workspaceIsRemoved],

@@ -5,7 +5,7 @@ import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
 import { didYouMean } from "../terminal/Suggestion.js"
 import { remoteCommand } from "./Remote.js"
-import { requireYes, yes } from "./SessionState.js"
+import { requireYes, untilDeleted, yes } from "./SessionState.js"
 
 const workspace = argument("workspace", "The workspace, by name or id")
 const json = flag("json", "A line of JSON in the place of text")
@@ -90,10 +90,65 @@ const leave = remoteCommand({
   }
 })
 
+const remove = remoteCommand({
+  takes: { workspace, yes },
+  details:
+    "Its sessions, projects, connections, keys, webhooks, budgets and files go, and what runs in it is cancelled. Waits until nothing is left.",
+  examples: [
+    ["reins workspaces delete Payments", "Delete it, after a question"],
+    ["reins workspaces delete wsp_01h… --yes", "Delete it without one"]
+  ],
+  run: async ({ workspace, yes }, connect) => {
+    const { reins } = await connect()
+    const { id: workspace_id, name } = await named(reins, workspace)
+    await requireYes(`Delete "${harmless(name)}" for good, with all that is in it?`, yes)
+    await reins.workspaces.delete({ workspace_id, confirm: name })
+    tell("Nobody sees it any more. What is in it is being deleted…")
+    await untilDeleted(() => reins.workspaces.getDeletion({ workspace_id }))
+    tell("Nothing is left of it.")
+  }
+})
+
+const keepDays = (given: string): number | null => {
+  const days = Number(given)
+  if (given === "forever") return null
+  if (Number.isInteger(days) && days >= 1) return days
+  throw new CommandFailed({ message: `"${harmless(given)}" is no number of days. Give one, or "forever".` })
+}
+
+const retention = remoteCommand({
+  takes: {
+    workspace,
+    days: argument("days", "The days after the last use for which archived and closed sessions are kept, or forever"),
+    yes
+  },
+  details: "Older ones are deleted for good, within an hour and from then on. Says first how many go.",
+  examples: [
+    ["reins workspaces retention Payments 90", "Keep them for three months"],
+    ["reins workspaces retention Payments forever", "Delete none by itself"]
+  ],
+  run: async ({ days: given, workspace, yes }, connect) => {
+    const days = keepDays(given)
+    const { reins } = await connect()
+    const { id: workspace_id, name } = await named(reins, workspace)
+    if (days !== null) {
+      const { sessions } = await reins.workspaces.getRetentionPreview({ workspace_id, sessions_days: days })
+      await requireYes(
+        `Delete archived and closed sessions of "${harmless(name)}" ${days} days after their last use? ${sessions} go now.`,
+        yes
+      )
+    }
+    await reins.workspaces.update({ workspace_id, retention: { sessions_days: days } })
+    tell(days === null ? "Sessions are kept for ever." : `Sessions are kept for ${days} days after their last use.`)
+  }
+})
+
 /** `reins workspaces` */
 export const workspaces = group(
   entry("list", "List your workspaces", list),
   entry("create", "Make a workspace", create),
   entry("rename", "Give a workspace another name", rename),
-  entry("leave", "Leave a workspace", leave)
+  entry("leave", "Leave a workspace", leave),
+  entry("retention", "Say how long archived and closed sessions are kept", retention),
+  entry("delete", "Delete a workspace for good, with all that is in it", remove)
 )

@@ -17,6 +17,7 @@ import { sessionEndpoints } from "./sessions/SessionsApi.js"
 import { workspaceUsageEndpoints } from "./sessions/Usage.js"
 import { WebhooksApi } from "./webhooks/WebhooksApi.js"
 import { fileEndpoints } from "./worktrees/FilesApi.js"
+import { repositoryEndpoints } from "./worktrees/RepositoryCheck.js"
 
 /** The version of the contract, which changes with it and not with each release. */
 export const apiVersion = "2.0.0"
@@ -55,6 +56,7 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(workspaceEndpoints.update)
   .add(workspaceUsageEndpoints.getUsage)
   .add(receiptEndpoints.listSessionDeletions)
+  .add(repositoryEndpoints.getRepository)
   .add(workspaceEventEndpoints.listEvents)
   .add(workspaceEndpoints.listMembers)
   .add(workspaceEndpoints.addMember)

@@ -10,7 +10,7 @@ import { jobs } from "./jobs/Operations.js"
 import { projects } from "./projects/Operations.js"
 import { interactions, messages, sessions, turns, workspaceUsage } from "./sessions/Operations.js"
 import { webhooks } from "./webhooks/Operations.js"
-import { files } from "./worktrees/Operations.js"
+import { files, repositories } from "./worktrees/Operations.js"
 
 /**
  * Every operation that needs no more of a request than its caller and its parts, by group. A door adds the few that do: logins and passwords,
@@ -19,11 +19,15 @@ import { files } from "./worktrees/Operations.js"
 export const operations = Effect.all({
   accounts,
   apiKeys,
-  workspaces: Effect.map(Effect.all([workspaces, workspaceUsage, receipts]), ([own, usage, listing]) => ({
-    ...own,
-    ...usage,
-    ...listing
-  })),
+  workspaces: Effect.map(
+    Effect.all([workspaces, workspaceUsage, receipts, repositories]),
+    ([own, usage, listing, checking]) => ({
+      ...own,
+      ...usage,
+      ...listing,
+      ...checking
+    })
+  ),
   connections,
   projects,
   sessions: Effect.map(

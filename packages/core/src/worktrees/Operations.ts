@@ -2,7 +2,17 @@ import { Effect } from "effect"
 import type { Operations } from "../store/Operation.js"
 import type { operationErrors } from "./Errors.js"
 import type { fileEndpoints } from "./FilesApi.js"
+import { Repositories } from "./Repositories.js"
+import type { repositoryEndpoints } from "./RepositoryCheck.js"
 import { SessionFiles } from "./SessionFiles.js"
+
+export const repositories = Effect.gen(function* () {
+  const repositories = yield* Repositories
+  const operations: Operations<"workspaces", typeof repositoryEndpoints, typeof operationErrors> = {
+    getRepository: ({ path, principal, query }) => repositories.check(principal, path.workspace_id, query)
+  }
+  return operations
+})
 
 export const files = Effect.gen(function* () {
   const files = yield* SessionFiles

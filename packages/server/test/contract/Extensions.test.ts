@@ -24,6 +24,7 @@ const promised: Readonly<Record<string, number>> = {
   "DELETE /api/sessions/{session_id}": 202,
   "GET /api/sessions/{session_id}/deletion": 200,
   "GET /api/workspaces/{workspace_id}/session-deletions": 200,
+  "GET /api/workspaces/{workspace_id}/repository": 200,
   "POST /api/sessions/{session_id}/harness-switches": 201,
   "GET /api/sessions/{session_id}/native-state": 200,
   "GET /api/sessions/{session_id}/messages": 200,

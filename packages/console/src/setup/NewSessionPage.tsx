@@ -10,6 +10,7 @@ import { BudgetFields } from "../usage/BudgetForm.js"
 import { limitsOf } from "../usage/Budgets.js"
 import { shortened } from "../words/Words.js"
 import { AgentChoice, rememberAgent } from "./AgentChoice.js"
+import { askRepository } from "./RepositoryAsk.js"
 import { type RepositoryChoice, repositoryChoice } from "./RepositoryChoice.js"
 
 /** A place to begin a session. */
@@ -58,7 +59,12 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
             send={(event) => {
               const fields = fieldsOf(event)
               void action.run("the session", async () => {
-                const session = await reins.sessions.create({ workspace_id, ...inputOf(fields) })
+                const input = inputOf(fields)
+                const { project_id, repository } = input
+                // The connections of a project may open what nobody else can see.
+                if (repository !== undefined && project_id === undefined)
+                  await askRepository(workspace_id, repository.url, repository.base_ref ?? undefined)
+                const session = await reins.sessions.create({ workspace_id, ...input })
                 rememberAgent(workspaceId, fields["provider_id"] ?? "", fields["model"] ?? "")
                 go(`sessions/${session.id}`)
               })

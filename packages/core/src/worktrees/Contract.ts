@@ -1,7 +1,8 @@
 import { FilesApi } from "./FilesApi.js"
+import { RepositoriesApi } from "./RepositoryCheck.js"
 
 /** The endpoints of this room. */
-export const groups = [FilesApi] as const
+export const groups = [FilesApi, RepositoriesApi] as const
 
 export { operationErrors as errors } from "./Errors.js"
 export { worktreeEvents as events } from "./Events.js"

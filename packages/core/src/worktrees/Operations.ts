@@ -2,7 +2,17 @@ import { Effect } from "effect"
 import type { Operations } from "../store/Operation.js"
 import type { operationErrors } from "./Errors.js"
 import type { FilesApi } from "./FilesApi.js"
+import { Repositories } from "./Repositories.js"
+import type { RepositoriesApi } from "./RepositoryCheck.js"
 import { SessionFiles } from "./SessionFiles.js"
+
+export const workspaces = Effect.gen(function* () {
+  const repositories = yield* Repositories
+  const operations: Operations<typeof RepositoriesApi, typeof operationErrors> = {
+    getRepository: ({ path, principal, query }) => repositories.check(principal, path.workspace_id, query)
+  }
+  return operations
+})
 
 export const sessions = Effect.gen(function* () {
   const files = yield* SessionFiles

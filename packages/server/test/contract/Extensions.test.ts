@@ -42,6 +42,7 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/shared/changesets": 200,
   "GET /api/shared/changesets/{changeset_id}/diff": 200,
   "GET /api/shared/watermark": 200,
+  "GET /api/workspaces/{workspace_id}/repository": 200,
   "POST /api/sessions/{session_id}/harness-switches": 201,
   "GET /api/sessions/{session_id}/native-state": 200,
   "GET /api/sessions/{session_id}/messages": 200,

@@ -11,7 +11,7 @@ export const ToolCallState = Schema.Literal(
   "outcome_unknown"
 ).annotations({
   description:
-    "`failed`: the agent got an error. `cancelled`: the agent withdrew the call. `outcome_unknown`: the turn ended before the call had an answer."
+    "`failed`: the agent got an error. `cancelled`: the agent withdrew the call, or its turn was cancelled. `outcome_unknown`: the turn ended before the call had an answer."
 })
 export type ToolCallState = typeof ToolCallState.Type
 

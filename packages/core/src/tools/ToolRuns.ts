@@ -2,6 +2,7 @@ import { Context, Effect, Exit, Fiber, Layer, Option, type Scope } from "effect"
 import { canonicalJson } from "../base/CanonicalJson.js"
 import { cutEnd, cutText } from "../base/CutText.js"
 import { failpoint } from "../base/Failpoint.js"
+import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
 import { Manifests } from "../harness/Manifests.js"
 import type { CallTool, ToolAnswer, ToolCall } from "../relay/mcp/ToolOffer.js"
@@ -73,7 +74,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
           const patienceOf = ({ hears_progress }: ToolCall) =>
             manners === undefined || (hears_progress && manners.progress) ? Infinity : manners.hold_seconds * 1000
           /** Looked up once: a turn keeps its message, and every use looks the access of the account up anew. */
-          const context = yield* Effect.cached(
+          const context = yield* once(
             Effect.gen(function* () {
               const principal = yield* principalOf(session, turn)
               return principal && { principal, session, turn, rootTurnId: yield* rootOf(turn) }

@@ -31,7 +31,7 @@ const isAtRest = condition(({ turns }) => turns.active === null, turnActive)
 
 const isIdle = condition((session) => !isWorking(session), turnActive)
 
-const hasWorkspace = condition(({ tree }) => tree.state === "ready", noWorkspace)
+const hasWorkingTree = condition(({ tree }) => tree.state === "ready", noWorkspace)
 
 /** The agent can go on with what it knows of the conversation. */
 const keepsContext = condition(({ agent }) => agent.context_lost === 0, contextLost)
@@ -63,7 +63,7 @@ export const queueRoom = (limit: number): Condition<SessionRow, "quota_exhausted
 export const sessionRules = {
   activate_executor: [isOpen],
   archive: [mayBecome("archived"), isIdle],
-  capture: [isAtRest, hasWorkspace],
+  capture: [isAtRest, hasWorkingTree],
   close: [mayBecome("closed")],
   delegate: [isOpen],
   release_executor: [isNotClosed, isIdle, hasLease],
@@ -80,7 +80,7 @@ export const repositoryRules = [isNotClosed, isIdle]
 export const forcedRelease = [isNotClosed, hasLease]
 
 /** The conditions under which a session takes part in an application of a changeset. */
-export const applicationTarget = [isOpen, isAtRest, hasWorkspace]
+export const applicationTarget = [isOpen, isAtRest, hasWorkingTree]
 
 /** A turn with the session that it belongs to. */
 export interface TurnInSession {

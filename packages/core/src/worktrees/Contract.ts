@@ -4,4 +4,3 @@ import { FilesApi } from "./FilesApi.js"
 export const groups = [FilesApi] as const
 
 export { operationErrors as errors } from "./Errors.js"
-export { worktreeEvents as events } from "./Events.js"

@@ -129,6 +129,13 @@ module.exports = {
       to: { path: "^packages/core/src/store/(Sqlite|Postgres)" }
     },
     {
+      name: "embedding-loads-no-contract",
+      comment: "the library that describes endpoints costs a program that embeds the core a fifth of its start",
+      severity: "error",
+      from: { path: `${core}(Core|Embedded|Layers|Parts|Rooms|Worker|index)\\.ts$` },
+      to: { path: `${core}(Api|Contracts|OperationErrors)\\.ts$` }
+    },
+    {
       name: "products-know-no-fixtures",
       comment: "packages/testing is for tests alone: nothing that is published may need it",
       severity: "error",

@@ -1,4 +1,3 @@
-import type { Types } from "effect"
 import * as automations from "./automations/Contract.js"
 import * as catalog from "./catalog/Contract.js"
 import * as changes from "./changes/Contract.js"
@@ -18,8 +17,8 @@ import * as webhooks from "./webhooks/Contract.js"
 import * as worktrees from "./worktrees/Contract.js"
 
 /**
- * The contracts of the rooms, in the order of the OpenAPI document. A room shows in its `Contract.ts` the things that clients see of it: the groups
- * of its endpoints, the errors of its operations, and its types of events. All of it is data, so a reader of the contract loads no service.
+ * The contracts of the rooms, in the order of the OpenAPI document. A room shows in its `Contract.ts` the groups of its endpoints and the errors of its
+ * operations. Both are data. A program that embeds the core needs neither, so it does not load them.
  */
 export const contracts = [
   identity,
@@ -43,8 +42,3 @@ export const contracts = [
 
 /** One of them. */
 export type Contract = (typeof contracts)[number]
-
-/** Several records as one. No two of them have a name in common. */
-export const joined = <const Records extends ReadonlyArray<object>>(records: Records) =>
-  // Boundary: the compiler does not follow that all records are in the one.
-  Object.assign({}, ...records) as Types.UnionToIntersection<Records[number]>

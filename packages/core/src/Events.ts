@@ -1,9 +1,22 @@
-import { contracts, joined } from "./Contracts.js"
+import { changeEvents } from "./changes/Events.js"
+import { delegationEvents } from "./delegations/Events.js"
 import { type EventType, isListed } from "./domain/Event.js"
 import { parseTypes } from "./events/EventTypes.js"
+import { agentEvents } from "./execution/Events.js"
+import { sessionEvents } from "./sessions/Events.js"
+import { worktreeEvents } from "./worktrees/Events.js"
+
+// The types of the payloads come with the modules of the rooms, also where only declarations are read.
+export { agentEvents, changeEvents, delegationEvents, sessionEvents, worktreeEvents }
 
 /** Every type of event with its payload and its text. */
-export const allEvents = joined(contracts.flatMap((contract) => ("events" in contract ? [contract.events] : [])))
+export const allEvents = {
+  ...sessionEvents,
+  ...agentEvents,
+  ...worktreeEvents,
+  ...changeEvents,
+  ...delegationEvents
+} as const
 
 export const eventTypes = Object.keys(allEvents).filter((type): type is EventType => type in allEvents)
 

@@ -1,8 +1,12 @@
-import { contracts, joined } from "./Contracts.js"
+import type { Types } from "effect"
+import { type Contract, contracts } from "./Contracts.js"
 import type { ErrorCode } from "./domain/ReinsError.js"
 
-/** The errors of every operation, as the rooms list them. */
-export const operationErrors = joined(contracts.map(({ errors }) => errors))
+/** The errors of every operation, as the rooms list them. No two rooms have an operation in common. */
+export const operationErrors: Types.UnionToIntersection<Contract["errors"]> = Object.assign(
+  {},
+  ...contracts.map(({ errors }) => errors)
+)
 
 /** An operation, as `group.endpoint`. */
 export type OperationName = keyof typeof operationErrors

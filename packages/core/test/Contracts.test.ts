@@ -9,10 +9,8 @@ describe("the contracts of the rooms", () => {
     for (const contract of contracts) assert.sameMembers(Object.keys(contract.errors), [...operationsOf(contract)])
   })
 
-  it("have no operation and no type of event in common", () => {
+  it("have no operation in common", () => {
     const operations = contracts.flatMap(operationsOf)
     assert.lengthOf(operations, new Set(operations).size)
-    const types = contracts.flatMap((contract) => ("events" in contract ? Object.keys(contract.events) : []))
-    assert.lengthOf(types, new Set(types).size)
   })
 })

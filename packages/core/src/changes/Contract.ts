@@ -5,4 +5,3 @@ import { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from 
 export const groups = [CapturesApi, ChangesetsApi, ApplicationsApi, DeliveriesApi, MergeRequestsApi] as const
 
 export { operationErrors as errors } from "./Errors.js"
-export { changeEvents as events } from "./Events.js"

@@ -4,4 +4,3 @@ import { DelegateApi, DelegationsApi } from "./DelegationsApi.js"
 export const groups = [DelegationsApi, DelegateApi] as const
 
 export { operationErrors as errors } from "./Errors.js"
-export { delegationEvents as events } from "./Events.js"

@@ -1,5 +1,5 @@
 import { Effect, Either } from "effect"
-import { type CapturedTree, workspaceCapture } from "../changes/Capture.js"
+import { type CapturedTree, treeCapture } from "../changes/Capture.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import { ChangesetId, newId } from "../domain/Ids.js"
@@ -23,7 +23,7 @@ interface Capture {
 export const automaticCaptures = Effect.gen(function* () {
   const changesets = yield* ChangesetStore
   const journal = yield* Journal
-  const takeCapture = yield* workspaceCapture
+  const takeCapture = yield* treeCapture
   const sessions = yield* SessionStore
   const eventsBetween = yield* betweenTurns
 

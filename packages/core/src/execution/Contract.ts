@@ -4,4 +4,3 @@ import { ExecutorApi } from "./ExecutorApi.js"
 export const groups = [ExecutorApi] as const
 
 export { operationErrors as errors } from "./Errors.js"
-export { agentEvents as events } from "./Events.js"

@@ -39,7 +39,7 @@ export const filesMissing = unavailable(
     "from a backup, or create a new session from a changeset of this one."
 )
 
-export const workspaceNotMade = (error: GitError): TurnRefused =>
+export const treeNotMade = (error: GitError): TurnRefused =>
   new TurnRefused({
     reason: error.kind === "quota_exhausted" ? "quota_exhausted" : "executor_unavailable",
     message: `The workspace could not be made. ${error.message}`,

@@ -18,14 +18,7 @@ import type { Beside } from "../worktrees/WorkspacePreparing.js"
 import { liveState, makeDigest, makeStoreDigest, unreadableState } from "./AgentDigest.js"
 import { connections, terms } from "./AgentTerms.js"
 import { makeFence } from "./ForeignAgent.js"
-import {
-  contextChanged,
-  filesMissing,
-  notThere,
-  otherPaths,
-  type TurnRefused,
-  workspaceNotMade
-} from "./TurnRefused.js"
+import { contextChanged, filesMissing, notThere, otherPaths, type TurnRefused, treeNotMade } from "./TurnRefused.js"
 
 /** Everything that the agent of a session is started with, and what its turns run with. */
 export interface PreparedAgent extends Pick<TurnRequest, "options"> {
@@ -98,9 +91,9 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
         isInstalled: (session) => Effect.isSuccess(installed(session.provider_id)),
         prepare: fn("TurnSetup.prepare")(function* (session, begin) {
           yield* installed(session.provider_id)
-          const made = yield* Effect.mapError(trees.prepare(session.id, beside(begin)), workspaceNotMade)
+          const made = yield* Effect.mapError(trees.prepare(session.id, beside(begin)), treeNotMade)
           if (!(yield* trees.isHere(made))) return yield* filesMissing
-          return yield* gather(yield* Effect.mapError(withoutForeignAgent(made), workspaceNotMade))
+          return yield* gather(yield* Effect.mapError(withoutForeignAgent(made), treeNotMade))
         }),
         beside,
         nativeDigest,

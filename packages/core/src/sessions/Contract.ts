@@ -7,4 +7,3 @@ import { WorkspaceUsageApi } from "./Usage.js"
 export const groups = [SessionsApi, WorkspaceUsageApi, MessagesApi, TurnsApi, InteractionsApi] as const
 
 export { operationErrors as errors } from "./Errors.js"
-export { sessionEvents as events } from "./Events.js"

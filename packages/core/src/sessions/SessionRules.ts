@@ -37,7 +37,7 @@ const worksForNobody = condition(
   ({ lineage }) => worksForAnother(lineage.parent_session_id)
 )
 
-const hasWorkspace = condition(({ tree }) => tree.state === "ready", noWorkspace)
+const hasWorkingTree = condition(({ tree }) => tree.state === "ready", noWorkspace)
 
 /** The agent can go on with what it knows of the conversation. */
 const keepsContext = condition(({ agent }) => agent.context_lost === 0, contextLost)
@@ -69,7 +69,7 @@ export const queueRoom = (limit: number): Condition<SessionRow, "quota_exhausted
 export const sessionRules = {
   activate_executor: [isOpen],
   archive: [mayBecome("archived"), isIdle],
-  capture: [isAtRest, hasWorkspace],
+  capture: [isAtRest, hasWorkingTree],
   close: [mayBecome("closed")],
   delegate: [isOpen],
   delete: [worksForNobody, isIdle],
@@ -87,7 +87,7 @@ export const repositoryRules = [isNotClosed, isIdle]
 export const forcedRelease = [isNotClosed, hasLease]
 
 /** The conditions under which a session takes part in an application of a changeset. */
-export const applicationTarget = [isOpen, isAtRest, hasWorkspace]
+export const applicationTarget = [isOpen, isAtRest, hasWorkingTree]
 
 /** A turn with the session that it belongs to. */
 export interface TurnInSession {

@@ -5,4 +5,3 @@ import { RepositoriesApi } from "./RepositoryCheck.js"
 export const groups = [FilesApi, RepositoriesApi] as const
 
 export { operationErrors as errors } from "./Errors.js"
-export { worktreeEvents as events } from "./Events.js"

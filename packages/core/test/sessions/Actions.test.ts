@@ -107,7 +107,7 @@ const written = Effect.map(Database, ({ run, sql }) => ({
 const situation = fc
   .record({
     lifecycle: fc.constantFrom(...SessionLifecycle.literals),
-    hasWorkspace: fc.boolean(),
+    hasWorkingTree: fc.boolean(),
     lease: fc.constantFrom(...LeaseState.literals),
     turn: fc.option(fc.constantFrom(...TurnState.literals), { nil: undefined }),
     isFull: fc.boolean(),
@@ -131,7 +131,7 @@ const sessionIn = Effect.fnUntraced(function* (principal: Principal, workspaceId
     lifecycle: given.lifecycle,
     ...(!given.hasModel && { model: null })
   })
-  yield* write.tree(id, given.hasWorkspace ? "ready" : given.lifecycle === "closed" ? "removed" : "none")
+  yield* write.tree(id, given.hasWorkingTree ? "ready" : given.lifecycle === "closed" ? "removed" : "none")
   if (given.lease !== "none") yield* write.lease(id, given.lease, yield* now)
   yield* write.agent(id, given.contextLost ? 1 : 0)
   return { id, turnId: turn_id ?? "" }
@@ -210,7 +210,7 @@ for (const { layer, name } of databases) {
                   Effect.gen(function* () {
                     const { id } = yield* sessionIn(principal, workspaceId, given)
                     // An upload writes into the workspace, so that has to be more than a word.
-                    if (action === "upload_file" && given.hasWorkspace) {
+                    if (action === "upload_file" && given.hasWorkingTree) {
                       yield* (yield* written).tree(id, "none")
                       yield* trees.make(id)
                     }

@@ -2,7 +2,7 @@ import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
-import { workspaceCapture } from "@reins/core/changes/Capture"
+import { treeCapture } from "@reins/core/changes/Capture"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { ChangesetId, newId } from "@reins/core/domain/Ids"
@@ -82,7 +82,7 @@ for (const { layer, name } of databases) {
         put(session.paths.workTree, "a.txt", "captured later\n")
         const changesets = yield* ChangesetStore
         const journal = yield* Journal
-        const capture = yield* workspaceCapture
+        const capture = yield* treeCapture
         const [id, row] = [yield* newId(ChangesetId), yield* Effect.flatMap(session.row, Effect.fromNullable)]
         const captured = yield* capture(row, id)
         const actor = systemActor("capture")

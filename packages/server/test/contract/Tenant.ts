@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { systemActor } from "@reins/core/access/Access"
-import { workspaceCapture } from "@reins/core/changes/Capture"
+import { treeCapture } from "@reins/core/changes/Capture"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import {
   ApplicationId,
@@ -111,7 +111,7 @@ const sealedChangeset = (sessionId: SessionId) =>
     if (session === undefined) return yield* Effect.dieMessage("no session")
     const id = yield* newId(ChangesetId)
     yield* journal.commit(changesets.open(id, sessionId, actor, { origin: "explicit", label: "test", turnId: null }))
-    const captured = yield* (yield* workspaceCapture)(session, id)
+    const captured = yield* (yield* treeCapture)(session, id)
     yield* journal.commit(changesets.seal(id, captured, actor))
     return id
   })

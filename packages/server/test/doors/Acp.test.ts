@@ -1,23 +1,32 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { methods, type RequestPermissionRequest } from "@agentclientprotocol/sdk"
-import { talkingAgents } from "@reins/testing/harness/SmallAgent"
+import { askingAgents } from "@reins/testing/harness/SmallAgent"
 import { endlessTool } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, describe, it } from "vitest"
 import { git, worldForFile } from "../cli/Cli.js"
-import { type Editor, type EditorOptions, endEditors, initialize, openEditor, saidIn, toolsOf, wordsOf } from "./Editor.js"
+import {
+  type Editor,
+  type EditorOptions,
+  endEditors,
+  initialize,
+  openEditor,
+  saidIn,
+  toolsOf,
+  wordsOf
+} from "./Editor.js"
 
-const world = worldForFile({ manifests: talkingAgents })
+const world = worldForFile()
+const asks = worldForFile({ manifests: askingAgents("supported") })
 afterAll(endEditors)
 
 const { session } = methods.agent
-const asking = ["--provider", "beta", "--mode", "ask"]
+const asking = ["--mode", "ask"]
 
 /** An editor with a new session in the folder of the project. */
-const withSession = async (options: EditorOptions = {}) => {
-  const { at } = world()
+const withSession = async (options: EditorOptions = {}, { at } = world()) => {
   const editor = await openEditor(at, options)
   await initialize(editor, options.capabilities)
   const made = await editor.agent.request(session.new, { cwd: at.cwd, mcpServers: [] })
@@ -26,8 +35,8 @@ const withSession = async (options: EditorOptions = {}) => {
   return { editor, made, sessionId: made.sessionId, prompt }
 }
 
-const load = (editor: Editor, sessionId: string) =>
-  editor.agent.request(session.load, { sessionId, cwd: world().at.cwd, mcpServers: [] })
+const load = (editor: Editor, sessionId: string, { at } = world()) =>
+  editor.agent.request(session.load, { sessionId, cwd: at.cwd, mcpServers: [] })
 
 const write = script(
   "Write.",
@@ -45,7 +54,10 @@ describe("reins acp", () => {
     assert.match(said, /I write it\.[\s\S]*There it is\.[\s\S]*1 file changed, \+1 -0/)
     const tool = toolsOf(editor.updates).find(({ title }) => title.includes("write"))
     assert.deepInclude(tool, { status: "completed" })
-    assert.include(toolsOf(editor.updates).map(({ title }) => title), "Preparing the workspace")
+    assert.include(
+      toolsOf(editor.updates).map(({ title }) => title),
+      "Preparing the workspace"
+    )
     const { items } = await world().client.messages.list({ session_id: sessionId })
     const texts = items
       .filter(({ role }) => role === "assistant")
@@ -97,14 +109,17 @@ describe("reins acp", () => {
 
   it("asks the person, and gives the answer to the agent", async () => {
     const asked: Array<RequestPermissionRequest> = []
-    const { editor, made, prompt } = await withSession({
-      args: asking,
-      permission: (request) => {
-        asked.push(request)
-        const option = request.options.find(({ kind }) => kind === "allow_once")
-        return { outcome: { outcome: "selected", optionId: option?.optionId ?? "" } }
-      }
-    })
+    const { editor, made, prompt } = await withSession(
+      {
+        args: asking,
+        permission: (request) => {
+          asked.push(request)
+          const option = request.options.find(({ kind }) => kind === "allow_once")
+          return { outcome: { outcome: "selected", optionId: option?.optionId ?? "" } }
+        }
+      },
+      asks()
+    )
     assert.deepInclude(made.modes, { currentModeId: "ask" })
     assert.strictEqual((await prompt(write)).stopReason, "end_turn")
     assert.lengthOf(asked, 1)
@@ -116,17 +131,20 @@ describe("reins acp", () => {
 
   it("leaves a question open when the editor closes, and asks it again in the next one", async () => {
     let isAsked = false
-    const first = await withSession({
-      args: asking,
-      permission: () => {
-        isAsked = true
-        return new Promise(() => undefined)
-      }
-    })
+    const first = await withSession(
+      {
+        args: asking,
+        permission: () => {
+          isAsked = true
+          return new Promise(() => undefined)
+        }
+      },
+      asks()
+    )
     first.prompt(write).catch(() => undefined)
     await eventually("a question", () => isAsked)
     await first.editor.close()
-    const { client, at } = world()
+    const { client, at } = asks()
     assert.strictEqual((await client.sessions.get({ session_id: first.sessionId })).activity, "requires_action")
     const second = await openEditor(at, {
       permission: ({ options }) => ({
@@ -134,27 +152,33 @@ describe("reins acp", () => {
       })
     })
     await initialize(second)
-    await load(second, first.sessionId)
+    await load(second, first.sessionId, asks())
     assert.match(JSON.stringify(second.updates), /user_message_chunk/)
     await eventually("the end", () => saidIn(second.updates).includes("1 file changed"))
-    assert.lengthOf(toolsOf(second.updates).filter(({ title }) => title.includes("write")), 1)
+    assert.lengthOf(
+      toolsOf(second.updates).filter(({ title }) => title.includes("write")),
+      1
+    )
     await second.close()
   })
 
   it("takes a question back that was answered elsewhere", async () => {
     let isWithdrawn = false
-    const { editor, prompt, sessionId } = await withSession({
-      args: asking,
-      permission: (_, withdrawn) =>
-        new Promise((resolve) =>
-          withdrawn.addEventListener("abort", () => {
-            isWithdrawn = true
-            resolve({ outcome: { outcome: "cancelled" } })
-          })
-        )
-    })
+    const { editor, prompt, sessionId } = await withSession(
+      {
+        args: asking,
+        permission: (_, withdrawn) =>
+          new Promise((resolve) =>
+            withdrawn.addEventListener("abort", () => {
+              isWithdrawn = true
+              resolve({ outcome: { outcome: "cancelled" } })
+            })
+          )
+      },
+      asks()
+    )
     const sent = prompt(write)
-    const { client } = world()
+    const { client } = asks()
     const open = await eventually(
       "a question",
       async () => (await client.interactions.list({ session_id: sessionId, state: "pending" })).items[0]

@@ -135,4 +135,8 @@ const projectOf = async ({ reins, workspaceId: workspace_id }: Caller, url: stri
 /** More projects than these are not searched for the repository of a folder; `--project` names one of them. */
 const lookedAt = 20
 
-const plainUrl = (url: string): string => url.replace(/\/+$/, "").replace(/\.git$/, "").toLowerCase()
+const plainUrl = (url: string): string =>
+  url
+    .replace(/\/+$/, "")
+    .replace(/\.git$/, "")
+    .toLowerCase()

@@ -99,7 +99,10 @@ class Door {
           return shown(opened)
         })
       )
-      .onRequest(asked.session.list, refusing(({ params }) => this.list(params.cwd ?? undefined, params.cursor)))
+      .onRequest(
+        asked.session.list,
+        refusing(({ params }) => this.list(params.cwd ?? undefined, params.cursor))
+      )
       .onRequest(
         asked.session.close,
         refusing(async ({ params }) => {

@@ -8,7 +8,14 @@ import {
   type SessionUpdate,
   type StopReason
 } from "@agentclientprotocol/sdk"
-import { type Interaction, type Reins, ReinsApiError, type Session, type TurnSnapshot, type TypedEvent } from "@reins/client"
+import {
+  type Interaction,
+  type Reins,
+  ReinsApiError,
+  type Session,
+  type TurnSnapshot,
+  type TypedEvent
+} from "@reins/client"
 import { ownCommandOf, runOwnCommand } from "./OwnCommands.js"
 import { Pace } from "./Pace.js"
 import { makePaths, type Paths } from "./Paths.js"
@@ -74,6 +81,7 @@ export class OpenSession {
 
   /** Shows the past of the session up to an event, and gives the way to go on from it, which the editor's answer has to come before. */
   readonly replay = async (upTo: number): Promise<() => void> => {
+    void this.send([commandsUpdate([])])
     let goOn: () => void = () => undefined
     const answered = new Promise<void>((resolve) => {
       goOn = resolve
@@ -128,7 +136,8 @@ export class OpenSession {
     this.left.abort()
     this.questions.close()
     this.pace.close()
-    for (const { fail } of this.waiting.values()) fail(new RequestError(-32603, "The session was closed in the editor."))
+    for (const { fail } of this.waiting.values())
+      fail(new RequestError(-32603, "The session was closed in the editor."))
   }
 
   /** Shows a line of the door itself. */
@@ -251,7 +260,8 @@ export class OpenSession {
       await this.reins.turns.cancel({ turn_id })
     } catch (error) {
       // A turn that has ended meanwhile cannot be cancelled.
-      if (!(error instanceof ReinsApiError) || error.status !== 409) this.say(`The turn could not be cancelled: ${error}`)
+      if (!(error instanceof ReinsApiError) || error.status !== 409)
+        this.say(`The turn could not be cancelled: ${error}`)
     }
   }
 

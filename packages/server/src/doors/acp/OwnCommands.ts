@@ -42,8 +42,10 @@ export const runOwnCommand = async (place: Place, { name, rest }: OwnCommand): P
   if (name === "deliver") return delivered(reins, changeset.id, rest)
   const { diff, omitted } = await reins.changesets.getDiff({ changeset_id: changeset.id })
   const missing = omitted.map(({ path }) => `\`${path}\``).join(", ")
-  if (name === "diff") return fenced(diff, "diff") + (missing === "" ? "" : `\n\nThe diff was cut. Not shown: ${missing}.`)
-  if (missing !== "") return `The diff is cut, so it cannot be applied here. \`/deliver\` gives all of it. Cut: ${missing}.`
+  if (name === "diff")
+    return fenced(diff, "diff") + (missing === "" ? "" : `\n\nThe diff was cut. Not shown: ${missing}.`)
+  if (missing !== "")
+    return `The diff is cut, so it cannot be applied here. \`/deliver\` gives all of it. Cut: ${missing}.`
   return applied(place, changeset, diff)
 }
 

@@ -3,8 +3,8 @@ import { readFileSync, statSync } from "node:fs"
 import { basename } from "node:path"
 import { type AgentContext, type ClientCapabilities, type ContentBlock, methods } from "@agentclientprotocol/sdk"
 import type { Reins, TextBlock } from "@reins/client"
-import { invalid } from "./Refusals.js"
 import { fileOf, type Paths } from "./Paths.js"
+import { invalid } from "./Refusals.js"
 
 interface Source {
   readonly reins: Reins
@@ -45,7 +45,7 @@ const linked = async (source: Source, uri: string, name: string): Promise<string
   if (path !== undefined && file !== undefined) {
     const theirs = await editorText(source, file)
     if (theirs === undefined || !(await differs(source, path, theirs))) return `\`${path}\``
-    return `\`${path}\`, which differs in the editor:\n${named(path, theirs, " version=\"of the editor\"")}`
+    return `\`${path}\`, which differs in the editor:\n${named(path, theirs, ' version="of the editor"')}`
   }
   if (file === undefined) return uri
   const outside = plainText(file)

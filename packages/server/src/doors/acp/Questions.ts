@@ -1,4 +1,10 @@
-import { type AgentContext, type ClientCapabilities, type ElicitationPropertySchema, methods, type RequestPermissionRequest } from "@agentclientprotocol/sdk"
+import {
+  type AgentContext,
+  type ClientCapabilities,
+  type ElicitationPropertySchema,
+  methods,
+  type RequestPermissionRequest
+} from "@agentclientprotocol/sdk"
 import { type FormField, type Interaction, type Reins, ReinsApiError } from "@reins/client"
 import type { Paths } from "./Paths.js"
 import { text, toolCallId } from "./ToolUpdates.js"
@@ -81,11 +87,10 @@ export class Questions {
         kind: permissionKind(option.kind)
       }))
     }
-    const { outcome } = await client.request(
-      methods.client.session.requestPermission,
-      asked,
-      { cancellationSignal: gone, stopWaitingOnCancel: true }
-    )
+    const { outcome } = await client.request(methods.client.session.requestPermission, asked, {
+      cancellationSignal: gone,
+      stopWaitingOnCancel: true
+    })
     return outcome.outcome === "selected" && "optionId" in outcome ? { answer: String(outcome.optionId) } : undefined
   }
 
@@ -111,7 +116,13 @@ export class Questions {
   private async link(interaction: Interaction, url: string, gone: AbortSignal) {
     const given = await this.asking.client.request(
       methods.client.elicitation.create,
-      { mode: "url", sessionId: interaction.session_id, message: interaction.title, elicitationId: interaction.id, url },
+      {
+        mode: "url",
+        sessionId: interaction.session_id,
+        message: interaction.title,
+        elicitationId: interaction.id,
+        url
+      },
       { cancellationSignal: gone, stopWaitingOnCancel: true }
     )
     return answerOfElicitation(interaction, given)

@@ -44,7 +44,10 @@ const withoutNulls = ({
   kind,
   rawInput,
   status
-}: Omit<Extract<SessionUpdate, { readonly sessionUpdate: "tool_call_update" }>, "content" | "locations" | "title">) => ({
+}: Omit<
+  Extract<SessionUpdate, { readonly sessionUpdate: "tool_call_update" }>,
+  "content" | "locations" | "title"
+>) => ({
   ...(kind != null && { kind }),
   ...(status != null && { status }),
   ...(rawInput !== undefined && { rawInput })

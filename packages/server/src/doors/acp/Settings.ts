@@ -19,6 +19,21 @@ function changing(what: "ask" | "deny") {
   return { default: "allow", tools: { edit: what, execute: what, delete: what, move: what } } as const
 }
 
+interface Offered {
+  readonly models: ReadonlyArray<Model>
+  /** True where the agent asks a person, so that modes mean something. */
+  readonly canAsk: boolean
+  /** What the agent may do by itself in the mode `project`. */
+  readonly first: PermissionPolicy | null
+}
+
+interface Chosen {
+  readonly model: string | undefined
+  readonly mode: ModeName
+  /** The agent's own options that were chosen, by id. */
+  readonly options: Readonly<Record<string, unknown>>
+}
+
 /** The settings of a session as the editor shows and changes them. */
 export class Settings {
   private agentOptions: ReadonlyArray<AgentOption> = []
@@ -26,12 +41,8 @@ export class Settings {
   private constructor(
     private readonly reins: Reins,
     private readonly sessionId: string,
-    private readonly models: ReadonlyArray<Model>,
-    private readonly canAsk: boolean,
-    private readonly first: PermissionPolicy | null,
-    private model: string | undefined,
-    private mode: ModeName,
-    private chosen: Readonly<Record<string, unknown>>
+    private readonly offered: Offered,
+    private chosen: Chosen
   ) {}
 
   /** Reads what can be set. A session without a model gets one, since its first message would be refused. */
@@ -41,7 +52,10 @@ export class Settings {
     const [harnesses, models, preferred] = await Promise.all([
       reins.catalog.listHarnesses(),
       // A gateway that does not answer takes the choice away, and not the session.
-      reins.catalog.listModels({ workspace_id, provider_id }).then(({ items }) => items, () => []),
+      reins.catalog.listModels({ workspace_id, provider_id }).then(
+        ({ items }) => items,
+        () => []
+      ),
       model === null ? preferredModel(reins, session) : null
     ])
     const usable = models.filter((each) => each.provider_id === provider_id)
@@ -51,14 +65,15 @@ export class Settings {
     const harness = harnesses.items.find((each) => each.provider_id === provider_id)
     const canAsk = harness?.capabilities["interactive_approval"] === "supported"
     const mode = modeOf(session.permissions)
-    return new Settings(reins, session_id, usable, canAsk, session.permissions, chosen, mode, options ?? {})
+    const offered = { models: usable, canAsk, first: session.permissions }
+    return new Settings(reins, session_id, offered, { model: chosen, mode, options: options ?? {} })
   }
 
   /** The modes; undefined where the agent asks nobody. */
   readonly modeState = (): SessionModeState | undefined =>
-    this.canAsk
+    this.offered.canAsk
       ? {
-          currentModeId: this.mode,
+          currentModeId: this.chosen.mode,
           availableModes: modeNames.map((id) => ({ id, name: modes[id].name, description: modes[id].description }))
         }
       : undefined
@@ -66,9 +81,12 @@ export class Settings {
   /** Changes the mode; false for one that there is not. */
   readonly setMode = async (id: string): Promise<boolean> => {
     const mode = modeNames.find((each) => each === id)
-    if (mode === undefined || !this.canAsk) return false
-    await this.reins.sessions.update({ session_id: this.sessionId, permissions: modes[mode].policy ?? this.first })
-    this.mode = mode
+    if (mode === undefined || !this.offered.canAsk) return false
+    await this.reins.sessions.update({
+      session_id: this.sessionId,
+      permissions: modes[mode].policy ?? this.offered.first
+    })
+    this.chosen = { ...this.chosen, mode }
     return true
   }
 
@@ -77,9 +95,10 @@ export class Settings {
   }
 
   readonly options = (): Array<SessionConfigOption> => {
-    const models = this.models.filter(({ id }, index) => this.models.findIndex((each) => each.id === id) === index)
+    const { models: all } = this.offered
+    const models = all.filter(({ id }, index) => all.findIndex((each) => each.id === id) === index)
     const model: ReadonlyArray<SessionConfigOption> =
-      this.model === undefined || models.length === 0
+      this.chosen.model === undefined || models.length === 0
         ? []
         : [
             {
@@ -87,7 +106,7 @@ export class Settings {
               name: "Model",
               category: "model",
               type: "select",
-              currentValue: this.model,
+              currentValue: this.chosen.model,
               options: models.map(({ display_name, id }) => ({ value: id, name: display_name ?? id }))
             }
           ]
@@ -99,14 +118,14 @@ export class Settings {
     const session_id = this.sessionId
     if (id === "model" && typeof value === "string") {
       await this.reins.sessions.update({ session_id, model: value })
-      this.model = value
+      this.chosen = { ...this.chosen, model: value }
       return true
     }
     const found = this.agentOptions.find((option) => `${ofAgent}${option.id}` === id)
     if (found === undefined) return false
-    const options = { ...this.chosen, [found.id]: value }
+    const options = { ...this.chosen.options, [found.id]: value }
     await this.reins.sessions.update({ session_id, options })
-    this.chosen = options
+    this.chosen = { ...this.chosen, options }
     this.agentOptions = this.agentOptions.map((option) => (option === found ? { ...option, value } : option))
     return true
   }

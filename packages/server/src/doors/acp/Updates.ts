@@ -90,9 +90,10 @@ export const commandsUpdate = (
   commands: ReadonlyArray<{ readonly name: string; readonly description: string; readonly hint: string | null }>
 ): SessionUpdate => ({
   sessionUpdate: "available_commands_update",
-  availableCommands: [...ownCommands, ...commands.filter(({ name }) => ownCommands.every((own) => own.name !== name))].map(
-    ({ description, hint, name }) => ({ name, description, ...(hint !== null && { input: { hint } }) })
-  )
+  availableCommands: [
+    ...ownCommands,
+    ...commands.filter(({ name }) => ownCommands.every((own) => own.name !== name))
+  ].map(({ description, hint, name }) => ({ name, description, ...(hint !== null && { input: { hint } }) }))
 })
 
 const userWords = ({ content, id, role }: Message, { toEditor }: Paths): Updates =>

@@ -1,5 +1,5 @@
-import type { EventPayload, MessageDelta } from "@reins/client"
 import type { SessionUpdate } from "@agentclientprotocol/sdk"
+import type { EventPayload, MessageDelta } from "@reins/client"
 
 interface Part {
   said: string

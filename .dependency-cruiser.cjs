@@ -153,8 +153,15 @@ module.exports = {
       comment:
         "`reins run` and its like are clients of a server, perhaps of another machine; the server itself asks the core",
       severity: "error",
-      from: { path: "^packages/server/src/", pathNot: "^packages/server/src/cli/" },
+      from: { path: "^packages/server/src/", pathNot: "^packages/server/src/(cli|doors)/" },
       to: { path: "^packages/client/" }
+    },
+    {
+      name: "doors-are-clients",
+      comment: "a door adds no rule of its own, so it needs the client and the package of its protocol alone",
+      severity: "error",
+      from: { path: "^packages/server/src/doors/" },
+      to: { path: "^packages/", pathNot: "^packages/(client/src/index.ts$|server/src/doors/)" }
     },
     {
       name: "client-is-made-from-the-document",

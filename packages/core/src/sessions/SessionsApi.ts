@@ -143,6 +143,10 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
             Schema.optionalWith(LabelText, { exact: true }),
             "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
           ),
+          repository_url: field(
+            Schema.optionalWith(Schema.String.pipe(Schema.maxLength(2000)), { exact: true }),
+            "Only sessions of the repository with exactly this URL, as `base.repository` of a session has it."
+          ),
           q: field(
             Schema.optionalWith(Schema.String.pipe(Schema.maxLength(500)), { exact: true }),
             "Only sessions whose title or one of whose messages has all of these words. The last word may be the beginning of a longer one. Case, accents and punctuation do not matter. A text without a word finds nothing."

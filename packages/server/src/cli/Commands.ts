@@ -41,6 +41,12 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Requests.js")).answer
   },
   {
+    name: "acp",
+    about: "Serve an editor with the agent of your server",
+    group: work,
+    load: async () => (await import("./client/Acp.js")).acp
+  },
+  {
     name: "delegations",
     about: "The sessions that work for another one",
     group: work,

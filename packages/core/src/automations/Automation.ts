@@ -149,8 +149,8 @@ export type AutomationAction = typeof AutomationAction.Type
 
 export const Automation = Schema.Struct({
   id: field(AutomationId, "The id of the automation."),
-  workspace_id: field(WorkspaceId, "Its workspace."),
-  name: field(Schema.String, "Its name."),
+  workspace_id: field(WorkspaceId, "The workspace that it belongs to."),
+  name: field(Schema.String, "The name that people know it by."),
   trigger: field(AutomationTrigger, "What makes it due."),
   target: field(AutomationTarget, "Where the work is done, and what the agent is told."),
   ...AutomationOptions.fields,
@@ -184,7 +184,7 @@ export const Automation = Schema.Struct({
 export type Automation = typeof Automation.Type
 
 export const PlannedTime = Schema.Struct({
-  at: field(Timestamp, "The instant."),
+  at: field(Timestamp, "The instant at which it is due."),
   local: field(
     Schema.NullOr(Schema.String),
     "The wall clock of the zone with its offset, as in `2026-03-29T03:00+02:00`; null without a zone."

@@ -51,9 +51,10 @@ const makeBeginOrTell = Effect.gen(function* () {
     if (row === undefined) return
     yield* failpoint("automation.claimed")
     const allowed: Effect.Effect<void, ReinsError> = oversight.before(commandedOf(row))
-    yield* Effect.zipRight(allowed, commit(begin())).pipe(
+    const tried: Effect.Effect<void, ReinsError | AttemptLost> = Effect.zipRight(allowed, commit(begin()))
+    yield* tried.pipe(
       Effect.catchTag("ReinsError", (refusal) =>
-        Effect.catchTag(commit(begin(refusal)), "ReinsError", (again) => Effect.die(again))
+        commit(begin(refusal)).pipe(Effect.catchTag("ReinsError", (again) => Effect.die(again)))
       )
     )
     yield* failpoint("automation.begun")

@@ -47,8 +47,8 @@ export type SkipReason = "overlap" | "coalesced" | "paused" | "missed" | "budget
 
 export const AutomationRun = Schema.Struct({
   id: field(AutomationRunId, "The id of the run."),
-  automation_id: field(AutomationId, "Its automation."),
-  workspace_id: field(WorkspaceId, "Its workspace."),
+  automation_id: field(AutomationId, "The automation that was due."),
+  workspace_id: field(WorkspaceId, "The workspace that it belongs to."),
   kind: field(AutomationRunKind, "What made it due."),
   state: field(AutomationRunState, "Where it stands."),
   reason: field(

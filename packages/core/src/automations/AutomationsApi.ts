@@ -58,7 +58,7 @@ export const AutomationInput = Schema.Struct({
 export type AutomationInput = typeof AutomationInput.Type
 
 export const AutomationPatch = Schema.Struct({
-  name: field(optional(Name), "Its new name."),
+  name: field(optional(Name), "The new name of the automation, at most 200 characters."),
   trigger: field(
     optional(AutomationTrigger),
     "What makes it due from now on. What was due before is void, and the count of failures begins anew."

@@ -4,4 +4,3 @@ import { SessionSharesApi, SharedApi, SharesApi } from "./SharesApi.js"
 export const groups = [SessionSharesApi, SharesApi, SharedApi] as const
 
 export { operationErrors as errors } from "./Errors.js"
-export { shareEvents as events } from "./Events.js"

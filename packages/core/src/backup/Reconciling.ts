@@ -11,8 +11,19 @@ import { Journal } from "../store/Journal.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Leases } from "../worktrees/Leases.js"
 import { WorkingTreeStore } from "../worktrees/WorkingTreeStore.js"
-import type { BackupManifest } from "./BackupManifest.js"
+import { BackupError, type BackupManifest } from "./BackupManifest.js"
 import type { Inventory } from "./Inventory.js"
+
+/** A restore takes sessions from nodes, so the nodes of a living installation have to be kept from it. */
+export const withoutNodes = Effect.gen(function* () {
+  const living = (yield* NodeRows.list(yield* Database)).filter(({ state }) => state !== "lost" && state !== "gone")
+  if (living.length === 0) return
+  return yield* new BackupError({
+    message:
+      `The database has nodes that are up (${living.map(({ name }) => name).join(", ")}). Restore the dump into a database of its own, and name that one ` +
+      "here; of a dump that is seconds old, try again in a moment."
+  })
+})
 
 const actor = systemActor("restore")
 

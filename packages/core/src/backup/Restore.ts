@@ -7,18 +7,15 @@ import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { fn } from "../base/Traced.js"
 import { archivesIn } from "../bench/Archives.js"
 import { ArchiveDamaged, partDigest, readArchive } from "../files/Archive.js"
-import type { BeneathError } from "../files/Beneath.js"
-import type { GitError } from "../git/GitError.js"
 import { storesIn } from "../git/StorePlace.js"
-import * as NodeRows from "../placement/NodeRows.js"
-import { Database } from "../store/Database.js"
+import type { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, restoreMarker, serverLock, settingsFiles } from "../store/DataDirectory.js"
 import { requireUsable } from "../store/Migrations.js"
 import type { SealedValues } from "../store/SealedValues.js"
 import { BackupError, BackupManifest, explained, manifestName, parts, storeIn, storePart } from "./BackupManifest.js"
 import { inventory } from "./Inventory.js"
-import { commands, reconcile } from "./Reconciling.js"
+import { commands, reconcile, withoutNodes } from "./Reconciling.js"
 import { keysFor, stagedRing } from "./RestoredKeys.js"
 import { treeWriter } from "./TreeWriter.js"
 
@@ -103,20 +100,19 @@ const put = Effect.fnUntraced(function* (request: RestoreRequest, manifest: Back
   const missingKeys = yield* keysFor(request, manifest, facts, stage)
   request.progress("bringing the database and the files together")
   yield* Effect.provide(reconcile(stage, manifest, facts), commands(database))
-  yield* Effect.mapError(archivesIn(stage).moveStores(request.dataDir), notNamed)
+  yield* archivesIn(stage)
+    .moveStores(request.dataDir)
+    .pipe(
+      Effect.catchTags({
+        GitError: explained,
+        BeneathError: ({ reason }) =>
+          new BackupError({
+            message: `The repository of an agent could not be given its objects (${reason}): restore again.`
+          })
+      })
+    )
   yield* onDisk(() => moveIntoPlace(request, stage))
   return { manifest, missingKeys, sessions: facts.sessions.length }
-})
-
-/** A restore takes sessions from nodes, so the nodes of a living installation have to be kept from it. */
-const withoutNodes = Effect.gen(function* () {
-  const living = (yield* NodeRows.list(yield* Database)).filter(({ state }) => state !== "lost" && state !== "gone")
-  if (living.length === 0) return
-  return yield* new BackupError({
-    message:
-      `The database has nodes that are up (${living.map(({ name }) => name).join(", ")}). Restore the dump into a database of its own, and name that one ` +
-      "here; of a dump that is seconds old, try again in a moment."
-  })
 })
 
 /** Locks a data directory. Fails when it holds more than a key ring and the remains of a restore that was broken off. */
@@ -183,13 +179,6 @@ const extract = (request: RestoreRequest, manifest: BackupManifest, stage: strin
       })
     })
   )
-
-const notNamed = (error: BeneathError | GitError) =>
-  error._tag === "GitError"
-    ? explained(error)
-    : new BackupError({
-        message: `The repository of an agent could not be given its objects (${error.reason}): restore again.`
-      })
 
 /** Moves everything into place, the database last: a directory without a database is no installation yet. */
 const moveIntoPlace = async (request: RestoreRequest, stage: string): Promise<void> => {

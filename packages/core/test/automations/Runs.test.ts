@@ -120,7 +120,7 @@ for (const { layer, name } of databases) {
             assert.strictEqual((yield* get(id)).next_due_at, daysAgo(-1))
             return (yield* runsOf(id)).map(({ due_at, missed, reason, state }) => ({ due_at, missed, reason, state }))
           })
-        const missed = { due_at: daysAgo(9), reason: "missed", state: "skipped" }
+        const missed = { due_at: daysAgo(9), reason: "missed", state: "skipped" } as const
         assert.deepStrictEqual(yield* outage({ missed: "run_once" }), [
           { due_at: daysAgo(0), missed: null, reason: null, state: "waiting" },
           { ...missed, missed: 9 }
@@ -255,7 +255,7 @@ for (const { layer, name } of databases) {
         assert.deepInclude((yield* runsOf(id))[0], { state: "waiting" })
         assert.deepStrictEqual(policy.audited, [id])
         assert.strictEqual(yield* sessionCount, 1)
-      }).pipe(Effect.provide(Layer.provideMerge(services(layer), overseen)), Effect.provide(overseen))
+      }).pipe(Effect.provide(Layer.provideMerge(services(layer), overseen)))
     )
 
     rule(

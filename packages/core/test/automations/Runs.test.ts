@@ -255,7 +255,7 @@ for (const { layer, name } of databases) {
         assert.deepInclude((yield* runsOf(id))[0], { state: "waiting" })
         assert.deepStrictEqual(policy.audited, [id])
         assert.strictEqual(yield* sessionCount, 1)
-      }).pipe(Effect.provide(Layer.provideMerge(services(layer), overseen)), Effect.provide(overseen))
+      }).pipe(Effect.provide(Layer.provideMerge(services(layer), overseen)))
     )
 
     rule(

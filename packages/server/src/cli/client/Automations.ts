@@ -260,17 +260,23 @@ const preview = command({
     ["reins automations preview '30 2 * * 1-5' --timezone Europe/Berlin", "The next ten times"],
     ["reins automations preview '0 */6 * * *' --count 4", "In the zone of this machine"]
   ],
-  run: Effect.fnUntraced(function* ({ count = 10, cron, json, timezone = localZone() }) {
-    const times = yield* Effect.tryPromise({
-      try: () => plannedTimes(cron, timezone, count),
-      catch: (fault) => fault
-    })
-    if (json) return times.forEach(printJsonNow)
-    if (times.length === 0) return yield* new CommandFailed({ message: `"${cron}" never comes.` })
-    const rows = times.map(({ at, local, note }) => [minute(at), local ?? "", note === null ? "" : notes[note]])
-    process.stdout.write(table([["UTC", timezone.toUpperCase(), "NOTE"], ...rows]))
-  })
+  run: (given) => Effect.tryPromise({ try: () => showTimes(given), catch: (error) => error })
 })
+
+interface GivenPreview {
+  readonly count: number | undefined
+  readonly cron: string
+  readonly json: boolean
+  readonly timezone: string | undefined
+}
+
+const showTimes = async ({ count = 10, cron, json, timezone = localZone() }: GivenPreview): Promise<void> => {
+  const times = await plannedTimes(cron, timezone, count)
+  if (json) return times.forEach(printJsonNow)
+  if (times.length === 0) throw new CommandFailed({ message: `"${cron}" never comes.` })
+  const rows = times.map(({ at, local, note }) => [minute(at), local ?? "", note === null ? "" : notes[note]])
+  process.stdout.write(table([["UTC", timezone.toUpperCase(), "NOTE"], ...rows]))
+}
 
 /** The library of schedules is loaded for a preview alone. */
 const plannedTimes = async (

@@ -37,7 +37,8 @@ export const usage = remoteCommand({
     json: flag("json", "Lines of JSON in the place of text"),
     workspace: workspaceOption
   },
-  details: "Tokens and cost of turns that have ended. Without a price of the connection it counts the list price of the model, if Reins knows one, and says so.",
+  details:
+    "Tokens and cost of turns that have ended. Without a price of the connection it counts the list price of the model, if Reins knows one, and says so.",
   examples: [
     ["reins usage --since 30d", "What each of the last thirty days has cost"],
     ["reins usage --by model", "What each model has cost"]

@@ -62,7 +62,7 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
                 const input = inputOf(fields)
                 const { project_id, repository } = input
                 // The connections of a project may open what nobody else can see.
-                if (repository !== undefined && project_id === undefined)
+                if (repository != null && project_id === undefined)
                   await askRepository(workspace_id, repository.url, repository.base_ref ?? undefined)
                 const session = await reins.sessions.create({ workspace_id, ...input })
                 rememberAgent(workspaceId, fields["provider_id"] ?? "", fields["model"] ?? "")

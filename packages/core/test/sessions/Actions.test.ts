@@ -9,6 +9,7 @@ import { Deliveries } from "@reins/core/changes/Deliveries"
 import { DeliveryAction, deliveryStates } from "@reins/core/changes/Delivery"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { Delegations } from "@reins/core/delegations/Delegations"
+import { Deletions } from "@reins/core/deletion/Deletions"
 import { ChangesetId, newId, type SessionId, type WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import { type ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
@@ -147,6 +148,7 @@ const sessionCommands = (principal: Principal, id: SessionId) =>
       archive: sessions.archive(principal, id),
       capture: (yield* Changesets).capture(principal, id, {}),
       close: sessions.close(principal, id),
+      delete: (yield* Deletions).deleteSession(principal, id),
       delegate: (yield* Delegations).spawn(principal, id, { role: "tester", instructions: "Test it." }),
       release_executor: executors.release(principal, id, {}),
       switch_harness: (yield* HarnessSwitches).create(principal, id, {

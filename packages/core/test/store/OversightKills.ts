@@ -1,5 +1,6 @@
 import { Effect, Layer, Redacted } from "effect"
-import { operator } from "../../src/domain/Principal.js"
+import { AccountId } from "../../src/domain/Ids.js"
+import type { Principal } from "../../src/domain/Principal.js"
 import { Bell } from "../../src/store/Bell.js"
 import { Database } from "../../src/store/Database.js"
 import { Journal } from "../../src/store/Journal.js"
@@ -33,13 +34,21 @@ const oversight = Layer.effect(
   }))
 )
 
+/** A policy is asked about the commands of accounts. */
+const caller: Principal = {
+  accountId: AccountId.make("acct_00000000000000000000000000"),
+  scopes: ["admin"],
+  workspaceId: null,
+  via: { kind: "embedded" }
+}
+
 const program = Effect.gen(function* () {
   const db = yield* Database
   yield* db.run(db.sql`create table if not exists audit (command text)`)
   const effect = db.run(
     db.sql`insert into throttle_hits ${db.sql.insert({ id: name, subject: name, hit_at: "2026-01-01" })}`
   )
-  yield* (yield* Journal).command(name, { by: operator, about: { type: "test", id: name } }, effect)
+  yield* (yield* Journal).command(name, { by: caller, about: { type: "test", id: name } }, effect)
   yield* step("committed")
 }).pipe(Effect.provide(Journal.layer.pipe(Layer.provideMerge(oversight), Layer.provideMerge(database))))
 

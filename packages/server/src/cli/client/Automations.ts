@@ -260,7 +260,11 @@ const preview = command({
     ["reins automations preview '30 2 * * 1-5' --timezone Europe/Berlin", "The next ten times"],
     ["reins automations preview '0 */6 * * *' --count 4", "In the zone of this machine"]
   ],
-  run: (given) => Effect.tryPromise({ try: () => showTimes(given), catch: (error) => error })
+  run: (given) =>
+    Effect.tryPromise({
+      try: () => showTimes(given),
+      catch: (fault) => (fault instanceof CommandFailed ? fault : new CommandFailed({ message: String(fault) }))
+    })
 })
 
 interface GivenPreview {

@@ -15,7 +15,7 @@ const statement = /^(?:import|export)\b[^"';]*?\bfrom "([^"]+)"/gm
 const later = /\bimport\("(\.[^"]+)"\)/g
 
 // Every room exports these by convention: services their layers, and the lists of a room its name.
-const shared = new Set(["make", "layer", "layerOf", "sessionRows"])
+const shared = new Set(["make", "layer", "layerOf", "sessionRows", "workspaceRows", "accountRows"])
 const ofEachRoom = /(?:^|\/)(?:Room|Contract|Operations|Errors|Events)\.ts$|^store\/schema\//
 const exported = /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|type|interface|class|function\*?) (\w+)/gm
 

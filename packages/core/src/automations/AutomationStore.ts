@@ -52,7 +52,7 @@ export interface AutomationRow {
 }
 
 export const triggerOf = ({ due }: Pick<AutomationRow, "due">): AutomationTrigger => JSON.parse(due)
-export const targetOf = ({ target }: Pick<AutomationRow, "target">): AutomationTarget => JSON.parse(target)
+export const automationTarget = ({ target }: Pick<AutomationRow, "target">): AutomationTarget => JSON.parse(target)
 export const optionsOf = ({ options }: Pick<AutomationRow, "options">): AutomationOptions => ({
   ...defaultOptions,
   ...JSON.parse(options)
@@ -82,7 +82,7 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
     /** Changes columns of an automation that the commit holds, and gives back the row. */
     readonly update: (id: AutomationId, changes: Partial<AutomationRow>) => Effect.Effect<AutomationRow, never, Commit>
     /** Pauses an active automation that the commit holds. What was due is void. Another one stays as it is. */
-    readonly pause: (row: AutomationRow, why: Pause) => Effect.Effect<AutomationRow, never, Commit>
+    readonly pause: (row: AutomationRow, why: PauseCause) => Effect.Effect<AutomationRow, never, Commit>
     /** Removes the automations that were deleted and have no run any more. */
     readonly purge: Effect.Effect<void>
   }
@@ -164,7 +164,7 @@ const withNumbers = (row: AutomationRow): AutomationRow => ({
 })
 
 /** The reason for a pause, and a sentence for people. */
-export interface Pause {
+export interface PauseCause {
   readonly reason: PauseReason
   readonly message: string | null
 }

@@ -7,7 +7,7 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
 import type { Commit } from "../store/Commit.js"
 import { type Automation, type AutomationAction, automationStates } from "./Automation.js"
-import { type AutomationRow, AutomationStore, optionsOf, targetOf, triggerOf } from "./AutomationStore.js"
+import { type AutomationRow, AutomationStore, automationTarget, optionsOf, triggerOf } from "./AutomationStore.js"
 import { type Held, makeHold } from "./RunStart.js"
 import { RunStore, toRun } from "./RunStore.js"
 
@@ -40,7 +40,7 @@ export const makeShow = Effect.gen(function* () {
       workspace_id: row.workspace_id,
       name,
       trigger: triggerOf(row),
-      target: targetOf(row),
+      target: automationTarget(row),
       ...optionsOf(row),
       state: row.state,
       pause_reason,

@@ -4,7 +4,7 @@ import { automationMailTo } from "../identity/MailJob.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Database } from "../store/Database.js"
 import { isUnbegun } from "./Allowance.js"
-import { type AutomationRow, AutomationStore, type Pause } from "./AutomationStore.js"
+import { type AutomationRow, AutomationStore, type PauseCause } from "./AutomationStore.js"
 import { RunStore } from "./RunStore.js"
 
 /**
@@ -24,7 +24,7 @@ export const makePause = Effect.gen(function* () {
     })
   })
 
-  return Effect.fnUntraced(function* (row: AutomationRow, why: Pause) {
+  return Effect.fnUntraced(function* (row: AutomationRow, why: PauseCause) {
     if (row.state !== "active") return row
     if (why.reason !== "by_hand") yield* tell(row, why.reason)
     yield* cancelWaiting(row, "paused", "The automation was paused before it began.")

@@ -4,7 +4,7 @@ import { BudgetStore } from "../budgets/BudgetStore.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { isUnbegun } from "./Allowance.js"
-import { type AutomationRow, AutomationStore, optionsOf, targetOf } from "./AutomationStore.js"
+import { type AutomationRow, AutomationStore, automationTarget, optionsOf } from "./AutomationStore.js"
 import { makePause } from "./Pausing.js"
 import { type RunRow, RunStore } from "./RunStore.js"
 
@@ -21,7 +21,7 @@ export const makeEndings = Effect.gen(function* () {
 
   /** What a run has spent, which counts for the total. Without a total nobody asks. */
   const spentBy = Effect.fnUntraced(function* (row: AutomationRow, run: RunRow) {
-    const subject = targetOf(row).kind === "new_session" ? run.session_id : run.turn_id
+    const subject = automationTarget(row).kind === "new_session" ? run.session_id : run.turn_id
     if (optionsOf(row).budget?.total === undefined || subject === null) return {}
     const budget = yield* budgets.find(subject)
     if (budget === null) return {}

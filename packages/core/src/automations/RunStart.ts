@@ -16,7 +16,7 @@ import type { Commit } from "../store/Commit.js"
 import { allowanceOf, judgeOverlap } from "./Allowance.js"
 import type { NewSessionTarget } from "./Automation.js"
 import type { AutomationRun, SkipReason } from "./AutomationRun.js"
-import { type AutomationRow, AutomationStore, optionsOf, targetOf } from "./AutomationStore.js"
+import { type AutomationRow, AutomationStore, automationTarget, optionsOf } from "./AutomationStore.js"
 import { makePause } from "./Pausing.js"
 import { ofAutomation, type RunRow, RunStore } from "./RunStore.js"
 
@@ -50,7 +50,7 @@ export const makeHold = Effect.gen(function* () {
     Effect.gen(function* () {
       const unheld = yield* store.find(id)
       if (unheld === undefined) return undefined
-      const target = targetOf(unheld)
+      const target = automationTarget(unheld)
       const session = target.kind === "session" ? yield* sessions.lock(target.session_id) : undefined
       const held = yield* store.lock(id)
       if (held === undefined) return undefined
@@ -153,7 +153,7 @@ const makeWork = Effect.gen(function* () {
 
   /** Undefined for a session that nobody can write to any more. */
   const send = Effect.fnUntraced(function* ({ row, session }: Held, by: Principal, budget: BudgetInput | null) {
-    const target = targetOf(row)
+    const target = automationTarget(row)
     if (target.kind === "new_session") return yield* newSession(row, by, target, budget)
     // A session that is being deleted is not found.
     const open = yield* Effect.catchIf(

@@ -14,7 +14,7 @@ import { ToolSources } from "../tools/ToolSources.js"
 import { type Delegation, delegationStates } from "./Delegation.js"
 import { DelegationStore } from "./DelegationStore.js"
 import { Delegations } from "./Delegations.js"
-import { Instructions, Role } from "./DelegationsApi.js"
+import { DelegationRole, Instructions } from "./DelegationsApi.js"
 import { Waits } from "./Waits.js"
 
 /** The tools with which agents delegate work and follow it. They do what the endpoints do, for the account that the agent acts for. */
@@ -104,7 +104,9 @@ const delegateTool = Effect.gen(function* () {
       "Wait for it with wait, and read what it has changed with read_diff.",
     is_read_only: false,
     input: Schema.Struct({
-      name: Role.annotations({ description: "A short name of the work, on one line. The same name is the same work." }),
+      name: DelegationRole.annotations({
+        description: "A short name of the work, on one line. The same name is the same work."
+      }),
       instructions: Instructions.annotations({ description: "All that the other agent is told." }),
       provider: optional(text("The id of the agent to use; the one of this session when absent.")),
       model: optional(text("The model of that provider; its default when absent.")),

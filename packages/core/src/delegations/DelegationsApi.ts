@@ -12,13 +12,17 @@ import { ResultSchema } from "../sessions/results/TurnResult.js"
 import { Delegation, DelegationState, Result, ResultKind, Wait, Wake } from "./Delegation.js"
 
 /** A name on one line, which becomes the title of the child session. */
-export const Role = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100), Schema.pattern(/^[^\p{Cc}]+$/u))
+export const DelegationRole = Schema.String.pipe(
+  Schema.minLength(1),
+  Schema.maxLength(100),
+  Schema.pattern(/^[^\p{Cc}]+$/u)
+)
 
 /** All that the child session is told first. */
 export const Instructions = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000))
 
 export const DelegationInput = Schema.Struct({
-  role: field(Role, "A name on one line, which becomes the title of the child session."),
+  role: field(DelegationRole, "A name on one line, which becomes the title of the child session."),
   instructions: field(Instructions, "The first message of the child session, word for word."),
   harness: field(
     optional(HarnessSelection),

@@ -1,7 +1,6 @@
 import { Effect, Schema } from "effect"
 import { Bench } from "../bench/Bench.js"
 import { SessionId } from "../domain/Ids.js"
-import { ownedDirectories } from "./OwnedDirectories.js"
 import { receiptStore } from "./Receipts.js"
 import { resourceReceipts } from "./ResourceReceipts.js"
 
@@ -16,7 +15,6 @@ export const fileSweep = Effect.gen(function* () {
   const { disk } = yield* Bench
   const receipts = yield* receiptStore
   const resources = yield* resourceReceipts
-  const directories = yield* ownedDirectories
 
   const removeSessions = Effect.gen(function* () {
     const { aside, present } = yield* disk.list
@@ -26,17 +24,13 @@ export const fileSweep = Effect.gen(function* () {
   })
 
   const removeOwned = Effect.gen(function* () {
-    const owners = (yield* directories.list).map(({ owner }) => owner)
+    const owners = yield* disk.owners
     const ids = [
       ...new Set(owners.flatMap(({ project_id, workspace_id }) => [workspace_id, project_id ?? workspace_id]))
     ]
     for (let from = 0; from < ids.length; from += batch) {
       const deleted = yield* resources.deletedOf(ids.slice(from, from + batch))
-      if (deleted.size > 0)
-        yield* directories.remove(
-          ({ project_id, workspace_id }) =>
-            deleted.has(workspace_id) || (project_id !== null && deleted.has(project_id))
-        )
+      if (deleted.size > 0) yield* disk.removeOwned([...deleted])
     }
   })
 

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
 import type { JobKind } from "../jobs/JobKind.js"
 import { projectDeletionKind } from "../jobs/SessionRows.js"
 import { projectRemoval, projectRows } from "../projects/ProjectRemoval.js"
@@ -9,8 +10,8 @@ import { projectUses } from "../sessions/ProjectUses.js"
 import { Database } from "../store/Database.js"
 import { forgetAnswersOf } from "../store/ForgottenAnswers.js"
 import { deleteSome } from "../store/OwnedRows.js"
+import { diskFailed } from "./DiskFailed.js"
 import { makeOverwriting } from "./Overwriting.js"
-import { ownedDirectories } from "./OwnedDirectories.js"
 import { resourceReceipts } from "./ResourceReceipts.js"
 
 const actor = systemActor("deletion")
@@ -28,7 +29,7 @@ export const projectDeletionJob = Effect.gen(function* () {
   const receipts = yield* resourceReceipts
   const removal = yield* projectRemoval
   const uses = yield* projectUses
-  const directories = yield* ownedDirectories
+  const { disk } = yield* Bench
 
   return {
     kind: projectDeletionKind,
@@ -38,7 +39,7 @@ export const projectDeletionJob = Effect.gen(function* () {
       const { id } = claim.subject
       while ((yield* commit(uses.release(id, actor, batchOfSessions))) === batchOfSessions);
       yield* failpoint("deletion.project_released")
-      yield* directories.remove((owner) => owner.project_id === id)
+      yield* Effect.mapError(disk.removeOwned([id]), diskFailed)
       for (const owned of projectRows) while ((yield* commit(deleteSome(db, owned, id, batch))) === batch);
       for (const pattern of answersOf(id)) while ((yield* commit(forgetAnswersOf(db, pattern, batch))) === batch);
       yield* failpoint("deletion.project_rows_deleted")

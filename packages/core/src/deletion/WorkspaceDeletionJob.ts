@@ -1,40 +1,24 @@
 import { Effect, Schedule, Schema } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
-import { workspaceRows as ofBudgets } from "../budgets/WorkspaceRows.js"
-import { workspaceRows as ofConnections } from "../connections/WorkspaceRows.js"
+import { Bench } from "../bench/Bench.js"
 import { Actor } from "../domain/Event.js"
-import { identityRemoval, workspaceRows as ofIdentity } from "../identity/Removal.js"
+import { outboxFiles } from "../identity/OutboxFiles.js"
+import { identityRemoval } from "../identity/Removal.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { JobStore } from "../jobs/JobStore.js"
-import { workspaceRows as ofJobs } from "../jobs/WorkspaceRows.js"
-import { workspaceRows as ofProjects } from "../projects/WorkspaceRows.js"
 import { sessionRemoval } from "../sessions/SessionRemoval.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { workspaceRows as ofSessions } from "../sessions/WorkspaceRows.js"
 import { Database } from "../store/Database.js"
 import { forgetAnswersIn } from "../store/ForgottenAnswers.js"
-import { deleteSome, type OwnedRows } from "../store/OwnedRows.js"
-import { workspaceRows as ofLogs } from "../store/WorkspaceRows.js"
-import { followedRows, workspaceRows as ofWebhooks } from "../webhooks/WorkspaceRows.js"
+import { deleteSome } from "../store/OwnedRows.js"
+import { followedRows } from "../webhooks/WorkspaceRows.js"
+import { workspaceRows } from "./DeletedWorkspaceRows.js"
 import { makeDeleteTrees } from "./DeletionBegin.js"
-import { outboxFiles } from "./Outbox.js"
+import { diskFailed } from "./DiskFailed.js"
 import { makeOverwriting } from "./Overwriting.js"
-import { ownedDirectories } from "./OwnedDirectories.js"
 import { resourceReceipts } from "./ResourceReceipts.js"
 import { workspaceDeletionKind } from "./WorkspaceDeletions.js"
-
-/** Rows before those that they refer to, or by which they are found. */
-const rows: ReadonlyArray<OwnedRows> = [
-  ...ofJobs,
-  ...ofBudgets,
-  ...ofWebhooks,
-  ...ofProjects,
-  ...ofConnections,
-  ...ofSessions,
-  ...ofIdentity,
-  ...ofLogs
-]
 
 /** Rows of one commit. Other writers wait for it. */
 const batch = 500
@@ -51,7 +35,7 @@ export const workspaceDeletionJob = Effect.gen(function* () {
   const overwrite = yield* makeOverwriting
   const receipts = yield* resourceReceipts
   const removal = yield* identityRemoval
-  const directories = yield* ownedDirectories
+  const { disk } = yield* Bench
   const outbox = yield* outboxFiles
 
   return {
@@ -65,9 +49,9 @@ export const workspaceDeletionJob = Effect.gen(function* () {
       for (const owned of followedRows) while ((yield* commit(deleteSome(db, owned, id, batch))) === batch);
       yield* deleteSessions(id, attempt)
       yield* failpoint("deletion.workspace_sessions_gone")
-      yield* directories.remove(({ workspace_id }) => workspace_id === id)
+      yield* Effect.mapError(disk.removeOwned([id]), diskFailed)
       yield* outbox.removeBy(yield* removal.invitationMailsOf(id))
-      for (const owned of rows) while ((yield* commit(deleteSome(db, owned, id, batch))) === batch);
+      for (const owned of workspaceRows) while ((yield* commit(deleteSome(db, owned, id, batch))) === batch);
       while ((yield* commit(forgetAnswersIn(db, id, batch))) === batch);
       yield* failpoint("deletion.workspace_rows_deleted")
       yield* overwrite

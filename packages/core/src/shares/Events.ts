@@ -7,7 +7,7 @@ import { ShareInclude } from "./Share.js"
 
 const SharePayload = Schema.Struct({
   share_id: field(ShareId, "The share. Its link is in no event."),
-  includes: field(Schema.Array(ShareInclude), "What the link shows beside the conversation and the plans."),
+  includes: field(Schema.Array(ShareInclude), "The parts that the link shows beside the conversation and the plans."),
   expires_at: field(Schema.NullOr(Timestamp), "The time from which it shows nothing; null for none.")
 }).annotations({ identifier: "SharePayload", description: "A link with which anybody may read the session." })
 

@@ -51,7 +51,7 @@ export const SharedSession = Schema.Struct({
   commit: field(Schema.NullOr(Schema.String), "The commit that the work began with; null until it is known."),
   lifecycle: field(SessionLifecycle, "Tells if the session takes work."),
   activity: field(SessionActivity, "What it is doing."),
-  includes: field(Schema.Array(ShareInclude), "What the link shows beside the conversation and the plans."),
+  includes: field(Schema.Array(ShareInclude), "The parts that the link shows beside the conversation and the plans."),
   expires_at: field(Schema.NullOr(Timestamp), "The time from which the link shows nothing; null for none."),
   event_watermark: field(
     Schema.Int,

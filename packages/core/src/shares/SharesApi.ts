@@ -28,7 +28,7 @@ import {
 export const ShareInput = Schema.Struct({
   includes: field(
     optional(Schema.Array(ShareInclude).pipe(Schema.maxItems(ShareInclude.literals.length))),
-    "What the link shows beside the conversation and the plans; `changes` when absent."
+    "The parts that the link shows beside the conversation and the plans; `changes` when absent."
   ),
   expires_at: field(optional(Timestamp), "The time from which the link shows nothing; never when absent.")
 }).annotations({ identifier: "ShareInput", description: "What a link shows, and how long." })

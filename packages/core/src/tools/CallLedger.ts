@@ -6,7 +6,7 @@ import { newId, ToolCallId, type TurnId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now, toMillis } from "../domain/Timestamp.js"
-import type { ToolAnswer, ToolCall } from "../relay/mcp/ToolOffer.js"
+import type { OfferedCall, ToolAnswer } from "../relay/mcp/ToolOffer.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { type Turn, turnStates } from "../sessions/Turn.js"
 import { Database } from "../store/Database.js"
@@ -19,7 +19,7 @@ export class CallLedger extends Context.Tag("@reins/core/tools/CallLedger")<
   CallLedger,
   {
     /** Writes down a call that comes. It is a commit of its own. */
-    readonly open: (turn: Turn, call: ToolCall, key: string | null) => Effect.Effect<ToolCallId>
+    readonly open: (turn: Turn, call: OfferedCall, key: string | null) => Effect.Effect<ToolCallId>
     /** Writes down the end of a call. It is a commit of its own. */
     readonly end: (id: ToolCallId, state: ToolCallState, answer: ToolAnswer | null) => Effect.Effect<void>
     /** The calls of a turn, newest first. */

@@ -79,7 +79,7 @@ const placesOf = (issue: ParseResult.ParseIssue): string =>
     .join(" ")
 
 /** The words of a failure for the model. */
-export const wordsOf = (failure: ToolFailure): string => {
+export const textOfTool = (failure: ToolFailure): string => {
   if (failure instanceof RequestInvalid) return `${failure.loc.slice(1).join(".")} ${placesOf(failure.issue)}`.trim()
   return failure instanceof ReinsError ? `${failure.message} (${failure.code})` : failure.message
 }

@@ -5,14 +5,14 @@ import { failpoint } from "../base/Failpoint.js"
 import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
 import { Manifests } from "../harness/Manifests.js"
-import type { CallTool, ToolAnswer, ToolCall } from "../relay/mcp/ToolOffer.js"
+import type { CallTool, OfferedCall, ToolAnswer } from "../relay/mcp/ToolOffer.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Turn } from "../sessions/Turn.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { turnPrincipal } from "./Acting.js"
 import { CallLedger } from "./CallLedger.js"
-import { type HostedTool, type ToolTurn, wordsOf } from "./Tool.js"
+import { type HostedTool, type ToolTurn, textOfTool } from "./Tool.js"
 import { awaitCall, ToolSources } from "./ToolSources.js"
 
 /** The longest answer that a model gets, in characters. */
@@ -50,12 +50,17 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
         return root.id
       })
 
-      const run = Effect.fnUntraced(function* (turn: ToolTurn, tool: HostedTool, call: ToolCall, patienceMs: number) {
+      const run = Effect.fnUntraced(function* (
+        turn: ToolTurn,
+        tool: HostedTool,
+        call: OfferedCall,
+        patienceMs: number
+      ) {
         const id = yield* ledger.open(turn.turn, call, tool.keyOf(turn, call.input))
         yield* failpoint("tool.called")
         const answer = yield* tool.run(turn, call.input, { callId: call.call_id, patienceMs }).pipe(
           Effect.map((value) => said(typeof value === "string" ? value : JSON.stringify(value), false)),
-          Effect.catchAll((failure) => Effect.succeed(said(wordsOf(failure), true))),
+          Effect.catchAll((failure) => Effect.succeed(said(textOfTool(failure), true))),
           Effect.catchAllDefect((defect) =>
             Effect.as(logDefect(`the tool ${call.tool} has failed`, defect), said(brokenTool, true))
           ),
@@ -71,7 +76,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
           const scope = yield* Effect.scope
           const manners = (yield* Effect.orDie(manifests.get(session.provider_id))).tools
           const calls = new TurnCalls(scope)
-          const patienceOf = ({ hears_progress }: ToolCall) =>
+          const patienceOf = ({ hears_progress }: OfferedCall) =>
             manners === undefined || (hears_progress && manners.progress) ? Infinity : manners.hold_seconds * 1000
           /** Looked up once: a turn keeps its message, and every use looks the access of the account up anew. */
           const context = yield* once(
@@ -112,7 +117,7 @@ class TurnCalls {
   constructor(private readonly scope: Scope.Scope) {}
 
   /** Waits for the call, which runs in a fiber of the turn. When nobody waits any more the agent has withdrawn it, and it is interrupted. */
-  join(call: ToolCall, patienceMs: number, run: Effect.Effect<ToolAnswer>): Effect.Effect<ToolAnswer> {
+  join(call: OfferedCall, patienceMs: number, run: Effect.Effect<ToolAnswer>): Effect.Effect<ToolAnswer> {
     return Effect.acquireUseRelease(
       this.begin(call, run),
       (held) => (held === undefined ? Effect.succeed(said(tooMany, true)) : answerIn(held, call.call_id, patienceMs)),
@@ -125,7 +130,7 @@ class TurnCalls {
   }
 
   /** Waits on for a call whose answer was not there in time. Whoever stops waiting leaves it running. */
-  again({ input }: ToolCall, patienceMs: number): Effect.Effect<ToolAnswer> {
+  again({ input }: OfferedCall, patienceMs: number): Effect.Effect<ToolAnswer> {
     const id = typeof input === "object" && input !== null && "call_id" in input ? String(input.call_id) : ""
     const found = this.byId.get(id)
     return found === undefined
@@ -135,7 +140,7 @@ class TurnCalls {
       : answerIn(found, id, patienceMs)
   }
 
-  private begin(call: ToolCall, run: Effect.Effect<ToolAnswer>) {
+  private begin(call: OfferedCall, run: Effect.Effect<ToolAnswer>) {
     return Effect.gen(this, function* () {
       const id = `${call.server} ${call.tool} ${call.call_id} ${canonicalJson(call.input)}`
       const found = this.known.get(id)

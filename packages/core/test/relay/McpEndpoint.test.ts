@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { Loans } from "@reins/core/relay/Loans"
 import { ToolLoans } from "@reins/core/relay/mcp/ToolLoans"
-import type { CallTool, ToolCall, ToolOffer } from "@reins/core/relay/mcp/ToolOffer"
+import type { CallTool, OfferedCall, ToolOffer } from "@reins/core/relay/mcp/ToolOffer"
 import { eventually } from "@reins/testing/process/Waiting"
 import { Deferred, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { ask, bearer } from "./Loans.js"
@@ -30,7 +30,7 @@ const offer: ToolOffer = {
 const lent = (answer: CallTool = ({ input }) => Effect.succeed({ text: JSON.stringify(input), is_error: false })) =>
   Effect.gen(function* () {
     const tools = yield* (yield* ToolLoans).lend(offer)
-    const calls: Array<ToolCall> = []
+    const calls: Array<OfferedCall> = []
     const [server] = tools.servers
     if (server === undefined) return yield* Effect.dieMessage("nothing is lent")
     const open = tools.open((call) =>

@@ -20,7 +20,7 @@ export const ToolOffer = Schema.Struct({
 export type ToolOffer = typeof ToolOffer.Type
 
 /** A call of a tool by an agent. */
-export const ToolCall = Schema.Struct({
+export const OfferedCall = Schema.Struct({
   server: Schema.String,
   tool: Schema.String,
   /** Tells the call from others of the turn. A request that is sent again has the same id. */
@@ -29,11 +29,11 @@ export const ToolCall = Schema.Struct({
   /** True for a caller that hears of progress, and so waits for as long as it hears something. */
   hears_progress: Schema.Boolean
 })
-export type ToolCall = typeof ToolCall.Type
+export type OfferedCall = typeof OfferedCall.Type
 
 /** The answer that the model gets. */
 export const ToolAnswer = Schema.Struct({ text: Schema.String, is_error: Schema.Boolean })
 export type ToolAnswer = typeof ToolAnswer.Type
 
 /** Answers the calls of a turn. It is interrupted when the agent withdraws the call. */
-export type CallTool = (call: ToolCall) => Effect.Effect<ToolAnswer>
+export type CallTool = (call: OfferedCall) => Effect.Effect<ToolAnswer>

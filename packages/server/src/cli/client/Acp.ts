@@ -17,8 +17,8 @@ import { type ChosenRepository, chooseRepository } from "./Repository.js"
 const takes = {
   project: option("project", "Start sessions from this project (that of the folder's repository)", { value: "slug" }),
   ...agentOptions,
-  mode: choice("mode", modeNames, "What agents may do by themselves (what the project says)"),
-  onClose: choice("on-close", ["leave", "cancel"], "What becomes of a turn when the editor closes (leave)"),
+  mode: choice("mode", modeNames, "Permissions of the agents (those of the project)"),
+  onClose: choice("on-close", ["leave", "cancel"], "The fate of a turn when the editor closes (leave)"),
   workspace: workspaceOption
 }
 

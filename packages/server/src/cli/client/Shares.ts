@@ -27,7 +27,7 @@ const share = remoteCommand({
     json
   },
   details:
-    "Whoever has the link reads the conversation, the plans and the diffs, without an account and without secrets. Tools may have read any file, so " +
+    "Anybody with the link reads the conversation, the plans and the diffs, without an account and without secrets. Tools may have read any file, so " +
     "their inputs and outputs are shown with --with tools alone.",
   examples: [
     ["reins sessions share sess_01h… --expires 7d", "A link for a week"],

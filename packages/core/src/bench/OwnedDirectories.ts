@@ -1,15 +1,14 @@
 import { readdir, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
-import { type DirectoryOwner, readOwner, setupMark, storeMark } from "../bench/OwnerMarks.js"
-import { storesAt } from "../bench/StoresHere.js"
-import { isSnapshot, removing, snapshotsIn, sparesOf, temporaryIn } from "../bench/setup/SetupPlaces.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { onDisk } from "../git/GitError.js"
 import { isStoreName, storesIn } from "../git/StorePlace.js"
-import { JobError } from "../jobs/JobKind.js"
-import * as SessionLock from "../worktrees/SessionLock.js"
+import type { Disk } from "./Disk.js"
+import type { MakeFileLock } from "./FileLocks.js"
+import { type DirectoryOwner, readOwner, setupMark, storeMark } from "./OwnerMarks.js"
+import { storesAt } from "./StoresHere.js"
+import { isSnapshot, removing, snapshotsIn, sparesOf, temporaryIn } from "./setup/SetupPlaces.js"
 
 /** A directory of this machine that several sessions share. */
 interface OwnedDirectory {
@@ -21,10 +20,10 @@ interface OwnedDirectory {
 const namesIn = (folder: string): Promise<ReadonlyArray<string>> => readdir(folder).catch((): Array<string> => [])
 
 /** What setups have left and the object stores of this machine, by their owners. */
-export const ownedDirectories = Effect.map(CoreConfig, ({ dataDir }) => {
+export const ownedDirectories = (dataDir: string, makeLock: MakeFileLock): Pick<Disk, "owners" | "removeOwned"> => {
   const setups = snapshotsIn(dataDir)
   const stores = storesIn(dataDir)
-  const storeAt = storesAt(stores, SessionLock.makeShared)
+  const storeAt = storesAt(stores, makeLock)
 
   const list = Effect.promise(async () => {
     const found: Array<OwnedDirectory> = []
@@ -57,18 +56,15 @@ export const ownedDirectories = Effect.map(CoreConfig, ({ dataDir }) => {
       await removeTree(path)
       await rm(storeMark(path), { force: true })
     })
-    return Effect.mapError(
-      alone(removal),
-      ({ message }) => new JobError({ code: "disk_failed", message, retryable: true })
-    )
+    return alone(removal)
   }
 
   return {
-    list,
-    /** Removes the directories whose owner is meant. */
-    remove: Effect.fnUntraced(function* (isMeant: (owner: DirectoryOwner) => boolean) {
+    owners: Effect.map(list, (all) => all.map(({ owner }) => owner)),
+    removeOwned: Effect.fnUntraced(function* (ids) {
       for (const { kind, name, owner } of yield* list)
-        if (isMeant(owner)) yield* kind === "setup" ? removeSetup(name) : removeStore(name)
+        if (ids.includes(owner.workspace_id) || ids.includes(owner.project_id ?? ""))
+          yield* kind === "setup" ? removeSetup(name) : removeStore(name)
     })
   }
-})
+}

@@ -42,7 +42,7 @@ const { connection_id, executor, harness, labels, permissions, repository, title
 
 export const NewSessionTarget = Schema.Struct({
   kind: field(Schema.Literal("new_session"), "Tells the kinds of targets apart."),
-  message: field(Instructions, "What the agent is told."),
+  message: field(Instructions, "The message to the agent."),
   project_id: field(optional(ProjectId), "The project to start from, in the version that is the newest at each run."),
   repository,
   harness,
@@ -57,7 +57,7 @@ export type NewSessionTarget = typeof NewSessionTarget.Type
 export const SessionTarget = Schema.Struct({
   kind: field(Schema.Literal("session"), "Tells the kinds of targets apart."),
   session_id: field(SessionId, "The session, which is open."),
-  message: field(Instructions, "What the agent is told.")
+  message: field(Instructions, "The message to the agent.")
 }).annotations({ identifier: "SessionTarget", description: "A message to a session that is there." })
 
 export const AutomationTarget = Schema.Union(NewSessionTarget, SessionTarget).annotations({

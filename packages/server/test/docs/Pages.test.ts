@@ -78,6 +78,7 @@ describe("the blocks of the pages", () => {
       "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
       "docs/command-line.md: it changes the shell that reads it",
       "docs/command-line.md: it needs the server and the session of the reader",
+      "docs/editors.md: the settings of an editor",
       "docs/providers.md: it installs hundreds of megabytes",
       "docs/providers.md: the file is yours",
       "docs/providers.md: it takes minutes of an agent",
@@ -93,6 +94,9 @@ describe("the blocks of the pages", () => {
       "docs/self-hosting.md: it is a site with a certificate of its own; events/Nginx of the chaos suite runs the file that it includes",
       "docs/self-hosting.md: Caddy asks for a certificate of the domain; deploy/Caddy of the chaos suite runs the file without one",
       "docs/self-hosting.md: it needs a collector; the tests send to one of their own",
+      "docs/tools.md: a part of the spec of a project version",
+      "docs/tools.md: it needs the server and the session of the reader",
+      "docs/tools.md: a part of a manifest",
       "docs/upgrading.md: it needs the client programs of PostgreSQL; lifecycle/BackupPostgres of the chaos suite runs the commands that reins itself prints",
       "docs/upgrading.md: there is no other release to upgrade to, and no service manager; the commands besides these two are run above and below",
       "docs/webhooks.md: there is no receiver at that address; packages/server/test/cli/Webhooks.test.ts runs these commands"

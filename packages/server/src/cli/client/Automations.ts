@@ -62,7 +62,7 @@ const list = remoteCommand({
 
 const add = remoteCommand({
   takes: {
-    message: argument("message", "What the agent is told"),
+    message: argument("message", "The message to the agent"),
     name: requiredOption("name", "Its name"),
     cron: option("cron", "Minute, hour, day, month, weekday: '30 2 * * 1-5'", { value: "fields" }),
     at: option("at", "One time, as 2026-12-24T18:00:00Z", { value: "time" }),

@@ -78,7 +78,7 @@ const setupLink = command({
 const removeAccount = command({
   takes: { email, yes, ...installationOptions },
   details:
-    "Its logins, keys, memberships and mails go, and the workspaces in which nobody else is. What it made elsewhere stays. A running server does the work, or the next one that starts.",
+    "Its logins, keys, memberships and mails go, and the workspaces in which nobody else is. The work that it did elsewhere stays. A running server does the work, or the next one that starts.",
   examples: [
     ["reins accounts delete --email ann@example.com", "Delete it, after a question"],
     ["reins accounts delete --email ann@example.com --yes", "Delete it without one"]

@@ -5,8 +5,8 @@ import { costOf, ModelPrice, type PricedTokens } from "./Prices.js"
 
 export const ListPrice = Schema.Struct({
   ...ModelPrice.fields,
-  source: field(Schema.String, "The page on which the vendor states the price."),
-  date: field(Schema.String, "The day on which the page was seen to state it, as in `2026-01-31`.")
+  source: field(Schema.String, "The page on which the vendor lists its prices, for comparison."),
+  date: field(Schema.String, "The day of the publication that the price was taken from, as in `2026-01-31`.")
 }).annotations({
   identifier: "ListPrice",
   description:

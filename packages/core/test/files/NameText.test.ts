@@ -109,6 +109,7 @@ describe("the sources", () => {
     "backup/Restore.ts",
     "bench/Archives.ts",
     "bench/DiskHere.ts",
+    "bench/OwnedDirectories.ts",
     "bench/setup/SetupSweep.ts",
     "bench/snapshots/SealedFiles.ts",
     "bench/StoreSweep.ts",
@@ -120,6 +121,7 @@ describe("the sources", () => {
     "git/Commit.ts",
     "git/StoreCare.ts",
     "harness/ManifestFiles.ts",
+    "identity/OutboxFiles.ts",
     "identity/OutboxMailer.ts",
     "placement/BootRecord.ts"
   ])

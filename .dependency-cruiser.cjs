@@ -14,9 +14,9 @@ const floors = [
   ["agents", "catalog", "projects"],
   ["bench"],
   ["sessions", "webhooks"],
-  ["worktrees"],
+  ["worktrees", "tools"],
   ["changes"],
-  ["execution", "delegations"],
+  ["execution", "delegations", "exports", "shares", "automations"],
   ["backup", "deletion", "upkeep"]
 ]
 
@@ -129,6 +129,13 @@ module.exports = {
       to: { path: "^packages/core/src/store/(Sqlite|Postgres)" }
     },
     {
+      name: "embedding-loads-no-contract",
+      comment: "the library that describes endpoints costs a program that embeds the core a fifth of its start",
+      severity: "error",
+      from: { path: `${core}(Core|Embedded|Layers|Parts|Rooms|Worker|index)\\.ts$` },
+      to: { path: `${core}(Api|Contracts|OperationErrors)\\.ts$` }
+    },
+    {
       name: "products-know-no-fixtures",
       comment: "packages/testing is for tests alone: nothing that is published may need it",
       severity: "error",
@@ -146,8 +153,15 @@ module.exports = {
       comment:
         "`reins run` and its like are clients of a server, perhaps of another machine; the server itself asks the core",
       severity: "error",
-      from: { path: "^packages/server/src/", pathNot: "^packages/server/src/cli/" },
+      from: { path: "^packages/server/src/", pathNot: "^packages/server/src/(cli|doors)/" },
       to: { path: "^packages/client/" }
+    },
+    {
+      name: "doors-are-clients",
+      comment: "a door adds no rule of its own, so it needs the client and the package of its protocol alone",
+      severity: "error",
+      from: { path: "^packages/server/src/doors/" },
+      to: { path: "^packages/", pathNot: "^packages/(client/src/index.ts$|server/src/doors/)" }
     },
     {
       name: "client-is-made-from-the-document",

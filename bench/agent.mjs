@@ -1,10 +1,13 @@
 // An agent without a model, so that only our own time is measured. It speaks the Agent Client Protocol, answers at once, and writes down the
-// times of its prompt, its answer and its stop. It makes as many tool calls before each answer as it is told. `node agent.mjs <file> [calls]`
+// times of its prompt, its answer and its stop. It makes as many tool calls before each answer as it is told, and as many calls
+// of a tool of the service, with the time of each. `node agent.mjs <file> [calls] [lent]`
 import { appendFileSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { now } from "./clock.mjs"
 
-const [, , marks, calls = "0"] = process.argv
+const [, , marks, calls = "0", lent = "0"] = process.argv
+/** The server of tools that the session was told of. */
+let tools
 let made = 0
 const mark = (name) => appendFileSync(marks, `${name} ${now()}\n`)
 const send = (message) =>
@@ -22,17 +25,43 @@ const callTool = async (sessionId) => {
   await update({ sessionUpdate: "tool_call_update", status: "completed", content })
 }
 
+/** A call of a tool of the service that answers at once. */
+const callLent = async (number) => {
+  const headers = Object.fromEntries(tools.headers.map(({ name, value }) => [name, value]))
+  const params = { name: "wait", arguments: { delegation_ids: [], seconds: 0 } }
+  const begun = now()
+  const response = await fetch(tools.url, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: number, method: "tools/call", params })
+  })
+  const answer = await response.text()
+  if (!answer.includes("pending")) throw new Error(answer)
+  appendFileSync(marks, `lent ${now() - begun}\n`)
+}
+
 const methods = {
   initialize: () => ({
     protocolVersion: 1,
     agentInfo: { name: "scripted", version: "1.0.0" },
-    agentCapabilities: { loadSession: true, sessionCapabilities: { resume: {} } }
+    agentCapabilities: {
+      loadSession: true,
+      sessionCapabilities: { resume: {} },
+      ...(lent !== "0" && { mcpCapabilities: { http: true } })
+    }
   }),
-  "session/new": () => ({ sessionId: "s1" }),
-  "session/resume": () => ({}),
+  "session/new": ({ mcpServers }) => {
+    tools = mcpServers[0]
+    return { sessionId: "s1" }
+  },
+  "session/resume": ({ mcpServers }) => {
+    tools = mcpServers[0]
+    return {}
+  },
   "session/prompt": async ({ sessionId }) => {
     mark("prompted")
     for (let call = 0; call < Number(calls); call++) await callTool(sessionId)
+    if (tools !== undefined) for (let call = 0; call < Number(lent); call++) await callLent(++made)
     const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Done." } }
     await send({ method: "session/update", params: { sessionId, update } })
     return { stopReason: "end_turn", usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10 } }

@@ -10,6 +10,7 @@
 import { rmSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { agents } from "./agents.mjs"
+import { automations } from "./automations.mjs"
 import { checkouts } from "./checkouts.mjs"
 import { consolePage } from "./console.mjs"
 import { history } from "./history.mjs"
@@ -24,6 +25,7 @@ import { setups } from "./setups.mjs"
 import { snapshots } from "./snapshots.mjs"
 import { start } from "./start.mjs"
 import { streams } from "./streams.mjs"
+import { tools } from "./tools.mjs"
 import { turns } from "./turns.mjs"
 import { workspace } from "./workspace.mjs"
 import { writes } from "./writes.mjs"
@@ -37,7 +39,9 @@ const subjects = {
   postgres,
   nodes,
   jobs,
+  automations,
   turns,
+  tools,
   history,
   console: consolePage,
   sandbox,

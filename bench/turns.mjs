@@ -20,7 +20,7 @@ export const turns = async ({ report, settings }) => {
 
 const of = (samples, field) => median(samples.map((sample) => sample[field]))
 
-const serverWith = async (name, environment) => {
+export const serverWith = async (name, environment) => {
   const server = await install(name, environment).start()
   const connection = await connect(server)
   await server.reins.connections.update({ connection_id: connection.id, preferred_model: "scripted-1" })
@@ -64,7 +64,7 @@ const warmTurns = async ({ report, settings }, marks, environment) => {
 }
 
 /** Sends a message and waits for the end of its turn. Gives the times between what the client sees and what the agent wrote down. */
-const turn = async (server, sessionId, marks) => {
+export const turn = async (server, sessionId, marks) => {
   rmSync(marks, { force: true })
   const { event_watermark: after } = await server.reins.sessions.get({ session_id: sessionId })
   const events = server.reins.sessions.stream({ session_id: sessionId, after })
@@ -103,13 +103,13 @@ export const endOf = async (events) => {
  * Installs the agent as the program of alpha. A shell starts it and writes down its begin and its end, so that loading Node counts as the
  * agent's time.
  */
-const installAgent = (marks) => {
-  const { cacheDir, executable } = placeAgent("agents")
+export const installAgent = (marks, name = "agents", args = "") => {
+  const { cacheDir, executable } = placeAgent(name)
   const agent = join(dirname(fileURLToPath(import.meta.url)), "agent.mjs")
   const time = (name) => `echo "${name} $(date +%s%3N)" >> '${marks}'`
   writeFileSync(
     executable,
-    `#!/bin/sh\n${time("spawned")}\n'${process.execPath}' '${agent}' '${marks}'\n${time("ended")}\n`
+    `#!/bin/sh\n${time("spawned")}\n'${process.execPath}' '${agent}' '${marks}' ${args}\n${time("ended")}\n`
   )
   chmodSync(executable, 0o755)
   return cacheDir

@@ -15,9 +15,22 @@ const statement = /^(?:import|export)\b[^"';]*?\bfrom "([^"]+)"/gm
 const later = /\bimport\("(\.[^"]+)"\)/g
 
 // Every room exports these by convention: services their layers, and the lists of a room its name.
-const shared = new Set(["make", "layer", "layerOf", "sessionRows"])
-const ofEachRoom = /(?:^|\/)(?:Room|Operations|Errors|Events)\.ts$|^store\/schema\//
+const shared = new Set(["make", "layer", "layerOf", "sessionRows", "workspaceRows", "accountRows"])
+const ofEachRoom = /(?:^|\/)(?:Room|Contract|Operations|Errors|Events)\.ts$|^store\/schema\//
 const exported = /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|type|interface|class|function\*?) (\w+)/gm
+
+// The lists of rooms have an import for each room, and nothing else to do.
+const lists = { "Rooms.ts": "Room", "Contracts.ts": "Contract", "Events.ts": "Events" }
+
+// A room shows itself in these files, and each stands in its list.
+const missing = Object.entries(lists).flatMap(([list, name]) => {
+  const text = readFileSync(join(root, list), "utf8")
+  return files
+    .filter(
+      (file) => new RegExp(`^\\w+/${name}\\.ts$`).test(file) && !text.includes(`"./${file.replace(/\.ts$/, ".js")}"`)
+    )
+    .map((file) => `${file} is not in ${list}`)
+})
 
 let lines = 0
 const exportersOf = new Map()
@@ -43,7 +56,7 @@ const bothWays = [...neededBy].flatMap(([from, all]) =>
   [...all].filter((to) => from < to && neededBy.get(to)?.has(from)).map((to) => `${from} and ${to}`)
 )
 const twice = [...exportersOf].filter(([name, all]) => all.length > 1 && !shared.has(name))
-const busy = [...importsOf].filter(([, count]) => count > 20).sort((a, b) => b[1] - a[1])
+const busy = [...importsOf].filter(([file, count]) => count > 20 && !(file in lists)).sort((a, b) => b[1] - a[1])
 const row = readFileSync(join(root, "sessions/SessionRow.ts"), "utf8")
 const fields = /export interface SessionRow \{(.*?)\n\}/s.exec(row)[1].match(/^ {2}readonly /gm).length
 
@@ -52,9 +65,10 @@ process.stdout.write(
     `${lines} lines in ${files.length} files`,
     `${bothWays.length} pairs of folders that need each other${bothWays.map((pair) => `\n  ${pair}`).join("")}`,
     `${twice.length} names that two files export${twice.map(([name, all]) => `\n  ${name}: ${all.join(", ")}`).join("")}`,
+    `${missing.length} rooms that a list lacks${missing.map((text) => `\n  ${text}`).join("")}`,
     `${busy.length} files with more than 20 imports`,
     ...busy.map(([file, count]) => `  ${file}: ${count}`),
     `${fields} fields in the row of a session`
   ].join("\n")}\n`
 )
-if (bothWays.length > 0 || twice.length > 0) process.exitCode = 1
+if (bothWays.length + twice.length + missing.length > 0) process.exitCode = 1

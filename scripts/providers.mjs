@@ -22,7 +22,7 @@ const compare = (left, right) => {
 }
 
 const providers = readdirSync(manifests)
-  .filter((name) => name.endsWith(".json") && name !== "providers.json")
+  .filter((name) => name.endsWith(".json") && name !== "providers.json" && name !== "prices.json")
   .map((name) => JSON.parse(readFileSync(join(manifests, name), "utf8")))
   .sort(compare)
   .map(({ capabilities, credential, display_name, provider_id, runtime, tier }) => ({

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Runs suites with the full volume of every random, statistical or long test: `npm run soak [-- --minutes 60]`. The random kills and
 // the event storms go on for so many minutes more. It needs what the chaos suite and that of
-// several machines need, Docker, device files, and about an hour and three quarters.
+// several machines need, Docker, device files, and about two hours.
 import { parseArgs } from "node:util"
 import { ofChaos, ofCluster, ofDocker, requireNeeds } from "./needs.mjs"
 import { endWith, suite } from "./suites.mjs"
@@ -22,6 +22,7 @@ const env = {
 
 endWith([
   await suite("tests", [process.execPath, "scripts/test.mjs"], env),
+  await suite("tests on Node 24", [process.execPath, "scripts/nodes.mjs", "24", "npm", "test", "--silent"], {}),
   await suite("several machines", [process.execPath, "scripts/cluster.mjs"], env),
   await suite("real servers, broken on purpose", [process.execPath, "scripts/chaos.mjs"], env),
   await suite(

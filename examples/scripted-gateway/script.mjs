@@ -57,14 +57,27 @@ const toolNames = {
 export const script = (words, ...steps) => `${words} SCRIPT:${JSON.stringify(steps)}`
 
 /**
- * The steps of the last `SCRIPT:[...]` in a text.
+ * The steps of the last `SCRIPT:[...]` in a text. A script that is an argument in another one has its quotes escaped, and is not the one.
  *
  * @param {string} text
  * @returns {Step[] | null}
  */
 export const extractScript = (text) => {
-  const start = text.lastIndexOf("SCRIPT:[")
-  if (start < 0) return null
+  for (let at = text.lastIndexOf(begins); at >= 0; at = at === 0 ? -1 : text.lastIndexOf(begins, at - 1)) {
+    const steps = stepsAt(text, at)
+    if (steps !== null) return steps
+  }
+  return null
+}
+
+const begins = "SCRIPT:["
+
+/**
+ * @param {string} text
+ * @param {number} start
+ * @returns {Step[] | null}
+ */
+const stepsAt = (text, start) => {
   const json = text.slice(start + "SCRIPT:".length)
   for (let end = json.indexOf("]"); end >= 0; end = json.indexOf("]", end + 1)) {
     try {

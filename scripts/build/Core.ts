@@ -30,13 +30,14 @@ const inlineManifests = (): void => {
       (_, name: string) => `const ${name} = ${JSON.stringify({ version })};`
     )
   )
-  const file = "packages/core/dist/harness/Manifests.js"
-  const inlined = readFileSync(file, "utf8").replace(
-    /import (\w+) from "[^"]*\/manifests\/(\w+)\.json"(?: with \{ type: "json" \})?;?/g,
-    (_, name: string, manifest: string) =>
-      `const ${name} = ${readFileSync(`manifests/${manifest}.json`, "utf8").trim()};`
-  )
-  writeFileSync(file, inlined)
+  for (const file of ["packages/core/dist/harness/Manifests.js", "packages/core/dist/connections/ListPrices.js"]) {
+    const inlined = readFileSync(file, "utf8").replace(
+      /import (\w+) from "[^"]*\/manifests\/(\w+)\.json"(?: with \{ type: "json" \})?;?/g,
+      (_, name: string, manifest: string) =>
+        `const ${name} = ${readFileSync(`manifests/${manifest}.json`, "utf8").trim()};`
+    )
+    writeFileSync(file, inlined)
+  }
   const optional = "packages/core/dist/harness/OptionalManifests.js"
   const read = readFileSync(optional, "utf8").replace(
     /import\("[^"]*\/manifests\/(optional\/[\w-]+\.json)"(?:, \{ with: \{ type: "json" \} \})?\)/g,

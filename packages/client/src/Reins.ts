@@ -8,7 +8,7 @@ import {
 } from "./EventStream.js"
 import * as Following from "./Following.js"
 import type { Methods } from "./generated/Methods.js"
-import type { Job, Turn, WorkspaceEvent } from "./generated/Resources.js"
+import type { Job, SessionExport, Turn, WorkspaceEvent } from "./generated/Resources.js"
 import { iterate } from "./Iteration.js"
 import { listOf } from "./List.js"
 import { ReinsApiError, ReinsConnectionError, ReinsValidationError } from "./ReinsClientError.js"
@@ -24,12 +24,26 @@ export interface ReinsOptions extends Transport.ServerOptions {
 
 type Waiting = Pick<Transport.RequestOptions, "signal">
 
+/** The export of a session: as Markdown a text, else its fields. */
+export interface GetExport {
+  (
+    input: { readonly session_id: string; readonly format: "markdown" },
+    options?: Transport.RequestOptions
+  ): Promise<string>
+  (
+    input: { readonly session_id: string; readonly format?: "json" | undefined },
+    options?: Transport.RequestOptions
+  ): Promise<SessionExport>
+}
+
 /** A client of a Reins server. Every method rejects with a `ReinsClientError`. */
 export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs" | "workspaces"> {
   /** The URL that it calls, without a slash at the end. */
   readonly baseUrl: string
   /** The operations on sessions, and their events as a stream. */
-  readonly sessions: Methods["sessions"] & {
+  readonly sessions: Omit<Methods["sessions"], "getExport"> & {
+    /** All of a session as one file, without secrets. */
+    readonly getExport: GetExport
     /**
      * The events of a session from the log and then live, until you leave the loop. It reconnects by itself, without gap or repeat,
      * and reads no faster than the loop does.
@@ -82,6 +96,8 @@ const connect = (options: ReinsOptions): Reins => {
     ...methods,
     sessions: {
       ...methods.sessions,
+      // Boundary: the server answers each format in its form.
+      getExport: methods.sessions.getExport as GetExport,
       stream: (input, { signal } = {}) =>
         iterate({ open: () => new EventReader(transport, input), isLast: () => false, clock, signal })
     },

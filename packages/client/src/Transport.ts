@@ -103,6 +103,8 @@ const answerOf = (server: Server, request: Asked, call: Call): Promise<unknown> 
     const response = await send(server, request, connection)
     const text = await response.text()
     if (!response.ok) throw refusalOf(server, response, text, call)
+    // Two forms of one answer: a client asks for Markdown by name.
+    if (response.headers.get("content-type")?.startsWith("text/markdown")) return text
     return decode(request, text)
   })
 

@@ -14,7 +14,7 @@ export type { JobLike, RunInput, RunResult, TurnLike } from "./Following.js"
 export type * from "./generated/Methods.js"
 export type * from "./generated/Resources.js"
 export type { List, Page } from "./List.js"
-export { Reins, type ReinsOptions } from "./Reins.js"
+export { type GetExport, Reins, type ReinsOptions } from "./Reins.js"
 export {
   type ErrorCategory,
   type ErrorCode,

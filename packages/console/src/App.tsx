@@ -1,11 +1,15 @@
 import { signal } from "@preact/signals"
+import { lazy, Suspense } from "preact/compat"
 import { useEffect } from "preact/hooks"
 import { Entry } from "./account/Entry.js"
 import { type Failure, failureOf } from "./api/Failure.js"
 import { me, whoAmI } from "./api/Server.js"
 import { Pages } from "./Pages.js"
+import { parts } from "./route/Route.js"
 import { Shell } from "./Shell.js"
 import { ErrorBar, Waiting } from "./ui/Basics.js"
+
+const SharedPage = lazy(() => import("./shared/SharedPage.js").then(({ SharedPage }) => SharedPage))
 
 const failure = signal<Failure | undefined>(undefined)
 
@@ -20,7 +24,17 @@ const ask = async () => {
 
 /** The console: the page of the address for who is logged in, and the way in for anybody else. The address stays, so that it is shown after. */
 export const App = () => {
-  useEffect(() => void ask(), [])
+  // Whoever follows a link to a shared session is asked for no login.
+  const isShared = parts.value[0] === "shared"
+  useEffect(() => {
+    if (!isShared) void ask()
+  }, [isShared])
+  if (isShared)
+    return (
+      <Suspense fallback={<Waiting what="the page" />}>
+        <SharedPage />
+      </Suspense>
+    )
   if (me.value === undefined)
     return (
       <main class="lone">

@@ -6,6 +6,9 @@ import { Nothing, PageHead, Waiting } from "./ui/Basics.js"
 
 // The inbox comes first. Every other page is loaded when somebody goes there.
 const AccountPage = lazy(() => import("./account/AccountPage.js").then(({ AccountPage }) => AccountPage))
+const AutomationsPage = lazy(() =>
+  import("./automations/AutomationsPage.js").then(({ AutomationsPage }) => AutomationsPage)
+)
 const ConnectionsPage = lazy(() =>
   import("./connections/ConnectionsPage.js").then(({ ConnectionsPage }) => ConnectionsPage)
 )
@@ -18,6 +21,7 @@ const KeysPage = lazy(() => import("./setup/KeysPage.js").then(({ KeysPage }) =>
 const MembersPage = lazy(() => import("./setup/MembersPage.js").then(({ MembersPage }) => MembersPage))
 const NewSessionPage = lazy(() => import("./setup/NewSessionPage.js").then(({ NewSessionPage }) => NewSessionPage))
 const ServerPage = lazy(() => import("./setup/ServerPage.js").then(({ ServerPage }) => ServerPage))
+const SettingsPage = lazy(() => import("./setup/SettingsPage.js").then(({ SettingsPage }) => SettingsPage))
 const UsagePage = lazy(() => import("./usage/UsagePage.js").then(({ UsagePage }) => UsagePage))
 const WebhookPage = lazy(() => import("./webhooks/WebhookPage.js").then(({ WebhookPage }) => WebhookPage))
 const WebhooksPage = lazy(() => import("./webhooks/WebhooksPage.js").then(({ WebhooksPage }) => WebhooksPage))
@@ -60,12 +64,16 @@ const Page = () => {
       return <ProjectsPage {...given} />
     case "members":
       return <MembersPage {...given} />
+    case "automations":
+      return <AutomationsPage {...given} />
     case "webhooks":
       return id === "" ? <WebhooksPage {...given} /> : <WebhookPage key={id} endpointId={id} />
     case "keys":
       return <KeysPage {...given} />
     case "usage":
       return <UsagePage {...given} />
+    case "settings":
+      return <SettingsPage {...given} />
     case "server":
       return <ServerPage {...given} />
     case "account":

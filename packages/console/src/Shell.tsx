@@ -23,8 +23,10 @@ const setup = [
   { to: "projects", name: "Projects" },
   { to: "members", name: "Members" },
   { to: "keys", name: "API keys" },
+  { to: "automations", name: "Automations" },
   { to: "webhooks", name: "Webhooks" },
   { to: "usage", name: "Usage and budgets" },
+  { to: "settings", name: "Settings" },
   { to: "server", name: "Server" }
 ] as const
 

@@ -1,36 +1,11 @@
-import { readFileSync } from "node:fs"
-import { createRequire } from "node:module"
 import { picture, watch } from "@reins/testing/browser/Browser"
 import type { Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, beforeAll, describe, it } from "vitest"
+import { findingsOf } from "./Axe.js"
 import { desk, harness, logIn, phone, worldForFile } from "./World.js"
 
 const world = worldForFile()
-
-/** The file of axe is run in the page by the tools of the browser, which no policy of the page holds back. */
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
-
-/** The serious findings of axe on a page, in words. */
-const findingsOf = async (page: Page): Promise<ReadonlyArray<string>> => {
-  await page.evaluate(axe)
-  return page.evaluate(async () => {
-    // Boundary: axe puts itself into the page.
-    const { violations } = await (globalThis as unknown as { axe: { run: () => Promise<AxeResult> } }).axe.run()
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .map(({ help, id, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(" | ")}`)
-  })
-}
-
-interface AxeResult {
-  readonly violations: ReadonlyArray<{
-    readonly id: string
-    readonly help: string
-    readonly impact: string
-    readonly nodes: ReadonlyArray<{ readonly html: string }>
-  }>
-}
 
 /** The words that each page shows once it is there. */
 const pages = {
@@ -40,9 +15,11 @@ const pages = {
   connections: "alpha_gateway",
   projects: "Shop",
   members: "owner@example.com",
+  automations: "It has not run yet.",
   webhooks: "hooks.example",
   keys: "rk_",
   usage: "OpenCode · scripted-1",
+  settings: "Name of the workspace",
   server: "requests per minute",
   account: "Change the password",
   nowhere: "There is no such page"
@@ -113,6 +90,12 @@ const furnish = async (): Promise<Readonly<Record<string, string>>> => {
     }
   })
   await client.projects.replaceSecret({ project_id: project.id, name: "registry-token", secret: "canary" })
+  await client.automations.create({
+    workspace_id,
+    name: "Nightly",
+    trigger: { kind: "schedule", expression: "30 2 * * *", timezone: "Europe/Berlin" },
+    target: { kind: "new_session", message: "Look for what is outdated." }
+  })
   const endpoint = await client.webhooks.createEndpoint({
     workspace_id,
     url: "https://hooks.example/reins",

@@ -138,7 +138,7 @@ describe("a session for readers", () => {
     const page = await world.loggedIn("")
     await page.getByText("A needle in the hay").first().waitFor()
     await page.keyboard.press("Control+k")
-    await page.getByLabel("Search pages and sessions").fill("needle")
+    await page.getByLabel("Search pages, sessions and messages").fill("needle")
     await page.getByRole("option", { name: /A needle in the hay/ }).waitFor()
     await picture(page, "palette")
     await page.keyboard.press("Enter")

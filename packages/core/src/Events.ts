@@ -4,14 +4,16 @@ import { type EventType, isListed } from "./domain/Event.js"
 import { parseTypes } from "./events/EventTypes.js"
 import { agentEvents } from "./execution/Events.js"
 import { sessionEvents } from "./sessions/Events.js"
+import { shareEvents } from "./shares/Events.js"
 import { worktreeEvents } from "./worktrees/Events.js"
 
 // The types of the payloads come with the modules of the rooms, also where only declarations are read.
-export { agentEvents, changeEvents, delegationEvents, sessionEvents, worktreeEvents }
+export { agentEvents, changeEvents, delegationEvents, sessionEvents, shareEvents, worktreeEvents }
 
 /** Every type of event with its payload and its text. */
 export const allEvents = {
   ...sessionEvents,
+  ...shareEvents,
   ...agentEvents,
   ...worktreeEvents,
   ...changeEvents,

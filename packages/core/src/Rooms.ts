@@ -1,6 +1,7 @@
-import { Effect, type Layer } from "effect"
+import { Effect, type Layer, type Types } from "effect"
 import { access } from "./access/Room.js"
 import { agents } from "./agents/Room.js"
+import { automations } from "./automations/Room.js"
 import { inOrder } from "./base/Layered.js"
 import { bench } from "./bench/Room.js"
 import { budgets } from "./budgets/Room.js"
@@ -9,10 +10,10 @@ import { changes } from "./changes/Room.js"
 import { connections } from "./connections/Room.js"
 import { delegations } from "./delegations/Room.js"
 import { deletion } from "./deletion/Room.js"
-import type { EventKind } from "./domain/Event.js"
 import type { Follower } from "./events/Follower.js"
 import { events } from "./events/Room.js"
 import { execution } from "./execution/Room.js"
+import { exports } from "./exports/Room.js"
 import { files } from "./files/Room.js"
 import { git } from "./git/Room.js"
 import { identity } from "./identity/Room.js"
@@ -23,8 +24,10 @@ import { projects } from "./projects/Room.js"
 import { relay } from "./relay/Room.js"
 import { secrets } from "./secrets/Room.js"
 import { sessions } from "./sessions/Room.js"
+import { shares } from "./shares/Room.js"
 import { store } from "./store/Room.js"
 import type { SealedValues } from "./store/SealedValues.js"
+import { tools } from "./tools/Room.js"
 import { webhooks } from "./webhooks/Room.js"
 import { worktrees } from "./worktrees/Room.js"
 
@@ -38,7 +41,8 @@ export interface Room {
   readonly tables?: ReadonlyArray<string>
   /** Reads every sealed value of the room's tables, so that a change of keys seals it anew. */
   readonly sealed?: SealedValues
-  readonly events?: Readonly<Record<string, EventKind>>
+  /** The operations of the room, by the group of their endpoints. */
+  readonly operations?: Readonly<Record<string, Effect.Effect<object, never, unknown>>>
   /** The kinds of jobs that a worker runs; undefined for one that the installation has no use for. */
   readonly jobs?: ReadonlyArray<Effect.Effect<JobKind | undefined, unknown, unknown>>
   /** The durable readers of the logs of workspaces. */
@@ -66,11 +70,15 @@ export const rooms = [
   projects,
   bench,
   sessions,
+  tools,
   webhooks,
   worktrees,
   changes,
   execution,
   delegations,
+  exports,
+  shares,
+  automations,
   deletion
 ] as const satisfies ReadonlyArray<Room>
 
@@ -93,6 +101,43 @@ export const sealedValues: SealedValues = (db) =>
 
 /** Every table whose rows have ids. */
 export const tables: ReadonlyArray<string> = roomsWith("tables").flatMap(({ tables }): ReadonlyArray<string> => tables)
+
+type OperationsOfRoom = Having<"operations">["operations"]
+
+type GroupsOf<R> = R extends unknown ? keyof R : never
+
+type GroupOf<R, Name> = R extends { readonly [N in Name & string]: Effect.Effect<infer A, infer _E, infer _R> }
+  ? A
+  : never
+
+type AllOperations = {
+  readonly [Name in GroupsOf<OperationsOfRoom>]: Types.UnionToIntersection<GroupOf<OperationsOfRoom, Name>>
+}
+
+type NeedsOf<R> =
+  R extends Readonly<Record<string, infer Operations>>
+    ? Operations extends Effect.Effect<infer _A, infer _E, infer Needs>
+      ? Needs
+      : never
+    : never
+
+/**
+ * Every operation that needs no more of a request than its caller and its parts, by group. A door adds the few that do: logins and passwords,
+ * streams, a wait, and its own version.
+ */
+export const operations = Effect.forEach(
+  roomsWith("operations").flatMap(({ operations }) =>
+    Object.entries<Effect.Effect<object, never, NeedsOf<OperationsOfRoom>>>(operations)
+  ),
+  ([group, make]) => Effect.map(make, (operations) => [group, operations] as const)
+).pipe(
+  Effect.map((all) => {
+    const groups: Record<string, object> = {}
+    for (const [group, operations] of all) groups[group] = { ...groups[group], ...operations }
+    // Boundary: the compiler does not follow that the rooms have all of these.
+    return groups as AllOperations
+  })
+)
 
 type JobOfRoom = Having<"jobs">["jobs"][number]
 

@@ -218,6 +218,7 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
   ...(settings.queued_turns !== undefined && { queuedTurns: settings.queued_turns }),
   ...(settings.delegation_depth !== undefined && { delegationDepth: settings.delegation_depth }),
   ...(settings.live_delegations !== undefined && { liveDelegations: settings.live_delegations }),
+  ...(settings.tree_delegations !== undefined && { treeDelegations: settings.tree_delegations }),
   ...(settings.delegation_seconds !== undefined && { delegationSeconds: settings.delegation_seconds }),
   ...(settings.registrations_per_hour !== undefined && { registrationsPerHour: settings.registrations_per_hour }),
   ...(settings.sessions_per_workspace !== undefined && { sessionsPerWorkspace: settings.sessions_per_workspace }),

@@ -89,6 +89,7 @@ export const fields = {
   queued_turns: Whole(1, 1000),
   delegation_depth: Whole(1, 20),
   live_delegations: Whole(1, 1000),
+  tree_delegations: Whole(1, 10_000),
   delegation_seconds: Whole(1, 604_800),
   registrations_per_hour: Whole(1, 10_000),
   sessions_per_workspace: Whole(1, 1_000_000),

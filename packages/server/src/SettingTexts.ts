@@ -66,6 +66,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   queued_turns: "a number from 1 to 1000",
   delegation_depth: "a number from 1 to 20",
   live_delegations: "a number from 1 to 1000",
+  tree_delegations: "a number from 1 to 10000",
   delegation_seconds: "a number from 1 to 604800",
   registrations_per_hour: "a number from 1 to 10000",
   sessions_per_workspace: "a number from 1 to 1000000",

@@ -21,6 +21,7 @@ const defaults = {
   turn_minutes: 60,
   delegation_depth: 3,
   live_delegations_per_session: 10,
+  delegations_per_tree: 50,
   event_retention_days: null
 }
 
@@ -145,6 +146,7 @@ it.scoped("every limit is a setting", () =>
       REINS_QUEUED_TURNS: "8",
       REINS_DELEGATION_DEPTH: "9",
       REINS_LIVE_DELEGATIONS: "10",
+      REINS_TREE_DELEGATIONS: "20",
       REINS_DELEGATION_SECONDS: "600",
       REINS_REGISTRATIONS_PER_HOUR: "13",
       REINS_SESSIONS_PER_WORKSPACE: "14",
@@ -168,6 +170,7 @@ it.scoped("every limit is a setting", () =>
         queuedTurns: 8,
         delegationDepth: 9,
         liveDelegations: 10,
+        treeDelegations: 20,
         delegationSeconds: 600,
         registrationsPerHour: 13,
         sessionsPerWorkspace: 14,

@@ -3,6 +3,7 @@ import { useAction } from "../api/Loading.js"
 import { me, reins } from "../api/Server.js"
 import { allowNotices, canNotify, hasSound, refuseNotices, setSound, wish } from "../told/Notices.js"
 import { Field, fieldsOf, Outcome, PageHead } from "../ui/Basics.js"
+import { Dialog } from "../ui/Dialog.js"
 import { Form } from "../ui/Form.js"
 import { count } from "../words/Words.js"
 
@@ -52,6 +53,53 @@ export const AccountPage = () => {
         )}
       </Form>
       <Notices />
+      <DeleteAccount />
+    </>
+  )
+}
+
+/** The password is asked for, because nothing of the account comes back. */
+const DeleteAccount = () => {
+  const action = useAction()
+  const isAsking = useSignal(false)
+  return (
+    <>
+      <h2>Delete the account</h2>
+      <p class="fine">
+        Your logins, keys and memberships go, and the workspaces in which nobody else is. What you made elsewhere stays.
+      </p>
+      <button type="button" class="danger" onClick={() => (isAsking.value = true)}>
+        Delete the account
+      </button>
+      {isAsking.value && (
+        <Dialog title="Delete the account?" close={() => (isAsking.value = false)}>
+          <p>Nothing of it comes back.</p>
+          <Form
+            of={action}
+            class="narrow-form"
+            send={(event) => {
+              const { password = "" } = fieldsOf(event)
+              void action.run("the deletion", async () => {
+                await reins.accounts.delete({ password })
+                me.value = null
+              })
+            }}
+          >
+            <Field label="Password">
+              <input name="password" type="password" required autocomplete="current-password" />
+            </Field>
+            <p class="end">
+              <button type="button" onClick={() => (isAsking.value = false)}>
+                Cancel
+              </button>
+              <button type="submit" class="danger" disabled={action.busy.value !== undefined}>
+                Delete for good
+              </button>
+            </p>
+            <Outcome of={action} />
+          </Form>
+        </Dialog>
+      )}
     </>
   )
 }

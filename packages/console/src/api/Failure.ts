@@ -32,6 +32,16 @@ export const failureToldBy = (told: Pick<Failure, "message" | "code" | "requestI
   return { ...told, text, mend, retryAfterSeconds: null }
 }
 
+/** A fault that this page has found in a field. */
+export class Fault extends Error {
+  constructor(
+    readonly field: string,
+    text: string
+  ) {
+    super(text)
+  }
+}
+
 /** The failure of an error. One that says that the login is over asks for a new one, on the same page. */
 export const failureOf = (error: unknown): Failure => {
   if (isLoggedOut(error)) me.value = null
@@ -49,6 +59,17 @@ export const failureOf = (error: unknown): Failure => {
     }))
     const text = [...new Set(fields.map((field) => field.text))].join(" ")
     return { text, message, code: "validation", requestId: error.requestId, retryAfterSeconds: null, fields }
+  }
+  if (error instanceof Fault) {
+    const { field, message: text } = error
+    return {
+      text,
+      message: text,
+      code: null,
+      requestId: null,
+      retryAfterSeconds: null,
+      fields: [{ names: [field], text }]
+    }
   }
   const reason = error instanceof ReinsConnectionError ? error.reason : null
   const message = error instanceof Error ? error.message : String(error)

@@ -4,8 +4,8 @@ import { questions } from "../inbox/Workspace.js"
 import { parts } from "../route/Route.js"
 import { Question } from "./Question.js"
 
-/** A phone has no room for more than the first line of it. */
-const isFolded = signal(innerWidth < 600)
+/** A small window has no room for more than the first line of it. */
+const isFolded = signal(innerWidth < 600 || innerHeight < 700)
 
 /** The questions of agents, pinned to every page but the one of the session that asks, which shows it in its place. */
 export const Approvals = () => {

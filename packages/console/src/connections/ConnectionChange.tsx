@@ -62,15 +62,18 @@ const priced = [
 export const ConnectionChange = ({
   connection: { id, label, preferred_model, prices },
   done,
-  isGateway
+  isGateway,
+  priceOf
 }: {
   readonly connection: Connection
+  /** A model whose price is to be set. */
+  readonly priceOf?: string | undefined
   /** True for a gateway, which has models. */
   readonly isGateway: boolean
   readonly done: () => void
 }) => {
   const action = useAction()
-  const rows = useSignal<ReadonlyArray<PriceRow>>(rowsOf(prices))
+  const rows = useSignal<ReadonlyArray<PriceRow>>(withRowFor(priceOf, rowsOf(prices)))
   const change = (at: number, next: PriceRow) => {
     rows.value = rows.value.map((row, place) => (place === at ? next : row))
   }
@@ -120,6 +123,7 @@ export const ConnectionChange = ({
                       step="any"
                       inputMode="decimal"
                       required={name !== "cached"}
+                      autofocus={name === "input" && model === priceOf}
                       value={price[name] ?? ""}
                       onInput={({ currentTarget }) =>
                         change(at, { model, price: { ...price, [name]: currentTarget.value } })
@@ -163,6 +167,9 @@ const rowsOf = (prices: Connection["prices"]): ReadonlyArray<PriceRow> =>
     const entries = Object.entries(price as ModelPrice).map(([name, dollars]) => [name, String(dollars)])
     return { model, price: Object.fromEntries(entries) }
   })
+
+const withRowFor = (model: string | undefined, rows: ReadonlyArray<PriceRow>): ReadonlyArray<PriceRow> =>
+  model === undefined || rows.some((row) => row.model === model) ? rows : [...rows, { model, price: {} }]
 
 const pricesOf = (rows: ReadonlyArray<PriceRow>): Readonly<Record<string, ModelPrice>> | null =>
   rows.length === 0

@@ -11,6 +11,7 @@ import { count, plain } from "../words/Words.js"
 import { ConnectionChange, CredentialForm } from "./ConnectionChange.js"
 import { ConnectionForm } from "./ConnectionForm.js"
 import { connectionKinds, isGateway } from "./ConnectionKinds.js"
+import { SetPrice } from "./SetPrice.js"
 
 /** The connections of the workspace: gateways of models, forges and git. */
 export const ConnectionsPage = ({ workspaceId }: { readonly workspaceId: string }) => {
@@ -45,6 +46,7 @@ export const ConnectionsPage = ({ workspaceId }: { readonly workspaceId: string 
           )
         }
       </Await>
+      <SetPrice connections={list.value.value?.items} changed={list.reload} />
       {isMaking.value && (
         <Dialog title="New connection" close={() => (isMaking.value = false)}>
           <ConnectionForm

@@ -7,13 +7,14 @@ export const opened = signal<"palette" | "keys" | undefined>(undefined)
 
 /** The keys of the page, as `?` lists them. */
 export const keyList = [
-  ["Ctrl+K or ⌘K", "Search pages and sessions"],
+  ["Ctrl+K or ⌘K", "Search pages, sessions and messages"],
   ["?", "Show the keys"],
   ["g i", "Go to the inbox"],
   ["c", "New session"],
   ["j, k", "Next and previous session in the inbox"],
   ["Enter", "Open the session"],
   ["n, p", "Next and previous file of a review"],
+  ["b", "Review since the base, or since the last changeset"],
   ["Ctrl+Enter", "Send the message"]
 ] as const
 

@@ -1,15 +1,20 @@
-import { useSignal } from "@preact/signals"
-import { choose, standings, workspaces } from "../inbox/Workspace.js"
+import { type Signal, useSignal } from "@preact/signals"
+import { useEffect } from "preact/hooks"
+import { reins } from "../api/Server.js"
+import { choose, standings, workspace, workspaces } from "../inbox/Workspace.js"
 import { theme, themes } from "../look/Theme.js"
 import { go } from "../route/Route.js"
 import { Dialog } from "../ui/Dialog.js"
 import { plain } from "../words/Words.js"
 import { keyList, opened } from "./Keys.js"
+import { searchSessions } from "./SessionSearch.js"
 
 interface Entry {
   readonly key: string
   readonly name: string
   readonly kind: string
+  /** Words around what was found. */
+  readonly snippet?: string | undefined
   readonly run: () => void
 }
 
@@ -61,11 +66,51 @@ const entriesOf = (pages: ReadonlyArray<PageOfMenu>): ReadonlyArray<Entry> => [
 /** The field has the keys of the list below it. */
 const combobox = { type: "text", role: "combobox", list: undefined, "aria-expanded": true } as const
 
-/** Searches pages and sessions by their names. */
+/** The sessions that the server finds by their titles and messages, a moment after the last letter. */
+const useFound = (search: string): Signal<ReadonlyArray<Entry>> => {
+  const entries = useSignal<ReadonlyArray<Entry>>([])
+  const workspaceId = workspace.value?.id
+  useEffect(() => {
+    entries.value = []
+    if (workspaceId === undefined || search.trim().length < 2) return
+    const given = new AbortController()
+    const timer = setTimeout(async () => {
+      try {
+        await searchSessions(reins, { workspaceId, search, signal: given.signal }, ({ session, snippet, turnId }) => {
+          if (given.signal.aborted) return
+          const entry: Entry = {
+            key: session.id,
+            name: session.title ?? session.id,
+            kind: snippet === undefined ? plain(session.activity) : "Message",
+            snippet,
+            run: () => go(`sessions/${session.id}${turnId === undefined ? "" : `#${turnId}`}`)
+          }
+          entries.value = [...entries.value.filter(({ key }) => key !== entry.key), entry]
+        })
+      } catch {
+        // Names of pages and known sessions are found without the server.
+      }
+    }, 150)
+    return () => {
+      clearTimeout(timer)
+      given.abort()
+    }
+  }, [search, workspaceId, entries])
+  return entries
+}
+
+/** The entries with each session once; one with a snippet says more. */
+const merged = (own: ReadonlyArray<Entry>, others: ReadonlyArray<Entry>): ReadonlyArray<Entry> => {
+  const known = new Set(own.map(({ key }) => key))
+  return [...own, ...others.filter(({ key }) => !known.has(key))]
+}
+
+/** Searches pages and sessions by their names, and messages by their words. */
 export const Palette = ({ pages }: { readonly pages: ReadonlyArray<PageOfMenu> }) => {
   const search = useSignal("")
   const at = useSignal(0)
-  const list = found(entriesOf(pages), search.value).slice(0, most)
+  const byServer = useFound(search.value)
+  const list = merged(found(entriesOf(pages), search.value).slice(0, most), byServer.value)
   const close = () => (opened.value = undefined)
   const run = (entry: Entry | undefined) => {
     if (entry === undefined) return
@@ -76,7 +121,7 @@ export const Palette = ({ pages }: { readonly pages: ReadonlyArray<PageOfMenu> }
     <Dialog title="Search" close={close}>
       <input
         {...combobox}
-        aria-label="Search pages and sessions"
+        aria-label="Search pages, sessions and messages"
         aria-controls="palette-list"
         aria-activedescendant={list[at.value] === undefined ? undefined : `palette-${at.value}`}
         autofocus
@@ -105,11 +150,15 @@ export const Palette = ({ pages }: { readonly pages: ReadonlyArray<PageOfMenu> }
             aria-selected={index === at.value}
             onClick={() => run(entry)}
           >
-            <span>{entry.name}</span> <span class="fine">{entry.kind}</span>
+            <span>
+              {entry.name}
+              {entry.snippet !== undefined && <span class="snippet">{entry.snippet}</span>}
+            </span>{" "}
+            <span class="fine">{entry.kind}</span>
           </div>
         ))}
       </div>
-      {list.length === 0 && <p class="fine">Nothing has this name.</p>}
+      {list.length === 0 && <p class="fine">Nothing has these words.</p>}
     </Dialog>
   )
 }

@@ -3,6 +3,8 @@ import type { Project, ProjectVersion } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
+import { go } from "../route/Route.js"
+import { Ask } from "../ui/Ask.js"
 import { Await, Outcome, PageHead, State, Time } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
 import { Secrets } from "./Secrets.js"
@@ -19,6 +21,7 @@ export const ProjectPage = ({ projectId }: { readonly projectId: string }) => {
     [projectId]
   )
   const isPublishing = useSignal(false)
+  const isDeleting = useSignal(false)
   const action = useAction()
   const archive = (archived: boolean) =>
     action.run("the project", async () => {
@@ -38,10 +41,29 @@ export const ProjectPage = ({ projectId }: { readonly projectId: string }) => {
                 <button type="button" onClick={() => archive(value.archived_at === null)}>
                   {value.archived_at === null ? "Archive" : "Open again"}
                 </button>
+                <button type="button" class="danger" onClick={() => (isDeleting.value = true)}>
+                  Delete
+                </button>
               </>
             )}
           </PageHead>
           <Outcome of={action} />
+          {isDeleting.value && (
+            <Ask
+              title={`Delete ${value.name}?`}
+              verb="Delete the project"
+              isDanger
+              close={() => (isDeleting.value = false)}
+              act={() =>
+                action.run("the deletion", async () => {
+                  await reins.projects.delete({ project_id })
+                  go("projects")
+                })
+              }
+            >
+              <p>Its versions, secrets and prepared setups go for good. Its sessions stay, without a project.</p>
+            </Ask>
+          )}
           <Await of={versions}>
             {({ items }) => (
               <>

@@ -17,19 +17,29 @@ export interface FileDiff {
   readonly additions: number
   readonly deletions: number
   readonly isBinary: boolean
+  /** The unchanged lines that were asked for around each change; three when absent. */
+  readonly context?: number
   readonly hunks: ReadonlyArray<{ readonly header: string; readonly lines: ReadonlyArray<Line> }>
 }
 
 /** The unchanged lines that a diff shows around each change, where the file has them. */
-const around = 3
+const usualContext = 3
 
-/** False for a diff that shows the whole file: one hunk, which both ends of the file have cut short. */
-export const hasMore = ({ hunks }: FileDiff): boolean => {
+/** The most that a server shows. */
+const mostContext = 100
+
+/** The unchanged lines to ask for, to see so many more. */
+export const widerBy = (file: FileDiff | undefined, lines: number): number =>
+  Math.min(mostContext, (file?.context ?? usualContext) + lines)
+
+/** False for a diff that shows the whole file, or as much of it as a server shows. Both ends of the file cut a single hunk short. */
+export const hasMore = ({ context = usualContext, hunks }: FileDiff): boolean => {
+  if (context >= mostContext) return false
   const [only, another] = hunks
   if (only === undefined) return false
   const first = only.lines.findIndex(({ kind }) => kind !== "context")
   const last = only.lines.findLastIndex(({ kind }) => kind !== "context")
-  return another !== undefined || first >= around || only.lines.length - 1 - last >= around
+  return another !== undefined || first >= context || only.lines.length - 1 - last >= context
 }
 
 /** The place of a comment: a line of the new text, or one that was deleted. */

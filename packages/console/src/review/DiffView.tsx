@@ -9,21 +9,28 @@ import { Outcome } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
 import { filesOf } from "./DiffFiles.js"
 import { LineText } from "./DiffLine.js"
-import { type FileDiff, hasMore, inOrder, type Line, type Row, rowsOf, sideOf } from "./DiffRows.js"
+import { type FileDiff, hasMore, inOrder, type Line, type Row, rowsOf, sideOf, widerBy } from "./DiffRows.js"
 import { FileTree } from "./FileTree.js"
 import { CommentOf, type Draft, LineNumber, type LineProps } from "./LineComment.js"
 import { type Comment, placeKey, type Review } from "./Review.js"
+import type { Apply } from "./Suggestion.js"
 
 /** The unchanged lines that a press shows around each change. */
 const linesMore = 20
 
 /** A diff of any length, with a tree of its files. */
 export const DiffView = ({
+  apply,
   around,
   diff,
+  isReadOnly = false,
   isSplit,
   review
 }: {
+  /** Writes a suggested change into the working tree. */
+  readonly apply?: Apply | undefined
+  /** True for readers who neither comment nor keep what they have viewed. */
+  readonly isReadOnly?: boolean
   readonly diff: string
   /** Reads the diff of a file with so many unchanged lines around each change. */
   readonly around: (path: string, context: number) => Promise<{ readonly diff: string }>
@@ -36,14 +43,11 @@ export const DiffView = ({
     [diff, wider.value]
   )
   const action = useAction()
-  const shown = useRef(new Map<string, number>())
   const more = (path: string) =>
     action.run("more lines", async () => {
-      const context = (shown.current.get(path) ?? 3) + linesMore
+      const context = widerBy(wider.peek().get(path), linesMore)
       const file = filesOf((await around(path, context)).diff).find((each) => each.path === path)
-      if (file === undefined) return
-      shown.current.set(path, context)
-      wider.value = new Map([...wider.value, [path, file]])
+      if (file !== undefined) wider.value = new Map([...wider.value, [path, { ...file, context }]])
     })
   const rows = useMemo(() => rowsOf(files, isSplit, review.viewed.value), [files, isSplit, review.viewed.value])
   const top = useSignal(0)
@@ -51,7 +55,7 @@ export const DiffView = ({
   const reveal = useRef<((index: number) => void) | undefined>(undefined)
   const comments = useComputed(() => new Map(review.comments.value.map((each) => [placeKey(each), each])))
   const seen = rows[top.value]?.file ?? 0
-  const given = { writing, comments: comments.value, review, files, more }
+  const given = { apply, isReadOnly, writing, comments: comments.value, review, files, more }
   const open = (index: number) => reveal.current?.(rows.findIndex((row) => row.kind === "file" && row.file === index))
   useKeys({
     n: () => open(Math.min(files.length - 1, seen + 1)),
@@ -95,6 +99,8 @@ interface RowProps {
   readonly review: Review
   readonly files: ReadonlyArray<FileDiff>
   readonly more: (path: string) => void
+  readonly apply: Apply | undefined
+  readonly isReadOnly: boolean
 }
 
 const isAt = (row: Row, line: number | undefined): boolean =>
@@ -123,12 +129,12 @@ const sideOnce = (diff: FileDiff, side: "before" | "after") => {
 const RowView = ({ row, ...given }: RowProps) => {
   switch (row.kind) {
     case "file":
-      return <FileHead diff={row.diff} review={given.review} />
+      return <FileHead diff={row.diff} review={given.review} isReadOnly={given.isReadOnly} />
     case "hunk":
       return (
         <p class="hunk">
           {row.header}{" "}
-          {hasMore(given.files[row.file] as FileDiff) && (
+          {!given.isReadOnly && hasMore(given.files[row.file] as FileDiff) && (
             <button type="button" class="link" onClick={() => given.more(given.files[row.file]?.path ?? "")}>
               Show {linesMore} more lines
             </button>
@@ -170,24 +176,28 @@ const RowView = ({ row, ...given }: RowProps) => {
 
 const FileHead = ({
   diff: { additions, deletions, oldPath, path },
+  isReadOnly,
   review
 }: {
   readonly diff: FileDiff
   readonly review: Review
+  readonly isReadOnly: boolean
 }) => (
   <div class="file-head">
     <code>{oldPath === null ? path : `${oldPath} → ${path}`}</code>
     <span class="delta">
       <ins>+{additions}</ins> <del>−{deletions}</del>
     </span>
-    <label>
-      <input
-        type="checkbox"
-        checked={review.viewed.value.has(path)}
-        onChange={({ currentTarget }) => review.markViewed(path, currentTarget.checked)}
-      />{" "}
-      Viewed
-    </label>
+    {!isReadOnly && (
+      <label>
+        <input
+          type="checkbox"
+          checked={review.viewed.value.has(path)}
+          onChange={({ currentTarget }) => review.markViewed(path, currentTarget.checked)}
+        />{" "}
+        Viewed
+      </label>
+    )}
   </div>
 )
 

@@ -1,5 +1,9 @@
+import { useAction } from "../api/Loading.js"
+import { EditDiff } from "../tools/EditDiff.js"
+import { Outcome } from "../ui/Basics.js"
 import type { FileDiff, Line, Place } from "./DiffRows.js"
 import { type Comment, linesIn, placeKey, type Review } from "./Review.js"
+import { type Apply, partsOf, suggestionFor } from "./Suggestion.js"
 
 /** A comment that is being written. */
 export interface Draft {
@@ -16,6 +20,8 @@ export interface LineProps {
   readonly files: ReadonlyArray<FileDiff>
   readonly path: string
   readonly side: "before" | "after"
+  readonly apply: Apply | undefined
+  readonly isReadOnly: boolean
 }
 
 /** The draft with all lines up to a place. One of another file or side begins anew. */
@@ -37,11 +43,11 @@ const linesBetween = (files: ReadonlyArray<FileDiff>, { number, path, side }: Pl
     .join("\n")
 
 /** The number of a line. A press on it begins a comment; one with Shift takes the comment to this line. */
-export const LineNumber = ({ line, path, side, writing }: LineProps & { readonly line: Line }) => {
+export const LineNumber = ({ isReadOnly, line, path, side, writing }: LineProps & { readonly line: Line }) => {
   const number = line[side]
   const place = placeOf(path, line)
   if (number === null || place === undefined) return <span class="number" />
-  const begins = side === place.side
+  const begins = side === place.side && !isReadOnly
   return begins ? (
     <button
       type="button"
@@ -65,13 +71,14 @@ const placeOf = (path: string, { after, before, kind }: Line): Place | undefined
 }
 
 export const CommentOf = ({
+  apply,
   comments,
   files,
   line,
   path,
   review,
   writing
-}: Omit<LineProps, "side"> & { readonly line: Line }) => {
+}: Omit<LineProps, "side" | "isReadOnly"> & { readonly line: Line }) => {
   const place = placeOf(path, line)
   if (place === undefined) return null
   const key = placeKey(place)
@@ -79,6 +86,7 @@ export const CommentOf = ({
   if (writing.value !== undefined && placeKey(writing.value.place) === key) {
     const from = writing.value.from ?? known?.from
     const isRange = from !== undefined && from < place.number
+    const quote = isRange ? linesBetween(files, place, from) : line.text
     return (
       <form
         class="comment"
@@ -88,7 +96,7 @@ export const CommentOf = ({
           review.comment({
             ...place,
             ...(isRange && { from }),
-            quote: isRange ? linesBetween(files, place, from) : line.text,
+            quote,
             text: typeof text === "string" ? text : ""
           })
           writing.value = undefined
@@ -100,6 +108,11 @@ export const CommentOf = ({
           <button type="submit" class="primary small">
             Add comment
           </button>{" "}
+          {place.side === "after" && (
+            <button type="button" class="small" onClick={({ currentTarget }) => suggest(currentTarget.form, quote)}>
+              Suggest a change
+            </button>
+          )}{" "}
           <button type="button" class="small" onClick={() => (writing.value = undefined)}>
             Cancel
           </button>
@@ -111,7 +124,7 @@ export const CommentOf = ({
   return (
     <div class="comment">
       {known.from !== undefined && <p class="fine">{linesIn(known.from, known.number)}</p>}
-      <p>{known.text}</p>
+      <CommentText comment={known} apply={apply} applied={() => review.comment({ ...known, text: "" })} />
       <p class="fine">
         <button type="button" class="link" onClick={() => (writing.value = { place })}>
           Change
@@ -122,5 +135,58 @@ export const CommentOf = ({
         </button>
       </p>
     </div>
+  )
+}
+
+/** Puts the lines into the comment as a suggestion, to be changed there. */
+const suggest = (form: HTMLFormElement | null, quote: string): void => {
+  const field = form?.elements.namedItem("text")
+  if (!(field instanceof HTMLTextAreaElement)) return
+  const before = field.value === "" || field.value.endsWith("\n") ? field.value : `${field.value}\n`
+  field.value = before + suggestionFor(quote)
+  field.focus()
+}
+
+/** The words of a comment, and its suggestions as diffs. */
+const CommentText = ({
+  applied,
+  apply,
+  comment
+}: {
+  readonly comment: Comment
+  readonly apply: Apply | undefined
+  readonly applied: () => void
+}) => {
+  const action = useAction()
+  return (
+    <>
+      {partsOf(comment.text).map((part, index) =>
+        part.kind === "words" ? (
+          <p key={`${index}`}>{part.text}</p>
+        ) : (
+          <div key={`${index}`} class="suggestion">
+            <EditDiff edit={{ path: comment.path, before: comment.quote, after: part.text }} />
+            {apply !== undefined && comment.side === "after" && (
+              <p>
+                <button
+                  type="button"
+                  class="primary small"
+                  disabled={action.busy.value !== undefined}
+                  onClick={() =>
+                    action.run("the change", async () => {
+                      await apply(comment, part.text)
+                      applied()
+                    })
+                  }
+                >
+                  Apply
+                </button>
+              </p>
+            )}
+          </div>
+        )
+      )}
+      <Outcome of={action} />
+    </>
   )
 }

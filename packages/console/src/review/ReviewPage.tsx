@@ -5,6 +5,7 @@ import { useMemo } from "preact/hooks"
 import { type Action, useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
+import { useKeys } from "../palette/Keys.js"
 import { go } from "../route/Route.js"
 import type { Conversation } from "../session/Conversation.js"
 import { useSessionLog } from "../session/SessionLog.js"
@@ -15,6 +16,7 @@ import { ApplyForm } from "./ApplyForm.js"
 import { DeliverForm } from "./DeliverForm.js"
 import { Deliveries } from "./Deliveries.js"
 import { messageOf, type Review, reviewOf } from "./Review.js"
+import { applySuggestion } from "./Suggestion.js"
 
 /** The diff view is larger than the rest of the console, and only a review needs it. */
 const DiffView = lazy(() => import("./DiffView.js").then(({ DiffView }) => DiffView))
@@ -45,9 +47,22 @@ export const ReviewPage = ({
   const session = useLoaded("the session", (signal) => reins.sessions.get({ session_id: sessionId }, { signal }), [
     sessionId
   ])
-  const diff = useLoaded("the diff", (signal) => reins.changesets.getDiff({ changeset_id: changesetId }, { signal }), [
+  const before = useLoaded("the changeset before", (signal) => changesetBefore(sessionId, changesetId, signal), [
     changesetId
   ])
+  const isSince = useSignal(false)
+  const since = isSince.value ? (before.value.value ?? undefined) : undefined
+  const against = since === undefined ? {} : { against: since }
+  const diff = useLoaded(
+    "the diff",
+    (signal) => reins.changesets.getDiff({ changeset_id: changesetId, ...against }, { signal }),
+    [`${changesetId} ${since ?? ""}`]
+  )
+  useKeys({
+    b: () => {
+      if (before.value.value != null) isSince.value = !isSince.value
+    }
+  })
   const close = () => (dialog.value = undefined)
   return (
     <Await of={changeset}>
@@ -82,7 +97,8 @@ export const ReviewPage = ({
           <Toolbar
             review={review}
             isSplit={isSplit}
-            files={value.file_count}
+            isSince={before.value.value == null ? undefined : isSince}
+            files={since === undefined ? value.file_count : (diff.value.value?.files.length ?? 0)}
             send={() => (dialog.value = "comments")}
           />
           <Await of={diff}>
@@ -91,7 +107,15 @@ export const ReviewPage = ({
                 <Omitted files={files} omitted={omitted} />
                 <Suspense fallback={<Waiting what="the diff view" />}>
                   <DiffView
-                    around={(path, context) => reins.changesets.getDiff({ changeset_id: changesetId, path, context })}
+                    key={since ?? ""}
+                    apply={
+                      mayWrite.value && session.value.value?.actions.includes("upload_file") === true
+                        ? applySuggestion(reins, sessionId)
+                        : undefined
+                    }
+                    around={(path, context) =>
+                      reins.changesets.getDiff({ changeset_id: changesetId, path, context, ...against })
+                    }
                     diff={text}
                     isSplit={isSplit.value && innerWidth >= narrow}
                     review={review}
@@ -127,6 +151,13 @@ export const ReviewPage = ({
   )
 }
 
+/** The sealed changeset before one of a session; null for the first. */
+const changesetBefore = async (session_id: string, id: string, signal: AbortSignal): Promise<string | null> => {
+  for await (const each of reins.sessions.listChangesets({ session_id, state: "ready", limit: 200 }, { signal }))
+    if (each.id < id) return each.id
+  return null
+}
+
 /** The last words of the agent. */
 const lastWords = ({ items }: Conversation): string => {
   const last = items.findLast((item) => item.kind === "words" && item.words === "text")
@@ -151,12 +182,15 @@ const isFilled = (payload: unknown): boolean =>
 
 const Toolbar = ({
   files,
+  isSince,
   isSplit,
   review,
   send
 }: {
   readonly review: Review
   readonly isSplit: { value: boolean }
+  /** True for what has changed since the changeset before; undefined for the first changeset. */
+  readonly isSince: { value: boolean } | undefined
   readonly files: number
   readonly send: () => void
 }) => (
@@ -165,6 +199,16 @@ const Toolbar = ({
       {review.viewed.value.size} of {files} viewed
     </span>
     <span class="actions">
+      {isSince !== undefined && (
+        <fieldset class="choice" aria-label="Begin of the diff">
+          <button type="button" class="small" aria-pressed={!isSince.value} onClick={() => (isSince.value = false)}>
+            Since the base
+          </button>
+          <button type="button" class="small" aria-pressed={isSince.value} onClick={() => (isSince.value = true)}>
+            Since the last changeset
+          </button>
+        </fieldset>
+      )}
       <fieldset class="choice" aria-label="View of the diff">
         <button type="button" class="small" aria-pressed={!isSplit.value} onClick={() => (isSplit.value = false)}>
           Unified

@@ -8,6 +8,7 @@ import { mayWrite } from "../inbox/Workspace.js"
 import { Outcome } from "../ui/Basics.js"
 import { bytes } from "../words/Words.js"
 import { type Conversation, ends } from "./Conversation.js"
+import { ModelPicker } from "./ModelPicker.js"
 import { Queue } from "./Queue.js"
 import { completed, type Suggestion, SuggestionList, useSuggestions, wordAt } from "./Suggestions.js"
 
@@ -30,11 +31,14 @@ interface Attached {
 /** A place to write to the agent, with files and pictures. */
 export const Composer = ({
   conversation,
+  reload,
   revision,
   session
 }: {
   readonly session: Session
   readonly conversation: Conversation
+  /** Reads the session again. */
+  readonly reload: () => void
   /** Moves with the conversation, which stays the same object: a component with equal properties is not drawn again. */
   readonly revision: number
 }) => {
@@ -138,6 +142,7 @@ export const Composer = ({
       />
       <div class="composer-foot">
         <FileButton action={action} take={take} />
+        <ModelPicker session={session} action={action} changed={reload} />
         {isRunning && (
           <select
             aria-label="When"

@@ -63,7 +63,7 @@ export const ConversationTab = ({ log, reload, session }: TabProps) => {
       <AskNotices since={isRunning ? turn.started_at : null} />
       <TurnBar conversation={conversation} revision={revision} reload={reload} />
       {session.actions.includes("send_message") && (
-        <Composer session={session} conversation={conversation} revision={revision} />
+        <Composer session={session} reload={reload} conversation={conversation} revision={revision} />
       )}
     </div>
   )

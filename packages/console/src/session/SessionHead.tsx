@@ -4,16 +4,10 @@ import { agentName } from "../agents/AgentNames.js"
 import { type Loaded, useAction } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
-import { Ask } from "../ui/Ask.js"
 import { Copy, Outcome, State } from "../ui/Basics.js"
 import { plain } from "../words/Words.js"
-
-/** The address of a repository for a browser, and its name; undefined for one without a page. */
-export const repositoryPage = (url: string): { readonly href: string; readonly name: string } | undefined => {
-  const [, host, path] = /^https?:\/\/(?:[^@/]*@)?([^/]+)\/(.+?)(?:\.git)?\/?$/.exec(url) ?? []
-  if (host === undefined || path === undefined) return undefined
-  return { href: `${url.startsWith("http:") ? "http" : "https"}://${host}/${path}`, name: path }
-}
+import { repositoryPage } from "./RepositoryPage.js"
+import { Menu } from "./SessionMenu.js"
 
 /** The head of a session for people: its title, its state, who works on what. Ids are in “About”. */
 export const SessionHead = ({
@@ -151,84 +145,4 @@ const About = ({ session: { base, executor, harness, id, labels } }: { readonly 
       </dl>
     </div>
   </details>
-)
-
-const Menu = ({
-  action,
-  loaded,
-  rename,
-  session
-}: {
-  readonly session: Session
-  readonly loaded: Loaded<Session>
-  readonly action: ReturnType<typeof useAction>
-  readonly rename: () => void
-}) => {
-  const session_id = session.id
-  const isClosing = useSignal(false)
-  const act = (doing: string, work: () => Promise<unknown>) =>
-    action.run(doing, async () => {
-      await work()
-      loaded.reload()
-    })
-  const menu = [
-    { name: "archive", does: "Archive", run: () => reins.sessions.archive({ session_id }) },
-    { name: "unarchive", does: "Open again", run: () => reins.sessions.unarchive({ session_id }) },
-    {
-      name: "activate_executor",
-      does: "Start the executor",
-      run: () => reins.sessions.activateExecutor({ session_id })
-    },
-    { name: "release_executor", does: "Stop the executor", run: () => reins.sessions.releaseExecutor({ session_id }) }
-  ] as const
-  return (
-    <>
-      <details class="dropdown">
-        <summary class="button small">Session</summary>
-        <div>
-          <button type="button" onClick={rename}>
-            Rename
-          </button>
-          {menu
-            .filter(({ name }) => session.actions.includes(name))
-            .map(({ does, name, run }) => (
-              <button key={name} type="button" onClick={() => act(`the session: ${does.toLowerCase()}`, run)}>
-                {does}
-              </button>
-            ))}
-          {session.actions.includes("close") && (
-            <button type="button" onClick={() => (isClosing.value = true)}>
-              Close for good …
-            </button>
-          )}
-        </div>
-      </details>
-      {isClosing.value && (
-        <AskClose
-          session={session}
-          close={() => (isClosing.value = false)}
-          act={() => act("the session: close", () => reins.sessions.close({ session_id }))}
-        />
-      )}
-    </>
-  )
-}
-
-const AskClose = ({
-  act,
-  close,
-  session: { activity, id, title }
-}: {
-  readonly session: Session
-  readonly close: () => void
-  readonly act: () => void
-}) => (
-  <Ask title="Close this session for good?" verb="Close for good" isDanger close={close} act={act}>
-    <p>
-      <strong>{title ?? id}</strong> takes no more messages then, and nobody can open it again. Its conversation and its
-      changesets stay readable.
-    </p>
-    {activity === "running" && <p class="notice ask">Its turn still runs and is cancelled.</p>}
-    <p class="fine">To put it out of the inbox only, archive it.</p>
-  </Ask>
 )

@@ -2,24 +2,32 @@ import { useSignal } from "@preact/signals"
 import type { Connection, Harness } from "@reins/client"
 import { useEffect } from "preact/hooks"
 import { agentLabel } from "../agents/AgentNames.js"
+import { connectionsOf, lastModelOf, readModels, rememberModel } from "../agents/Models.js"
 import { useLoaded } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
 import { Field } from "../ui/Basics.js"
+import { Combobox } from "../ui/Combobox.js"
 import { keep, readKept } from "../ui/Kept.js"
 
 const lastAgent = (workspaceId: string) => `reins.agent.${workspaceId}`
-const lastModel = (workspaceId: string, provider: string) => `reins.model.${workspaceId}.${provider}`
 
 /** Keeps the choice of a new session, which the next one begins with. */
 export const rememberAgent = (workspaceId: string, provider: string, model: string): void => {
   keep(lastAgent(workspaceId), provider)
-  if (model !== "") keep(lastModel(workspaceId, provider), model)
+  rememberModel(workspaceId, provider, model)
 }
 
-/** The agent that is chosen first: the one of the last session, where it is still there. */
-const firstOf = (workspaceId: string, harnesses: ReadonlyArray<Harness>): string => {
+/** The agent that is chosen first: the one of the last session, else one that has a connection. */
+const firstOf = (
+  workspaceId: string,
+  harnesses: ReadonlyArray<Harness>,
+  connections: ReadonlyArray<Connection>
+): string => {
   const last = readKept(lastAgent(workspaceId))
-  return (harnesses.find(({ provider_id }) => provider_id === last) ?? harnesses[0])?.provider_id ?? ""
+  const chosen =
+    harnesses.find(({ provider_id }) => provider_id === last) ??
+    harnesses.find((each) => connectionsOf(each, connections).length > 0) ??
+    harnesses[0]
+  return chosen?.provider_id ?? ""
 }
 
 /** The agent and the model of a new session. The model that was used last comes first, and a gateway with one model leaves no choice. */
@@ -35,29 +43,31 @@ export const AgentChoice = ({
   /** True where a project may name them. */
   readonly isOfProject: boolean
 }) => {
-  const provider = useSignal(isOfProject ? "" : firstOf(workspaceId, harnesses))
+  const provider = useSignal(isOfProject ? "" : firstOf(workspaceId, harnesses, connections))
   const model = useSignal("")
-  const models = useLoaded(
-    "the models",
-    (signal) =>
-      provider.value === ""
-        ? Promise.resolve([])
-        : reins.catalog
-            .listModels({ workspace_id: workspaceId, provider_id: provider.value }, { signal })
-            .then(({ items }) => items),
-    [workspaceId, provider.value]
+  const connection = useSignal("")
+  const own = connectionsOf(
+    harnesses.find(({ provider_id }) => provider_id === provider.value),
+    connections
   )
-  const kind = harnesses.find(({ provider_id }) => provider_id === provider.value)?.connection?.kind
-  const preferred = connections.find((each) => each.kind === kind && each.state === "active")?.preferred_model ?? null
-  const listed = models.value.value ?? []
-  const last = readKept(lastModel(workspaceId, provider.value))
+  const models = useLoaded("the models", (signal) => readModels(workspaceId, provider.value, own, signal), [
+    workspaceId,
+    provider.value,
+    own.map(({ id }) => id)
+  ])
+  const preferred = own[0]?.preferred_model ?? null
+  const listed = models.value.value?.choices ?? []
+  const last = lastModelOf(workspaceId, provider.value)
   useEffect(() => {
-    if (model.peek() !== "") return
-    const known = last !== null && (listed.length === 0 || listed.some(({ id }) => id === last)) ? last : undefined
-    model.value = known ?? preferred ?? (listed.length === 1 ? (listed[0]?.id ?? "") : "")
+    if (model.peek() !== "" || models.value.value === undefined) return
+    const known =
+      last !== null && (listed.length === 0 || listed.some(({ value }) => value === last)) ? last : undefined
+    const first = known ?? preferred ?? (listed.length === 1 ? listed[0]?.value : undefined) ?? ""
+    model.value = first
+    connection.value = listed.find(({ value }) => value === first)?.connectionId ?? ""
   }, [provider.value, models.value.value, preferred])
-  const isUnknown = model.value !== "" && listed.length > 0 && !listed.some(({ id }) => id === model.value)
-  const ordered = [...listed].sort((one, other) => Number(other.id === last) - Number(one.id === last))
+  const isUnknown = model.value !== "" && listed.length > 0 && !listed.some(({ value }) => value === model.value)
+  const hint = isUnknown ? "The gateway does not list this model." : models.value.value?.trouble
   return (
     <div class="columns">
       <Field label="Agent">
@@ -67,6 +77,7 @@ export const AgentChoice = ({
           onChange={({ currentTarget }) => {
             provider.value = currentTarget.value
             model.value = ""
+            connection.value = ""
           }}
         >
           {isOfProject && <option value="">the agent of the project</option>}
@@ -78,28 +89,21 @@ export const AgentChoice = ({
         </select>
       </Field>
       <div>
-        <Field
-          label="Model"
-          {...(isUnknown && { hint: "The gateway does not list this model." })}
-          {...(models.failure.value !== undefined && { hint: models.failure.value.text })}
-        >
-          <input
+        <Field label="Model" {...(hint !== undefined && { hint })}>
+          <Combobox
             name="model"
-            list="models"
-            autocomplete="off"
+            choices={listed}
             required={provider.value !== "" && !isOfProject && preferred === null}
-            placeholder={preferred ?? "Choose or type a model"}
+            placeholder={preferred ?? "Search or type a model"}
             value={model.value}
-            onInput={({ currentTarget }) => (model.value = currentTarget.value)}
+            onChoose={(value, choice) => {
+              model.value = value
+              const of = listed.find((each) => each === choice) ?? listed.find((each) => each.value === value)
+              connection.value = of?.connectionId ?? ""
+            }}
           />
         </Field>
-        <datalist id="models">
-          {ordered.map(({ display_name, id }) => (
-            <option key={id} value={id}>
-              {display_name ?? id}
-            </option>
-          ))}
-        </datalist>
+        {own.length > 1 && <input type="hidden" name="connection_id" value={connection.value} />}
       </div>
     </div>
   )

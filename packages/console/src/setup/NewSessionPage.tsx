@@ -10,6 +10,7 @@ import { BudgetFields } from "../usage/BudgetForm.js"
 import { limitsOf } from "../usage/Budgets.js"
 import { shortened } from "../words/Words.js"
 import { AgentChoice, rememberAgent } from "./AgentChoice.js"
+import { askRepository } from "./RepositoryAsk.js"
 import { type RepositoryChoice, repositoryChoice } from "./RepositoryChoice.js"
 
 /** A place to begin a session. */
@@ -58,7 +59,12 @@ export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }
             send={(event) => {
               const fields = fieldsOf(event)
               void action.run("the session", async () => {
-                const session = await reins.sessions.create({ workspace_id, ...inputOf(fields) })
+                const input = inputOf(fields)
+                const { project_id, repository } = input
+                // The connections of a project may open what nobody else can see.
+                if (repository != null && project_id === undefined)
+                  await askRepository(workspace_id, repository.url, repository.base_ref ?? undefined)
+                const session = await reins.sessions.create({ workspace_id, ...input })
                 rememberAgent(workspaceId, fields["provider_id"] ?? "", fields["model"] ?? "")
                 go(`sessions/${session.id}`)
               })
@@ -173,6 +179,7 @@ const titleOf = (message: string): string => {
 /** The body for the API, without the fields that were left empty. */
 const inputOf = (fields: Readonly<Record<string, string>>): Omit<SessionsCreateInput, "workspace_id"> => {
   const { base_ref, executor, labels, message, model, permissions, project_id, provider_id, repository, title } = fields
+  const connection_id = fields["connection_id"]
   const budget = limitsOf(fields)
   return {
     ...(message && { message }),
@@ -181,6 +188,7 @@ const inputOf = (fields: Readonly<Record<string, string>>): Omit<SessionsCreateI
     ...(project_id && { project_id }),
     ...(repository && { repository: chosenIn(repositoryChoice(repository, base_ref ?? "")) }),
     ...(provider_id && { harness: { provider_id, ...(model && { model }) } }),
+    ...(provider_id && connection_id && { connection_id }),
     ...(executor && { executor: { backend: executor } }),
     ...((permissions === "ask" || permissions === "allow" || permissions === "deny") && {
       permissions: { default: permissions }

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals"
 import type { Budget } from "@reins/client"
+import type { ComponentChildren } from "preact"
 import { Dialog } from "../ui/Dialog.js"
 import { BudgetForm } from "./BudgetForm.js"
 import { nameOf } from "./Budgets.js"
@@ -9,6 +10,7 @@ import { BudgetView } from "./BudgetView.js"
 export const BudgetCard = ({
   budget,
   changed,
+  children,
   id,
   mayChange,
   none
@@ -19,6 +21,8 @@ export const BudgetCard = ({
   /** The sentence for a resource without a budget. */
   readonly none: string
   readonly changed: () => void
+  /** More about the budget. */
+  readonly children?: ComponentChildren
 }) => {
   const isOpen = useSignal(false)
   const title = `Budget of the ${nameOf(id)}`
@@ -33,6 +37,7 @@ export const BudgetCard = ({
         )}
       </div>
       {budget === null ? <p class="fine">{none}</p> : <BudgetView budget={budget} />}
+      {children}
       {isOpen.value && (
         <Dialog title={title} close={() => (isOpen.value = false)}>
           <BudgetForm

@@ -7,6 +7,8 @@ import { isOwner, standings } from "../inbox/Workspace.js"
 import { Await, Field, Nothing, PageHead } from "../ui/Basics.js"
 import { More } from "../ui/More.js"
 import { BudgetCard } from "./BudgetCard.js"
+import { BudgetCourse } from "./BudgetCourse.js"
+import { DayChart } from "./DayChart.js"
 import { Gaps, modelRows, UsageTable } from "./UsageTable.js"
 
 const groupings = [
@@ -38,7 +40,9 @@ export const UsagePage = ({ workspaceId }: { readonly workspaceId: string }) => 
             mayChange={isOwner.value}
             changed={workspace.reload}
             none="This workspace may spend without a limit. Sessions, turns and API keys can have budgets of their own."
-          />
+          >
+            {budget !== null && <BudgetCourse key={budget.since} budget={budget} workspaceId={id} />}
+          </BudgetCard>
         )}
       </Await>
       <h2>Usage</h2>
@@ -64,6 +68,7 @@ export const UsagePage = ({ workspaceId }: { readonly workspaceId: string }) => 
           <input type="date" value={to.value} onChange={({ currentTarget }) => (to.value = currentTarget.value)} />
         </Field>
       </div>
+      <DayChart workspaceId={workspaceId} from={from.value} to={to.value} />
       <Groups key={by.value.by} grouping={by.value} workspaceId={workspaceId} from={from.value} to={to.value} />
     </>
   )

@@ -65,3 +65,12 @@ export const isMember = (sql: Sql, workspaceColumn: string, accountColumn: strin
   sql`exists (select 1 from workspace_members where workspace_members.workspace_id = ${sql.literal(workspaceColumn)}
     and workspace_members.account_id = ${sql.literal(accountColumn)}
     ${role === undefined ? sql.literal("") : sql`and workspace_members.role = ${role}`})`
+
+/** A condition: the account has belonged to the workspace without a break since a time, and may change what is in it now. */
+export const mayChangeSince = (
+  sql: Sql,
+  columns: { readonly workspace: string; readonly account: string; readonly since: string }
+): Statement.Fragment =>
+  sql`exists (select 1 from workspace_members where workspace_members.workspace_id = ${sql.literal(columns.workspace)}
+    and workspace_members.account_id = ${sql.literal(columns.account)} and workspace_members.role <> 'viewer'
+    and workspace_members.created_at <= ${sql.literal(columns.since)})`

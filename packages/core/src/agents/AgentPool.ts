@@ -5,6 +5,7 @@ import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import { turnEvents } from "../harness/TurnEvents.js"
 import type { TurnRequest } from "../harness/TurnInput.js"
 import type { CallObserver } from "../relay/gateway/ModelCall.js"
+import type { CallTool } from "../relay/mcp/ToolOffer.js"
 import type { AgentStart, KeptAgent } from "./KeptAgent.js"
 import { keptAgents } from "./KeptAgents.js"
 
@@ -12,6 +13,8 @@ import { keptAgents } from "./KeptAgents.js"
 export interface PooledTurn extends AgentStart, TurnRequest {
   /** Hears of the model calls of the turn. */
   readonly observer?: CallObserver
+  /** Answers the calls of the tools of the turn; each is refused where it is absent. */
+  readonly callTool?: CallTool
 }
 
 /** The longest time between two looks for agents that are idle for too long, in milliseconds. */
@@ -68,6 +71,7 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
         const worked = yield* Effect.scoped(
           Effect.gen(function* () {
             yield* agent.lend(turn.connection, turn.observer)
+            if (turn.callTool !== undefined) yield* agent.openTools(turn.callTool)
             const started = yield* Effect.raceFirst(Deferred.await(agent.opened), Effect.as(turn.cancel, undefined))
             return started && { ...started, reason: yield* started.agent.turn(turn, emit) }
           })

@@ -9,11 +9,15 @@ import { destinationsOf, withGateway } from "../outbound/NetworkRules.js"
 import type { WayOut } from "../outbound/WayOut.js"
 import type { CredentialProxy, Lent } from "../relay/gateway/CredentialProxy.js"
 import type { CallObserver } from "../relay/gateway/ModelCall.js"
+import type { LentTools, ToolLoans } from "../relay/mcp/ToolLoans.js"
+import type { CallTool, ToolOffer } from "../relay/mcp/ToolOffer.js"
 
 /** The start of an agent that may be kept between its turns. */
 export interface AgentStart extends Omit<AgentInput, "passage"> {
   /** The hosts that the project lets the agent connect to; undefined where it says nothing. */
   readonly network: NetworkAccess | undefined
+  /** The tools of the service that the agent is told of; none where it is absent. */
+  readonly tools?: ToolOffer
   /** Runs once the agent was stopped between its turns, before anybody goes on from the state that it left. */
   readonly stopped: Effect.Effect<void>
 }
@@ -38,6 +42,8 @@ export interface KeptAgent {
     connection: AgentInput["connection"],
     observer: CallObserver | undefined
   ) => Effect.Effect<void, never, Scope.Scope>
+  /** Answers the calls of the agent's tools until the scope closes. */
+  readonly openTools: (call: CallTool) => Effect.Effect<void, never, Scope.Scope>
   /** Stops the agent and leaves no process of it. */
   readonly stop: Effect.Effect<void>
   /** `busy` belongs to a turn, `reserved` to one that will take it, `idle` to the pool, and nobody may use one that is `ending`. */
@@ -64,13 +70,14 @@ export const startFingerprint = (input: AgentStart): string => {
     name,
     Redacted.isRedacted(value) ? Redacted.value(value) : value
   ])
-  const tools = (input.toolServers ?? []).map(({ name, token, url }) => [name, url, Redacted.value(token)])
+  const servers = (input.toolServers ?? []).map(({ name, token, url }) => [name, url, Redacted.value(token)])
   const asked = [
     input.isAnswered === true,
     input.isGuarded === true,
     variables,
     input.limits,
-    tools,
+    servers,
+    input.tools ?? null,
     input.additionalDirectories,
     input.objectsDir
   ]
@@ -92,12 +99,23 @@ const placesOf = (network: NetworkAccess | undefined, executor: AgentInput["exec
   return access === undefined ? undefined : destinationsOf(access)
 }
 
+/** The services that the start of an agent needs. */
+export interface Lenders {
+  readonly harness: Harness["Type"]
+  readonly credentials: CredentialProxy["Type"]
+  readonly toolLoans: ToolLoans["Type"]
+  readonly wayOut: WayOut["Type"]
+}
+
 /** Starts agents, in fibers of their own. The result of the start is in `opened`. */
-export const makeStart = (harness: Harness["Type"], credentials: CredentialProxy["Type"], wayOut: WayOut["Type"]) =>
+export const makeStart = ({ credentials, harness, toolLoans, wayOut }: Lenders) =>
   Effect.fnUntraced(function* (input: AgentStart, state: "idle" | "reserved" | "busy") {
     const scope = yield* Scope.make()
     const lent: Lent | undefined =
       input.connection === null ? undefined : yield* Scope.extend(credentials.lend(input.connection), scope)
+    const tools: LentTools | undefined =
+      input.tools === undefined ? undefined : yield* Scope.extend(toolLoans.lend(input.tools), scope)
+    const toolServers = [...(input.toolServers ?? []), ...(tools?.servers ?? [])]
     const allowed = placesOf(input.network, input.executor, wayOut)
     // An agent that no relay serves would reach no model where its executor keeps it from the network.
     const own = input.executor.isolation.network === "restricted" ? lent?.gateway : undefined
@@ -105,7 +123,8 @@ export const makeStart = (harness: Harness["Type"], credentials: CredentialProxy
     const passage = destinations === undefined ? undefined : yield* Scope.extend(wayOut.open(destinations), scope)
     const opened = yield* Deferred.make<Started, HarnessFailure>()
     const open = Effect.gen(function* () {
-      const agent = yield* harness.open({ ...input, connection: lent?.connection ?? null, ...(passage && { passage }) })
+      const connection = lent?.connection ?? null
+      const agent = yield* harness.open({ ...input, connection, toolServers, ...(passage && { passage }) })
       // The processes that are there by now are the agent's own.
       const later = agent.endLaterProcesses && (yield* agent.endLaterProcesses)
       // A way out is good for one turn, and it is open as long as the process.
@@ -122,6 +141,7 @@ export const makeStart = (harness: Harness["Type"], credentials: CredentialProxy
       ended: yield* Deferred.make<void>(),
       lend: (connection, observer) =>
         lent === undefined || connection === null ? Effect.void : lent.open(connection, observer),
+      openTools: (call) => tools?.open(call) ?? Effect.void,
       stop: Effect.zipRight(Fiber.interrupt(start), Scope.close(scope, Exit.void)),
       state,
       isGone: false,

@@ -4,12 +4,18 @@ import { Observer } from "../base/Observer.js"
 import { Harness } from "../harness/Harness.js"
 import { WayOut } from "../outbound/WayOut.js"
 import { CredentialProxy } from "../relay/gateway/CredentialProxy.js"
+import { ToolLoans } from "../relay/mcp/ToolLoans.js"
 import { type AgentStart, fits, type KeptAgent, makeStart } from "./KeptAgent.js"
 
 /** The agents of this process by lease, with the moves between their states. */
 export const keptAgents = Effect.gen(function* () {
   const observer = yield* Observer
-  const start = makeStart(yield* Harness, yield* CredentialProxy, yield* WayOut)
+  const start = makeStart({
+    harness: yield* Harness,
+    credentials: yield* CredentialProxy,
+    toolLoans: yield* ToolLoans,
+    wayOut: yield* WayOut
+  })
   const agents = new Map<string, KeptAgent>()
   const ends = yield* makeEnd(agents)
   const { dismiss, hasRoom, stop, tell, trim } = ends

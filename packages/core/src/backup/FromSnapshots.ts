@@ -19,8 +19,8 @@ import { storedRows } from "./StoredRows.js"
 /** The rows, the blobs and the machine that make files of snapshots. */
 const services = (config: CoreConfig["Type"]) => {
   const git = Git.layerWith({ allowFile: config.allowLocalRepositories, allowSsh: config.allowSshRepositories })
-  return Layer.merge(storedRows(config), Blobs.layer).pipe(
-    Layer.provideMerge(Layer.provide(git, WayOut.layer)),
+  return storedRows(config).pipe(
+    Layer.provideMerge(Layer.merge(Blobs.layer, Layer.provide(git, WayOut.layer))),
     Layer.provideMerge(Outbound.layer),
     Layer.provideMerge(Layer.mergeAll(Layer.succeed(CoreConfig, config), Bell.layer, fileLocks))
   )

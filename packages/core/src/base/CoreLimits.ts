@@ -23,6 +23,8 @@ export interface CoreLimits {
   readonly delegationDepth: number
   /** Delegations of a session that have not ended. */
   readonly liveDelegations: number
+  /** Delegations of all sessions together that work for one another. */
+  readonly treeDelegations: number
   /** The seconds after which a delegation fails that has no deadline of its own. */
   readonly delegationSeconds: number
   /** Requests of one caller of the server within a minute. Null allows any number. */
@@ -55,6 +57,7 @@ export const defaultLimits: CoreLimits = {
   queuedTurns: 20,
   delegationDepth: 3,
   liveDelegations: 10,
+  treeDelegations: 50,
   delegationSeconds: 24 * 60 * 60,
   requestsPerMinute: 600,
   registrationsPerHour: 30,

@@ -4,6 +4,7 @@ import { SessionId } from "../domain/Ids.js"
 import { NetworkAccess } from "../domain/NetworkAccess.js"
 import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
+import { ToolOffer } from "../relay/mcp/ToolOffer.js"
 import { AgentVariables, ExecutorBounds } from "./TreeOrder.js"
 import { PromptPart } from "./TurnPrompt.js"
 
@@ -47,6 +48,8 @@ export const AgentOrder = Schema.Struct({
   isAnswered: Schema.Boolean,
   /** True for an agent that is to ask before it acts. */
   isGuarded: Schema.Boolean,
+  /** The tools of the service that it is told of; none where it is absent. */
+  tools: Schema.optionalWith(ToolOffer, { exact: true }),
   /** Its own session to go on with; null opens a new one. */
   native_session: Schema.NullOr(Schema.String)
 })

@@ -3,7 +3,9 @@ import type { PooledTurn } from "../agents/AgentPool.js"
 import type { SessionId } from "../domain/Ids.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import type { QuestionAnswer } from "../harness/TurnInput.js"
+import type { CallTool } from "../relay/mcp/ToolOffer.js"
 import type { AgentKind, AgentOrder, NativeRecord, SaidWord, StoppedAgent, TurnOrder } from "./AgentOrder.js"
+import type { PromptPart } from "./TurnPrompt.js"
 
 /** An agent cannot run on a bench. `message` says why to a person; it is empty for a program that is not there. */
 export class AgentMissing extends Data.TaggedError("AgentMissing")<{
@@ -27,8 +29,12 @@ export interface TurnEar extends AgentEar {
   readonly answer?: (request: string) => Effect.Effect<QuestionAnswer | null>
   /** Waits for the next thing that is said to the agent while it works. Absent where nothing is. */
   readonly nextWord?: Effect.Effect<SaidWord>
+  /** Gives what the agent is told when it has ended its work, in the same turn; null for nothing more. Absent where nothing is. */
+  readonly followUp?: Effect.Effect<ReadonlyArray<PromptPart> | null>
   /** Tells what became of a word: the agent has it, or has ended its work without it. */
   readonly settle?: (word: string, outcome: "taken" | "left") => Effect.Effect<void>
+  /** Answers the calls of the tools of its order. Absent where nobody does. */
+  readonly callTool?: CallTool
   /** Holds the model calls of the turn until they have leave, and hears of their ends. */
   readonly calls?: NonNullable<PooledTurn["observer"]>
 }

@@ -147,6 +147,7 @@ const makeStart = Effect.gen(function* () {
       model: order.model,
       isAnswered: order.isAnswered,
       isGuarded: order.isGuarded,
+      ...(order.tools && { tools: order.tools }),
       nativeSessionId: order.native_session,
       stopped: stopped({ session, lease, provider })
     }
@@ -157,7 +158,7 @@ const makeStart = Effect.gen(function* () {
 /** Makes the turn of an agent of an order. The questions of the agent and its words go through the ear. */
 const makeTurn = Effect.map(TurnPrompt.make, (promptOf) =>
   Effect.fnUntraced(function* (start: AgentStart, order: TurnOrder, ear: TurnEar) {
-    const { nextWord, settle = () => Effect.void } = ear
+    const { followUp, nextWord, settle = () => Effect.void } = ear
     const toWord = ({ id, kind, prompt }: SaidWord): Effect.Effect<Word> =>
       Effect.map(promptOf(start, prompt), (blocks) => ({
         kind,
@@ -173,7 +174,13 @@ const makeTurn = Effect.map(TurnPrompt.make, (promptOf) =>
       beforePrompt: ear.began,
       cancel: ear.cancelled,
       ...(ear.calls && { observer: ear.calls }),
+      ...(ear.callTool && { callTool: ear.callTool }),
       ...(ear.answer && { ask: ear.answer }),
+      ...(followUp && {
+        followUp: Effect.flatMap(followUp, (parts) =>
+          parts === null ? Effect.succeed(undefined) : promptOf(start, parts)
+        )
+      }),
       ...(nextWord && { nextWord: Effect.flatMap(nextWord, toWord) })
     }
   })

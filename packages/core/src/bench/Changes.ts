@@ -1,6 +1,6 @@
 import type { DateTime, Effect } from "effect"
 import type { ChangesetId, SessionId } from "../domain/Ids.js"
-import type { ApplyResult } from "../git/ApplyTree.js"
+import type { ApplyResult } from "../git/ApplyRequest.js"
 import type { FileChange } from "../git/Changes.js"
 import type { DiffText } from "../git/Diff.js"
 import type { GitError } from "../git/GitError.js"

@@ -1,5 +1,7 @@
 import type { Effect } from "effect"
 import type { SessionId } from "../domain/Ids.js"
+import type { GitError } from "../git/GitError.js"
+import type { DirectoryOwner } from "./OwnerMarks.js"
 
 /** The sessions of which a bench has files. A name may be that of a session that no row tells of any more. */
 export interface SessionsOnDisk {
@@ -25,6 +27,10 @@ export interface Disk {
   readonly dropScratch: Effect.Effect<void>
   /** Removes what setups and repositories have left for other sessions, and nobody has used for long. */
   readonly sweep: Effect.Effect<void>
+  /** The projects and workspaces whose sessions have left something for others: files of setups, and stores of objects. */
+  readonly owners: Effect.Effect<ReadonlyArray<DirectoryOwner>>
+  /** Removes what sessions of these projects and workspaces have left for others. */
+  readonly removeOwned: (ids: ReadonlyArray<string>) => Effect.Effect<void, GitError>
   /** The bytes of a session, without the objects that it shares with others. */
   readonly bytesOf: (session: SessionId) => Effect.Effect<number>
   /**

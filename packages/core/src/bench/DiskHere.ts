@@ -9,6 +9,7 @@ import { removeTree } from "../files/RemoveTree.js"
 import { storesIn } from "../git/StorePlace.js"
 import type { Disk } from "./Disk.js"
 import { FileLocks } from "./FileLocks.js"
+import { ownedDirectories } from "./OwnedDirectories.js"
 import { objectsIn, sessionPaths, sessionsIn } from "./SessionPaths.js"
 import { setupSweep } from "./setup/SetupSweep.js"
 
@@ -73,6 +74,7 @@ export const diskHere = Effect.gen(function* () {
       const { storeSweep } = yield* Effect.promise(() => import("./StoreSweep.js"))
       yield* storeSweep(dataDir, makeLock)
     }),
+    ...ownedDirectories(dataDir, makeLock),
     bytesOf: (session) => bytesBelow(sessionPaths(dataDir, session).root),
     shares: counts
   }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { readdir, rename, stat } from "node:fs/promises"
+import { readdir, rename, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { Clock, Effect } from "effect"
 import { removeTree } from "../files/RemoveTree.js"
@@ -7,6 +7,7 @@ import { readStore } from "../git/Alternates.js"
 import { onDisk } from "../git/GitError.js"
 import { isStoreName, storesIn } from "../git/StorePlace.js"
 import type { MakeFileLock } from "./FileLocks.js"
+import { storeMark } from "./OwnerMarks.js"
 import { objectsIn, sessionsIn } from "./SessionPaths.js"
 import { storesAt } from "./StoresHere.js"
 import { snapshotsIn } from "./setup/SetupPlaces.js"
@@ -68,6 +69,7 @@ export const storeSweep = (dataDir: string, makeLock: MakeFileLock): Effect.Effe
       // An agent that is just being started may have it mounted.
       if ((await stat(gone)).mtimeMs !== mtimeMs || (await isNamed(path))) return rename(gone, path)
       await removeTree(gone)
+      await rm(storeMark(path), { force: true })
     })
 
   return Effect.gen(function* () {

@@ -4,10 +4,11 @@ import { Deferred, Effect } from "effect"
 import { limited } from "../base/Limited.js"
 import type { SessionId } from "../domain/Ids.js"
 import { isReliable, objectsOfStore, readStore, reserveStore } from "../git/Alternates.js"
-import { GitError } from "../git/GitError.js"
+import { GitError, onDisk } from "../git/GitError.js"
 import type { ObjectStore } from "../git/ObjectStore.js"
 import { storesIn } from "../git/StorePlace.js"
 import type { MakeFileLock } from "./FileLocks.js"
+import { markOwner, storeMark } from "./OwnerMarks.js"
 import { sessionPaths } from "./SessionPaths.js"
 
 /** The longest wait for another session that fills the same store. A process that hangs holds it without end. */
@@ -61,8 +62,15 @@ export const storesHere = (dataDir: string, shares: boolean, makeLock: MakeFileL
   // Alternates are lines.
   const isShared = shares && !root.includes("\n")
   const at = storesAt(root, makeLock)
+  /** The store of a workspace. Whoever uses it alone marks whose it is. */
+  const ownedBy = (workspace: string, { alone, path }: ObjectStore): ObjectStore => {
+    const mark = onDisk("The object store could not be marked", () =>
+      markOwner(storeMark(path), { workspace_id: workspace, project_id: null })
+    )
+    return { path, alone: (use) => alone(Effect.zipRight(mark, use)) }
+  }
   const storeFor = ({ repository, workspace }: Omit<StoreUser, "session">): ObjectStore | null =>
-    isShared && repository !== null ? at(storeNameOf(workspace, repository)) : null
+    isShared && repository !== null ? ownedBy(workspace, at(storeNameOf(workspace, repository))) : null
   const named = (session: SessionId) => readStore(sessionPaths(dataDir, session).gitDir)
 
   return {

@@ -61,6 +61,7 @@ export const Limits = Schema.Struct({
   interaction_minutes: field(Schema.Number, "The minutes that an agent waits for an answer."),
   delegation_depth: field(Schema.Int, "How deep delegations nest."),
   live_delegations_per_session: field(Schema.Int, "The most delegations of a session that go on at once."),
+  delegations_per_tree: field(Schema.Int, "The most delegations of all sessions together that work for one another."),
   requests_per_minute: field(
     Schema.NullOr(Schema.Int),
     "The requests of one caller in a minute; null when there is no limit."

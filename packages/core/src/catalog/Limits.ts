@@ -24,6 +24,7 @@ export class LimitsInForce extends Context.Tag("@reins/core/catalog/Limits")<Lim
         interaction_minutes: interactionExpiryMs / 60_000,
         delegation_depth: limits.delegationDepth,
         live_delegations_per_session: limits.liveDelegations,
+        delegations_per_tree: limits.treeDelegations,
         requests_per_minute: limits.requestsPerMinute,
         registrations_per_hour: limits.registrationsPerHour,
         sessions_per_workspace: limits.sessionsPerWorkspace,

@@ -14,7 +14,7 @@ export const catalog = Effect.gen(function* () {
   const limits = yield* LimitsInForce
   const models = yield* Models
   const providers = yield* Providers
-  const operations: Operations<"catalog", typeof CatalogApi, typeof operationErrors, "getVersion"> = {
+  const operations: Operations<typeof CatalogApi, typeof operationErrors, "getVersion"> = {
     listExecutorBackends: () => Effect.map(executors.list, (items) => ({ items })),
     listHarnesses: () => Effect.map(providers.list, (items) => ({ items })),
     installHarness: ({ body, path, principal }) => installations.request(principal, path.workspace_id, body),

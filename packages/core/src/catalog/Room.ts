@@ -3,11 +3,13 @@ import { HarnessInstallations } from "./HarnessInstallations.js"
 import { installJob } from "./InstallJob.js"
 import { LimitsInForce } from "./Limits.js"
 import { Models } from "./Models.js"
+import * as operations from "./Operations.js"
 import { Providers } from "./Providers.js"
 
 /** Providers, models, executors and limits, as clients may choose them. */
 export const catalog = {
   name: "catalog",
   layer: oneByOne(HarnessInstallations.layer, LimitsInForce.layer, Models.layer).pipe(onTopOf(Providers.layer)),
+  operations,
   jobs: [installJob]
 } as const

@@ -100,7 +100,7 @@ const makeApply = Effect.gen(function* () {
   return Effect.fnUntraced(function* ({ application, attempt, base, tree }: Work) {
     // Read here, where neither a turn nor a release can change it any more.
     const target = yield* sessions.find(application.target_session_id)
-    if (target?.tree.state !== "ready") return yield* workspaceGone
+    if (target?.tree.state !== "ready") return yield* treeGone
     const objects = yield* Effect.mapError(trees.objectsOf(application.session_id), sourceMissing)
     return yield* changes
       .apply(
@@ -129,7 +129,7 @@ const turnBegan = new JobError({
   retryable: true
 })
 
-const workspaceGone = new JobError({
+const treeGone = new JobError({
   code: "executor_unavailable",
   message: "The workspace of the target session is gone. Choose another target.",
   retryable: false

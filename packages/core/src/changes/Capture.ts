@@ -32,7 +32,7 @@ export interface CapturedTree {
  * Gives the function that reads the workspace of a session and pins what it holds for a changeset. The caller keeps the workspace still
  * meanwhile, and seals the changeset afterwards.
  */
-export const workspaceCapture = Effect.gen(function* () {
+export const treeCapture = Effect.gen(function* () {
   const { changes } = yield* Bench
   const snapshots = yield* Snapshots
   return fn("workspaceCapture")(function* (session: SessionRow, changesetId: ChangesetId) {

@@ -7,9 +7,9 @@ import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
-import { workspaceCapture } from "./Capture.js"
+import { treeCapture } from "./Capture.js"
+import { captureJobKind, changedMeanwhile } from "./CaptureCommand.js"
 import { ChangesetStore } from "./ChangesetStore.js"
-import { captureJobKind, changedMeanwhile } from "./Changesets.js"
 
 const actor = systemActor("capture")
 
@@ -31,7 +31,7 @@ export const captureJob = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
   const snapshots = yield* Snapshots
-  const capture = yield* workspaceCapture
+  const capture = yield* treeCapture
   return {
     kind: captureJobKind,
     concurrency: 4,

@@ -1,3 +1,4 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { idPath, NeedsMachine, optional, post, read } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
@@ -56,18 +57,23 @@ export type CaptureAnswer = typeof CaptureAnswer.Type
 
 const session = idPath("session_id")
 
-export const captureEndpoints = {
-  getChanges: read("getChanges", "/api/sessions/:session_id/changes", "What differs from the base now")
-    .setPath(session)
-    .addSuccess(LiveChanges)
-    .annotate(NeedsMachine, "session_id"),
-  listChangesets: read("listChangesets", "/api/sessions/:session_id/changesets", "List the changesets of a session")
-    .setPath(session)
-    .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(ChangesetState, { exact: true }) }))
-    .addSuccess(Page("ChangesetList", ActionableChangeset)),
-  capture: post("capture", "/api/sessions/:session_id/changesets", "Capture a changeset")
-    .setPath(session)
-    .setPayload(ChangesetInput)
-    .addSuccess(CaptureAnswer)
-    .annotate(NeedsMachine, "session_id")
-} as const
+export class CapturesApi extends HttpApiGroup.make("sessions")
+  .add(
+    read("getChanges", "/api/sessions/:session_id/changes", "What differs from the base now")
+      .setPath(session)
+      .addSuccess(LiveChanges)
+      .annotate(NeedsMachine, "session_id")
+  )
+  .add(
+    read("listChangesets", "/api/sessions/:session_id/changesets", "List the changesets of a session")
+      .setPath(session)
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(ChangesetState, { exact: true }) }))
+      .addSuccess(Page("ChangesetList", ActionableChangeset))
+  )
+  .add(
+    post("capture", "/api/sessions/:session_id/changesets", "Capture a changeset")
+      .setPath(session)
+      .setPayload(ChangesetInput)
+      .addSuccess(CaptureAnswer)
+      .annotate(NeedsMachine, "session_id")
+  ) {}

@@ -173,6 +173,11 @@ export type MergeRequestAnswer = typeof MergeRequestAnswer.Type
 
 const changeset = idPath("changeset_id")
 
+const against = field(
+  Schema.optionalWith(Schema.String, { exact: true }),
+  "Another sealed changeset of the session, by its id: what differs from it, in the place of what differs from the base commit."
+)
+
 export class ChangesetsApi extends HttpApiGroup.make("changesets")
   .add(
     read("get", "/api/changesets/:changeset_id", "Read a changeset").setPath(changeset).addSuccess(ActionableChangeset)
@@ -186,7 +191,8 @@ export class ChangesetsApi extends HttpApiGroup.make("changesets")
             Schema.optionalWith(Schema.String, { exact: true }),
             "A file or a folder, by its path before or after the change. When absent, all files."
           ),
-          context: Schema.optionalWith(integer({ min: 0, max: 1000 }), { exact: true })
+          context: Schema.optionalWith(integer({ min: 0, max: 1000 }), { exact: true }),
+          against
         })
       )
       .addSuccess(Diff)
@@ -195,7 +201,7 @@ export class ChangesetsApi extends HttpApiGroup.make("changesets")
   .add(
     read("listFiles", "/api/changesets/:changeset_id/files", "The changed files, or the content of one")
       .setPath(changeset)
-      .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { exact: true }) }))
+      .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { exact: true }), against }))
       .addSuccess(ChangesetFiles)
       .annotate(NeedsMachine, "changeset_id")
   )

@@ -38,6 +38,8 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
       sessionId: SessionId,
       page: StatePageRequest<ChangesetState>
     ) => Effect.Effect<Page<Changeset>, ReinsError<"invalid_cursor">>
+    /** At most `limit` changesets of a session after the one of an id, oldest first. */
+    readonly oldest: (sessionId: SessionId, after: string, limit: number) => Effect.Effect<ReadonlyArray<Changeset>>
     /** The newest changeset of a session that is sealed. */
     readonly newestSealed: (sessionId: SessionId) => Effect.Effect<Changeset | undefined>
     /** Adds a changeset of a session that is being captured, on the base commit that the session has now. */
@@ -91,6 +93,12 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
             where session_id = ${sessionId} and id < ${before} ${andState(db, page.state)} order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toChangeset), limit, (changeset) => changeset.id)
         }),
+        oldest: (sessionId, after, limit) =>
+          Effect.map(
+            db.all(sql<ChangesetRow>`select * from changesets where session_id = ${sessionId} and id > ${after}
+              order by id limit ${limit}`),
+            (rows) => rows.map(toChangeset)
+          ),
         newestSealed: (sessionId) =>
           Effect.map(
             db.first(sql<ChangesetRow>`select * from changesets where session_id = ${sessionId} and state = 'ready'

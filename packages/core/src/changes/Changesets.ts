@@ -1,37 +1,36 @@
 import { Context, Effect, Layer } from "effect"
-import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
+import type { Denied, Unseen } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { Bench } from "../bench/Bench.js"
-import { requireAll } from "../domain/Condition.js"
-import { ChangesetId, newId, type SessionId, type TurnId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
-import type { GitError } from "../git/GitError.js"
-import { JobStore } from "../jobs/JobStore.js"
-import { sessionRules } from "../sessions/SessionRules.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { TurnStore } from "../sessions/turns/TurnStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import {
+  type CaptureRefusal,
+  captureCommand,
+  changesUnreadable,
+  generationGuard,
+  type ReadFailure
+} from "./CaptureCommand.js"
 import type { CaptureAnswer, ChangesetInput, LiveChanges } from "./CapturesApi.js"
 import { toChangesetFor } from "./ChangeRules.js"
 import type { ChangesetFiles, Diff } from "./ChangesApi.js"
 import type { ActionableChangeset, Changeset, ChangesetState } from "./Changeset.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 
-/** The kind of the job that captures on request; its payload is `{changeset_id, expected_generation?}`. */
-export const captureJobKind = "changeset.capture"
-
-/** Reading a changeset fails with `executor_unavailable` when the git objects of its session cannot be read. */
-type ReadFailure = Unseen | ReinsError<"executor_unavailable">
-
-/** A session at work, without a workspace, or with another content of it than was expected. */
-type CaptureRefusal = "turn_active" | "executor_unavailable" | "invalid_transition" | "stale_subject"
+/** A part of a change. `against` is the id of the changeset that it is compared with, in the place of the base commit. */
+export interface DiffView {
+  readonly path?: string
+  readonly context?: number
+  readonly against?: string
+}
 
 /** The work of a session, sealed: a git tree on the base commit, with a digest of the change. A sealed changeset never changes. */
 export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
@@ -58,21 +57,22 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
     /**
      * The change as a unified diff of git, whole or of one file or folder by its path before or after, with `context` lines around each change,
      * three unless it is given. A diff that is longer than `limits.diffBytes` is cut, and `omitted` says at which files. Fails with `invalid_transition` for a changeset that is not
-     * sealed, and with `executor_unavailable` when the git objects of its session cannot be read.
+     * sealed, and with `executor_unavailable` when the git objects of its session cannot be read. With `against` it is the change since another
+     * sealed changeset of the session. Fails with `not_found` for one of another session.
      */
     readonly diff: (
       principal: Principal,
       changesetId: string,
-      view: { readonly path?: string; readonly context?: number }
+      view: DiffView
     ) => Effect.Effect<Diff, ReadFailure | ReinsError<"invalid_transition">>
     /**
      * The changed files. With a path it is the content of that file after the change, in base64 where it is no UTF-8, cut after
-     * `limits.fileReadBytes`. Fails as `diff` does, and with `not_found` for a path that the tree does not have.
+     * `limits.fileReadBytes`. Fails as `diff` does, and with `not_found` for a path that the tree does not have. `against` is that of `diff`.
      */
     readonly files: (
       principal: Principal,
       changesetId: string,
-      path: string | undefined
+      view: Pick<DiffView, "path" | "against">
     ) => Effect.Effect<ChangesetFiles, ReadFailure | ReinsError<"invalid_transition">>
     /**
      * The files that differ from the base commit now, also while a turn works on them. A session without a workspace answers with the files
@@ -109,6 +109,13 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
         return { changeset, tree, digest, session: changeset.session_id }
       })
 
+      /** The commit, or the tree of another changeset, that a changeset is compared with. */
+      const baseOf = Effect.fnUntraced(function* (principal: Principal, changeset: Changeset, against?: string) {
+        if (against === undefined) return changeset.base_commit
+        const other = yield* sealed(principal, against)
+        return other.session === changeset.session_id ? other.tree : yield* notFound()
+      })
+
       return Changesets.of({
         get,
         list: fn("Changesets.list")(function* (principal, sessionId, page) {
@@ -121,19 +128,27 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
             { by: principal, about: { type: "session", id: sessionId } },
             Effect.as(requireGeneration(principal, sessionId, input), capture(principal, sessionId, input))
           ),
-        diff: fn("Changesets.diff")(function* (principal, changesetId, view) {
-          const { changeset, digest, session, tree } = yield* sealed(principal, changesetId)
+        diff: fn("Changesets.diff")(function* (principal, changesetId, { against, ...view }) {
+          const { digest, session, tree, ...subject } = yield* sealed(principal, changesetId)
+          const base = yield* baseOf(principal, subject.changeset, against)
           const { diff, files, omitted, truncated } = yield* bench.changes
-            .diff({ session, base: changeset.base_commit, tree }, view)
-            .pipe(Effect.mapError(unreadable))
+            .diff({ session, base, tree }, view)
+            .pipe(Effect.mapError(changesUnreadable))
           return { diff, files, omitted, truncated, subject_digest: digest }
         }),
-        files: fn("Changesets.files")(function* (principal, changesetId, path) {
+        files: fn("Changesets.files")(function* (principal, changesetId, { against, path }) {
           const { changeset, session, tree } = yield* sealed(principal, changesetId)
-          if (path === undefined) return { items: changeset.files }
+          const base = yield* baseOf(principal, changeset, against)
+          if (path === undefined && against === undefined) return { items: changeset.files }
+          if (path === undefined) {
+            const { files } = yield* bench.changes
+              .diff({ session, base, tree }, { context: 0 })
+              .pipe(Effect.mapError(changesUnreadable))
+            return { items: files }
+          }
           const blob = yield* bench.changes
             .file(session, tree, path, limits.fileReadBytes)
-            .pipe(Effect.mapError(unreadable))
+            .pipe(Effect.mapError(changesUnreadable))
           return { path, ...encoded(blob.bytes), size: blob.size, digest: blob.digest, truncated: blob.truncated }
         }),
         changes
@@ -141,67 +156,6 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
     })
   )
 }
-
-/** The inside of `Changesets.capture`. */
-const captureCommand = Effect.gen(function* () {
-  const journal = yield* Journal
-  const jobs = yield* JobStore
-  const sessions = yield* SessionStore
-  const turns = yield* TurnStore
-  const store = yield* ChangesetStore
-
-  const requireTurn = Effect.fnUntraced(function* (sessionId: SessionId, id: TurnId | undefined) {
-    if (id !== undefined && (yield* turns.find(id))?.session_id !== sessionId) return yield* notFound()
-  })
-
-  return Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: ChangesetInput) {
-    const session = yield* sessions.writable(principal, sessionId)
-    yield* requireAll(sessionRules.capture, session)
-    yield* requireTurn(session.id, input.source_turn_id)
-    const changeset = yield* store.open(yield* newId(ChangesetId), session.id, actorOf(principal), {
-      origin: input.origin ?? "explicit",
-      label: input.label ?? null,
-      turnId: input.source_turn_id ?? null
-    })
-    const operation = yield* jobs.enqueue({
-      kind: captureJobKind,
-      subject: { type: "changeset", id: changeset.id },
-      workspaceId: session.workspace_id,
-      payload: {
-        changeset_id: changeset.id,
-        ...(input.expected_generation !== undefined && { expected_generation: input.expected_generation })
-      },
-      filesOf: session.id,
-      maxAttempts: 5
-    })
-    const watermark = yield* journal.append(session.id, actorOf(principal), [])
-    return { operation, changeset: toChangesetFor(principal, session)(changeset), event_watermark: watermark }
-  })
-})
-
-/** Looks at the workspace before a capture that expects a content of it. A capture that expects none is not looked at twice. */
-const generationGuard = Effect.gen(function* () {
-  const access = yield* Access
-  const sessions = yield* SessionStore
-  const bench = yield* Bench
-  const trees = yield* WorkingTrees
-
-  return Effect.fnUntraced(function* (
-    principal: Principal,
-    sessionId: string,
-    { expected_generation: expected }: ChangesetInput
-  ) {
-    if (expected === undefined) return
-    const session = yield* sessions.readable(principal, sessionId)
-    yield* access.writeWithin(principal, session.workspace_id, [session.id, session.lineage.parent_session_id])
-    yield* requireAll(sessionRules.capture, session)
-    yield* trees.requireOwned(session.id)
-    const { tree } = yield* bench.changes
-      .current(session.id, session.tree.base_commit)
-      .pipe(Effect.mapError(unreadable))
-    if (tree !== expected) return yield* changedMeanwhile(tree, expected)
-  })
-})
 
 /** The body of `Changesets.changes`. */
 const changesRead = Effect.gen(function* () {
@@ -217,7 +171,7 @@ const changesRead = Effect.gen(function* () {
       yield* trees.requireOwned(session.id)
       const { files, tree } = yield* bench.changes
         .current(session.id, session.tree.base_commit)
-        .pipe(Effect.mapError(unreadable))
+        .pipe(Effect.mapError(changesUnreadable))
       return { live: true, generation: tree, base_commit: session.tree.base_commit, observed_at: at, files }
     }
     const last = yield* store.newestSealed(session.id)
@@ -231,15 +185,6 @@ const changesRead = Effect.gen(function* () {
   })
 })
 
-/** The refusal of a capture whose workspace holds something else than was expected. */
-export const changedMeanwhile = (generation: string, expected: string): ReinsError<"stale_subject"> =>
-  new ReinsError({
-    code: "stale_subject",
-    message:
-      "The workspace has changed since its changes were read. Read them again with GET /api/sessions/{session_id}/changes, then capture that generation.",
-    details: { generation, expected_generation: expected }
-  })
-
 const notReady = (changeset: Changeset): ReinsError<"invalid_transition"> =>
   new ReinsError({
     code: "invalid_transition",
@@ -249,11 +194,6 @@ const notReady = (changeset: Changeset): ReinsError<"invalid_transition"> =>
         : "The capture of this changeset failed; its diagnostics say why. Capture a new one.",
     details: { resource: "changeset", from: changeset.state }
   })
-
-const unreadable = (error: GitError): ReadFailure =>
-  error.kind === "not_found"
-    ? notFound()
-    : new ReinsError({ code: "executor_unavailable", message: error.message, details: { kind: error.kind } })
 
 const encoded = (bytes: Uint8Array): { readonly encoding: "utf-8" | "base64"; readonly content: string } => {
   try {

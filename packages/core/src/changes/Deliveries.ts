@@ -1,38 +1,22 @@
 import { Context, Effect, Layer } from "effect"
-import { actorOf, type Denied, type Unseen } from "../access/Access.js"
+import type { Denied, Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import { requireAll } from "../domain/Condition.js"
-import { DeliveryId, newId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
-import { jobStates } from "../jobs/Job.js"
-import { JobStore } from "../jobs/JobStore.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
-import type { SeenSession } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
-import type { Commit } from "../store/Commit.js"
-import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
-import { changesetRules, deliveryRules, toDeliveryFor } from "./ChangeRules.js"
+import { toDeliveryFor } from "./ChangeRules.js"
 import type { DeliveryAnswer, DeliveryInput } from "./ChangesApi.js"
-import type { Changeset } from "./Changeset.js"
 import { ChangesetStore } from "./ChangesetStore.js"
-import { Changesets } from "./Changesets.js"
 import type { ActionableDelivery, DeliveryState } from "./Delivery.js"
-import {
-  type CommandedDelivery,
-  deliveryAnswers,
-  deliveryJobKind,
-  hasMoved,
-  refreshJobKind
-} from "./DeliveryAnswers.js"
-import { deliveryCancelled } from "./DeliveryEnd.js"
-import { DeliveryStore, type DeliveryTarget } from "./DeliveryStore.js"
-import { deliveryTargets } from "./DeliveryTerms.js"
+import { deliveryCommands } from "./DeliveryCommands.js"
+import { DeliveryStore } from "./DeliveryStore.js"
+import { makeRequest } from "./RequestDelivery.js"
 
 /** The codes of a command for a delivery that the principal may not change, or whose state does not allow it. */
 type CommandRefusal = Denied | ReinsError<"invalid_transition">
@@ -86,30 +70,11 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
     Effect.gen(function* () {
       const journal = yield* Journal
       const sessions = yield* SessionStore
-      const changesets = yield* Changesets
       const changesetStore = yield* ChangesetStore
       const store = yield* DeliveryStore
-      const answers = yield* deliveryAnswers
       const request = yield* makeRequest
-      const refresh = yield* makeRefresh
-      const cancel = yield* makeCancel
-      const existing = existingOf("delivery", store.find)
+      const commands = yield* deliveryCommands
       yield* (yield* SessionListeners).register({ isDelivering: ({ id }) => store.isUnderWay(id) })
-
-      /** A command for a delivery that the principal may change. */
-      const commanding =
-        <E>(name: string, inside: (commanded: CommandedDelivery) => Effect.Effect<DeliveryAnswer, E, Commit>) =>
-        (principal: Principal, id: string) =>
-          journal.command(
-            name,
-            { by: principal, about: { type: "delivery", id } },
-            Effect.gen(function* () {
-              const found = yield* store.find(id)
-              if (found === undefined) return yield* notFound()
-              const session = yield* sessions.writable(principal, found.session_id)
-              return yield* inside({ principal, session, delivery: yield* existing(id) })
-            })
-          )
 
       return Deliveries.of({
         list: fn("Deliveries.list")(function* (principal, changesetId, page) {
@@ -128,112 +93,10 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
           journal.command(
             "Deliveries.request",
             { by: principal, about: { type: "changeset", id: changesetId } },
-            Effect.gen(function* () {
-              const changeset = yield* changesets.get(principal, changesetId)
-              const session = yield* sessions.writable(principal, changeset.session_id)
-              yield* requireAll(changesetRules.deliver, changeset)
-              return yield* request(principal, session, changeset, input)
-            })
+            request(principal, changesetId, input)
           ),
-        retry: commanding("Deliveries.retry", answers.retry),
-        refresh: commanding("Deliveries.refresh", refresh),
-        cancel: commanding("Deliveries.cancel", cancel)
+        ...commands
       })
     })
   )
 }
-
-/** Requests the delivery of a sealed changeset. The commit holds its session. */
-const makeRequest = Effect.gen(function* () {
-  const store = yield* DeliveryStore
-  const answers = yield* deliveryAnswers
-  const targetsOf = yield* deliveryTargets
-
-  /** The delivery that was requested before, to the first of the targets that has one. */
-  const knownOf = Effect.fnUntraced(function* (targets: ReadonlyArray<DeliveryTarget>) {
-    for (const target of targets) {
-      const known = yield* store.findOf(target)
-      if (known !== undefined) return known
-    }
-    return undefined
-  })
-
-  return Effect.fnUntraced(function* (
-    principal: Principal,
-    session: SeenSession,
-    changeset: Changeset,
-    input: DeliveryInput
-  ) {
-    const [target, ...others] = yield* targetsOf(principal, session, changeset, input)
-    const known = yield* knownOf([target, ...others])
-    if (known === undefined) {
-      const delivery = yield* store.insert(
-        {
-          ...target,
-          id: yield* newId(DeliveryId),
-          sessionId: session.id,
-          connectionId: input.connection_id ?? null,
-          updateStrategy: input.update_strategy ?? "fast_forward",
-          allow: input.allow ?? [],
-          title: input.title ?? session.title,
-          remoteUrl: target.transport === "git_branch" ? session.tree.repository : null
-        },
-        actorOf(principal)
-      )
-      return yield* answers.start(deliveryJobKind, { principal, session, delivery })
-    }
-    const means = {
-      connectionId: input.connection_id ?? known.connection_id,
-      updateStrategy: input.update_strategy ?? known.update_strategy,
-      allow: input.allow ?? known.allow
-    }
-    const isSame =
-      !hasMoved(session, known) &&
-      means.connectionId === known.connection_id &&
-      means.updateStrategy === known.update_strategy &&
-      isSameSet(means.allow, known.allow)
-    const commanded = { principal, session, delivery: known }
-    if (isSame || (known.state !== "failed" && known.state !== "blocked")) return yield* answers.keep(commanded)
-    yield* store.equip(known.id, means)
-    return yield* answers.retry(commanded)
-  })
-})
-
-const isSameSet = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean => {
-  const of = new Set(left)
-  return of.size === new Set(right).size && right.every((name) => of.has(name))
-}
-
-/** The inside of `Deliveries.refresh`. */
-const makeRefresh = Effect.gen(function* () {
-  const jobs = yield* JobStore
-  const answers = yield* deliveryAnswers
-  return Effect.fnUntraced(function* (commanded: CommandedDelivery) {
-    const { delivery } = commanded
-    if (delivery.state === "blocked") return yield* answers.retry(commanded)
-    const last = yield* jobs.newestOf(delivery.id)
-    return jobStates.isTerminal(last.state) && delivery.transport !== "patch"
-      ? yield* answers.start(refreshJobKind, commanded)
-      : yield* answers.keep(commanded)
-  })
-})
-
-/** The inside of `Deliveries.cancel`. */
-const makeCancel = Effect.gen(function* () {
-  const jobs = yield* JobStore
-  const store = yield* DeliveryStore
-  const answers = yield* deliveryAnswers
-  const cancelled = yield* deliveryCancelled
-  return Effect.fnUntraced(function* (commanded: CommandedDelivery) {
-    const { delivery, principal } = commanded
-    const actor = actorOf(principal)
-    yield* requireAll(deliveryRules.cancel, delivery)
-    yield* jobs.cancel((yield* jobs.newestOf(delivery.id)).job_id)
-    const { state } = yield* jobs.newestOf(delivery.id)
-    if (state === "cancelled") {
-      if (delivery.state === "pending") yield* store.move(delivery.id, { state: "executing" }, actor)
-      yield* cancelled(delivery.id, actor)
-    }
-    return yield* answers.keep(commanded)
-  })
-})

@@ -1,5 +1,4 @@
 import { Array as Arr, Effect } from "effect"
-import type { Unseen } from "../access/Access.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { Connections } from "../connections/Connections.js"
 import type { ConnectionId } from "../domain/Ids.js"
@@ -7,7 +6,6 @@ import { oneOf } from "../domain/Installed.js"
 import type { Principal } from "../domain/Principal.js"
 import { branchName, isRefName } from "../domain/RefName.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import type { ProjectSpec } from "../projects/Project.js"
 import { Projects } from "../projects/Projects.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { defaultBranches, notBranch } from "./BranchName.js"
@@ -26,14 +24,6 @@ export const deliveryTargets = Effect.gen(function* () {
   const { forGit } = yield* ConnectionKinds
   const projects = yield* Projects
 
-  const specOf = (session: SessionRow): Effect.Effect<ProjectSpec, Unseen> =>
-    session.project === null
-      ? Effect.succeed({})
-      : Effect.map(
-          projects.resolve(session.workspace_id, { versionId: session.project.version_id }),
-          (version) => version.spec
-        )
-
   const requireGit = Effect.fnUntraced(function* (principal: Principal, session: SessionRow, id: ConnectionId) {
     const connection = yield* connections.get(principal, id)
     if (connection.workspace_id !== session.workspace_id) return yield* notFound()
@@ -47,7 +37,7 @@ export const deliveryTargets = Effect.gen(function* () {
     input: DeliveryInput
   ) {
     if (input.connection_id !== undefined) yield* requireGit(principal, session, input.connection_id)
-    const { delivery } = yield* specOf(session)
+    const { delivery } = yield* projects.specOf(session)
     const transport =
       input.transport ?? delivery?.transport ?? (session.tree.repository === null ? "patch" : "git_branch")
     if (transport === "git_branch" && session.tree.repository === null) return yield* noRepository

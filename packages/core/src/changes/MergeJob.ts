@@ -10,8 +10,8 @@ import type { Completion, JobKind, RunningAttempt } from "../jobs/JobKind.js"
 import type { Commit } from "../store/Commit.js"
 import { declinedBy, forgeAccess, forgeJobError, stillClaimed } from "./ForgeAccess.js"
 import type { MergeRequest } from "./MergeRequest.js"
+import { mergeJobKind } from "./MergeRequestCommands.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
-import { mergeJobKind } from "./MergeRequests.js"
 
 const actor = systemActor("merge_requests")
 

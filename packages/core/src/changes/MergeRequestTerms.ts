@@ -22,11 +22,8 @@ export const forgePlace = Effect.gen(function* () {
   const forges = yield* Forges
   const projects = yield* Projects
 
-  const projectConnections = Effect.fnUntraced(function* (session: SessionRow) {
-    if (session.project === null) return []
-    const version = yield* projects.resolve(session.workspace_id, { versionId: session.project.version_id })
-    return version.spec.connection_ids ?? []
-  })
+  const projectConnections = (session: SessionRow) =>
+    Effect.map(projects.specOf(session), ({ connection_ids = [] }) => connection_ids)
 
   return Effect.fnUntraced(function* (principal: Principal, delivery: Delivery, session: SessionRow) {
     const ids = delivery.connection_id === null ? yield* projectConnections(session) : [delivery.connection_id]

@@ -8,8 +8,8 @@ import type { Claim } from "../jobs/Claim.js"
 import type { JobKind, RunningAttempt } from "../jobs/JobKind.js"
 import { declinedBy, forgeAccess, forgeJobError, stillClaimed } from "./ForgeAccess.js"
 import type { MergeRequest } from "./MergeRequest.js"
+import { openJobKind } from "./MergeRequestCommands.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
-import { openJobKind } from "./MergeRequests.js"
 
 const actor = systemActor("merge_requests")
 

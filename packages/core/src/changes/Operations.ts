@@ -1,16 +1,16 @@
 import { Effect } from "effect"
 import type { Operations } from "../store/Operation.js"
 import { Applications } from "./Applications.js"
-import type { captureEndpoints } from "./CapturesApi.js"
+import type { CapturesApi } from "./CapturesApi.js"
 import type { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./ChangesApi.js"
 import { Changesets } from "./Changesets.js"
 import { Deliveries } from "./Deliveries.js"
 import type { operationErrors } from "./Errors.js"
 import { MergeRequests } from "./MergeRequests.js"
 
-export const captures = Effect.gen(function* () {
+export const sessions = Effect.gen(function* () {
   const changesets = yield* Changesets
-  const operations: Operations<"sessions", typeof captureEndpoints, typeof operationErrors> = {
+  const operations: Operations<typeof CapturesApi, typeof operationErrors> = {
     getChanges: ({ path, principal }) => changesets.changes(principal, path.session_id),
     listChangesets: ({ path, principal, query }) => changesets.list(principal, path.session_id, query),
     capture: ({ body, path, principal }) => changesets.capture(principal, path.session_id, body)
@@ -22,10 +22,10 @@ export const changesets = Effect.gen(function* () {
   const changesets = yield* Changesets
   const deliveries = yield* Deliveries
   const applications = yield* Applications
-  const operations: Operations<"changesets", typeof ChangesetsApi, typeof operationErrors> = {
+  const operations: Operations<typeof ChangesetsApi, typeof operationErrors> = {
     get: ({ path, principal }) => changesets.get(principal, path.changeset_id),
     getDiff: ({ path, principal, query }) => changesets.diff(principal, path.changeset_id, query),
-    listFiles: ({ path, principal, query }) => changesets.files(principal, path.changeset_id, query.path),
+    listFiles: ({ path, principal, query }) => changesets.files(principal, path.changeset_id, query),
     listDeliveries: ({ path, principal, query }) => deliveries.list(principal, path.changeset_id, query),
     deliver: ({ body, path, principal }) => deliveries.request(principal, path.changeset_id, body),
     apply: ({ body, path, principal }) => applications.request(principal, path.changeset_id, body)
@@ -35,7 +35,7 @@ export const changesets = Effect.gen(function* () {
 
 export const applications = Effect.gen(function* () {
   const applications = yield* Applications
-  const operations: Operations<"applications", typeof ApplicationsApi, typeof operationErrors> = {
+  const operations: Operations<typeof ApplicationsApi, typeof operationErrors> = {
     get: ({ path, principal }) => applications.get(principal, path.application_id)
   }
   return operations
@@ -44,7 +44,7 @@ export const applications = Effect.gen(function* () {
 export const deliveries = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const mergeRequests = yield* MergeRequests
-  const operations: Operations<"deliveries", typeof DeliveriesApi, typeof operationErrors> = {
+  const operations: Operations<typeof DeliveriesApi, typeof operationErrors> = {
     get: ({ path, principal }) => deliveries.get(principal, path.delivery_id),
     retry: ({ path, principal }) => deliveries.retry(principal, path.delivery_id),
     refresh: ({ path, principal }) => deliveries.refresh(principal, path.delivery_id),
@@ -57,7 +57,7 @@ export const deliveries = Effect.gen(function* () {
 
 export const mergeRequests = Effect.gen(function* () {
   const mergeRequests = yield* MergeRequests
-  const operations: Operations<"mergeRequests", typeof MergeRequestsApi, typeof operationErrors> = {
+  const operations: Operations<typeof MergeRequestsApi, typeof operationErrors> = {
     get: ({ path, principal }) => mergeRequests.get(principal, path.merge_request_id),
     merge: ({ body, path, principal }) => mergeRequests.merge(principal, path.merge_request_id, body)
   }

@@ -1,9 +1,9 @@
 import { applyJob } from "./ApplyJob.js"
 import { captureJob } from "./CaptureJob.js"
 import { deliveryJob } from "./DeliveryJob.js"
-import { changeEvents } from "./Events.js"
 import { mergeJob } from "./MergeJob.js"
 import { openMergeRequestJob } from "./OpenMergeRequestJob.js"
+import * as operations from "./Operations.js"
 import { refreshJob } from "./RefreshJob.js"
 import { layer } from "./Services.js"
 
@@ -11,7 +11,7 @@ import { layer } from "./Services.js"
 export const changes = {
   name: "changes",
   layer,
+  operations,
   tables: ["changesets", "deliveries", "applications", "merge_requests"],
-  events: changeEvents,
   jobs: [captureJob, applyJob, deliveryJob, refreshJob, openMergeRequestJob, mergeJob]
 } as const

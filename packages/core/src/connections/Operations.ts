@@ -8,7 +8,7 @@ import { Validations } from "./Validations.js"
 export const connections = Effect.gen(function* () {
   const connections = yield* Connections
   const validations = yield* Validations
-  const operations: Operations<"connections", typeof ConnectionsApi, typeof operationErrors> = {
+  const operations: Operations<typeof ConnectionsApi, typeof operationErrors> = {
     list: ({ path, principal, query }) => connections.list(principal, path.workspace_id, query),
     create: ({ body, path, principal }) => connections.create(principal, path.workspace_id, body),
     get: ({ path, principal }) => connections.get(principal, path.connection_id),

@@ -2,6 +2,7 @@ import { oneByOne, onTopOf } from "../base/Layered.js"
 import { ConnectionStore } from "./ConnectionStore.js"
 import { Connections } from "./Connections.js"
 import { ConnectionUses } from "./ConnectionUses.js"
+import * as operations from "./Operations.js"
 import * as SealedCredentials from "./SealedCredentials.js"
 import { validationJob } from "./ValidationJob.js"
 import { ValidationStore } from "./ValidationStore.js"
@@ -17,5 +18,6 @@ export const connections = {
   ),
   tables: ["connections", "credentials", "connection_validations"],
   sealed: SealedCredentials.credentialRecords,
-  jobs: [validationJob]
+  jobs: [validationJob],
+  operations
 } as const

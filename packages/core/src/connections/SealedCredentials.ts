@@ -1,7 +1,8 @@
-import { Effect } from "effect"
+import { Effect, Option, type Redacted } from "effect"
 import type { SealedRecord } from "../secrets/SealedRecords.js"
+import type { Vault } from "../secrets/Vault.js"
 import type { Database } from "../store/Database.js"
-import { credentialContext, type SealedFor } from "./CredentialSeal.js"
+import { credentialContext, openSecrets, type SealedFor } from "./CredentialSeal.js"
 
 type Db = Database["Type"]
 
@@ -15,6 +16,20 @@ export const credentialRecords = (db: Db): Effect.Effect<ReadonlyArray<SealedRec
         db.run(db.sql`update credentials set sealed = ${again} where id = ${id} and sealed = ${sealed}`)
     }))
   )
+
+/** Every secret of the connections of a workspace, but for those that no key of the installation opens. */
+export const openCredentials = Effect.fnUntraced(function* (db: Db, vault: Vault["Type"], workspaceId: string) {
+  const rows = yield* db.all(db.sql<SealedRow & { sealed: string }>`
+    select credentials.id, connection_id, sealed, workspace_id, kind, settings
+    from credentials join connections on connections.id = credentials.connection_id
+    where sealed is not null and workspace_id = ${workspaceId} order by credentials.id`)
+  const opened = yield* Effect.forEach(rows, ({ sealed, ...row }) =>
+    Effect.option(openSecrets(vault, sealedFor(row), sealed))
+  )
+  return opened.flatMap(
+    (secrets): ReadonlyArray<Redacted.Redacted> => Object.values(Option.getOrElse(secrets, () => ({})))
+  )
+})
 
 interface SealedRow {
   readonly id: string

@@ -3,6 +3,7 @@ import { field } from "../domain/Field.js"
 import { ChangesetId, DelegationId, ResultId, SessionId, WaitId, WorkspaceId } from "../domain/Ids.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { ResultSchema } from "../sessions/results/TurnResult.js"
 
 export const DelegationState = Schema.Literal(
   "pending",
@@ -36,12 +37,6 @@ export const DelegationReason = Schema.Literal(
   "session_closed"
 ).annotations({ description: "The reasons for which a delegation fails or is cancelled." })
 export type DelegationReason = typeof DelegationReason.Type
-
-export const ResultSchema = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
-  identifier: "ResultSchema",
-  description: "A JSON Schema of the draft 2020-12."
-})
-export type ResultSchema = typeof ResultSchema.Type
 
 export const Delegation = Schema.Struct({
   id: field(DelegationId, "The id of the delegation."),

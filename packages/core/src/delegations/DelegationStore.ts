@@ -1,11 +1,12 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Actor, NewEvent } from "../domain/Event.js"
-import type { DelegationId, JobId, SessionId } from "../domain/Ids.js"
+import type { DelegationId, JobId, SessionId, TurnId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
+import type { ResultSchema } from "../sessions/results/TurnResult.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Commit } from "../store/Commit.js"
@@ -19,7 +20,6 @@ import {
   type DelegationReason,
   type DelegationState,
   delegationStates,
-  type ResultSchema,
   waitStateOf
 } from "./Delegation.js"
 import { WaitStore } from "./WaitStore.js"
@@ -39,6 +39,8 @@ export interface NewDelegation
   readonly brief: Brief
   /** The job that ends the delegation at its deadline; null without one. */
   readonly deadlineJobId: JobId | null
+  /** The turn whose agent delegates; null for any other caller. */
+  readonly turnId: TurnId | null
 }
 
 /** The task of the child session. It never changes. */
@@ -71,6 +73,12 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
   {
     /** Reads a delegation without a check of access. */
     readonly find: (delegationId: string) => Effect.Effect<Delegation | undefined>
+    /** The turn whose agent has delegated; undefined where another caller did. */
+    readonly findTurn: (delegationId: string) => Effect.Effect<TurnId | undefined>
+    /** The newest delegation of a session with a name. */
+    readonly findNamed: (sessionId: SessionId, name: string) => Effect.Effect<Delegation | undefined>
+    /** The number of delegations in the tree that a session belongs to. */
+    readonly countTree: (session: SessionRow) => Effect.Effect<number>
     /** The delegations of a session, newest first. */
     readonly list: (
       sessionId: SessionId,
@@ -121,6 +129,23 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
       return DelegationStore.of({
         find,
         tell,
+        findTurn: (id) => Effect.map(findRow(id), (row) => row?.turn_id ?? undefined),
+        findNamed: fn("DelegationStore.findNamed")(function* (sessionId, name) {
+          const rows = yield* db.all(sql<DelegationRow>`select ${columns} from delegations
+            where session_id = ${sessionId} order by id desc`)
+          return rows.map(toDelegation).find(({ role }) => role === name)
+        }),
+        countTree: fn("DelegationStore.countTree")(function* ({ id }) {
+          const row = yield* db.first(sql<{ count: number }>`with recursive
+            above (id, parent) as (
+              select id, parent_session_id from sessions where id = ${id}
+              union all select sessions.id, sessions.parent_session_id from sessions join above on sessions.id = above.parent
+            ), tree (id) as (
+              select id from above where parent is null
+              union all select sessions.id from sessions join tree on sessions.parent_session_id = tree.id
+            ) select cast(count(*) as integer) as count from delegations where session_id in (select id from tree)`)
+          return row?.count ?? 0
+        }),
         list: fn("DelegationStore.list")(function* (sessionId, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<DelegationRow>`select ${columns} from delegations
@@ -210,10 +235,11 @@ const eventTypes = {
 interface DelegationRow extends Omit<Delegation, keyof Brief> {
   readonly brief: string
   readonly deadline_job_id: JobId | null
+  readonly turn_id: TurnId | null
 }
 
 const newRow = (
-  { brief, deadlineJobId, ...fields }: NewDelegation,
+  { brief, deadlineJobId, turnId, ...fields }: NewDelegation,
   at: Delegation["created_at"]
 ): Omit<DelegationRow, "result_id"> => ({
   ...fields,
@@ -222,13 +248,14 @@ const newRow = (
   reason: null,
   reason_message: null,
   deadline_job_id: deadlineJobId,
+  turn_id: turnId,
   version: 1,
   created_at: at,
   updated_at: at,
   finished_at: null
 })
 
-const toDelegation = ({ brief, deadline_job_id: _, ...row }: DelegationRow): Delegation => {
+const toDelegation = ({ brief, deadline_job_id: _job, turn_id: _turn, ...row }: DelegationRow): Delegation => {
   const { instructions, result_schema, role }: Brief = JSON.parse(brief)
   return { ...row, role, instructions, result_schema }
 }

@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { Actor } from "../domain/Event.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
+import { TurnResults } from "../sessions/results/TurnResults.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { type Turn, turnStates } from "../sessions/Turn.js"
@@ -14,7 +15,8 @@ import { ResultStore } from "./ResultStore.js"
  * Lets delegations follow the turns of their children, in the commit that moves a turn:
  *
  * - A delegation is active once a turn of its child runs.
- * - A turn with no turn waiting behind it decides. When it succeeds, its last text becomes the result. When the delegation asks for a result
+ * - A turn with no turn waiting behind it decides. When it succeeds, the result that the agent has submitted is published, so that it names the
+ *   changes of the turn. Without one, its last text becomes the result. When the delegation asks for a result
  *   of a shape, or the agent said nothing, the delegation waits for somebody to submit a result.
  * - When that turn fails or is cancelled, the delegation is too. An interrupted turn fails the delegation at once, because it holds the queue.
  * - A delegation that waits for its result does not fail with a later turn.
@@ -27,6 +29,7 @@ export const layer = Layer.effectDiscard(
     const changesets = yield* ChangesetStore
     const store = yield* DelegationStore
     const results = yield* ResultStore
+    const turnResults = yield* TurnResults
     const endings = yield* delegationEndings
 
     const lastText = Effect.fnUntraced(function* (turn: Turn) {
@@ -37,15 +40,23 @@ export const layer = Layer.effectDiscard(
         .findLast((text) => text !== "")
     })
 
-    const succeeded = Effect.fnUntraced(function* (delegation: Delegation, turn: Turn, actor: Actor) {
+    /** The result that the agent has submitted, or its last text where any result will do. */
+    const resultOf = Effect.fnUntraced(function* (delegation: Delegation, turn: Turn) {
+      const accepted = (yield* turnResults.newestOf(turn.session_id))?.result
+      if (accepted != null) return accepted
       const summary = delegation.result_schema === null ? yield* lastText(turn) : undefined
-      if (summary === undefined) {
+      return summary === undefined ? undefined : { summary, value: null }
+    })
+
+    const succeeded = Effect.fnUntraced(function* (delegation: Delegation, turn: Turn, actor: Actor) {
+      const result = yield* resultOf(delegation, turn)
+      if (result === undefined) {
         if (delegation.state === "active") yield* store.move(delegation.id, "waiting_result", actor)
         return
       }
       const changeset = yield* changesets.newestSealed(turn.session_id)
       const changed = changeset?.source_turn_id === turn.id && !changeset.empty ? changeset.id : null
-      const content = { kind: "generic" as const, verdict: null, summary, value: null, changeset_id: changed }
+      const content = { kind: "generic" as const, verdict: null, ...result, changeset_id: changed }
       yield* results.publish(delegation, content, actor)
     })
 

@@ -1,15 +1,15 @@
 import { Context, Effect, Layer } from "effect"
-import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
+import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import { requireAll } from "../domain/Condition.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { MessageSend, SentMessage } from "../sessions/ConversationApi.js"
-import { Inbox, type Unpostable } from "../sessions/Inbox.js"
+import { Inbox } from "../sessions/Inbox.js"
+import type { Unpostable } from "../sessions/MessageAdmission.js"
+import { ResultSchemas } from "../sessions/results/ResultSchemas.js"
 import type { Unbegun } from "../sessions/SessionLifecycles.js"
-import { sessionRules } from "../sessions/SessionRules.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
@@ -18,8 +18,7 @@ import { delegationAccess } from "./DelegationAccess.js"
 import { delegationEndings } from "./DelegationEndings.js"
 import { DelegationStore } from "./DelegationStore.js"
 import type { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
-import { ResultSchemas } from "./ResultSchemas.js"
-import { makeSpawn } from "./Spawning.js"
+import { spawnPreparation } from "./SpawnCommand.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
 type CommandRefusal = Denied | ReinsError<"invalid_transition">
@@ -64,6 +63,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const inbox = yield* Inbox
+      const schemas = yield* ResultSchemas
       const store = yield* DelegationStore
       const { readable, writable } = yield* delegationAccess
       const endings = yield* delegationEndings
@@ -93,52 +93,27 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
             })
           ),
         send: (principal, delegationId, input) =>
-          journal.command(
+          journal.prepared(
             "Delegations.send",
             { by: principal, about: { type: "delegation", id: delegationId } },
-            Effect.gen(function* () {
-              const { child, delegation } = yield* writable(principal, delegationId)
-              if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)
-              const sent = yield* inbox.accept(child, actorOf(principal), input, { kind: "delegation" })
-              yield* store.tell(delegation, actorOf(principal), {
-                type: "delegation.message_sent",
-                payload: { child_session_id: child.id, message_id: sent.message.id }
+            Effect.as(
+              schemas.checkSchema(input.result_schema),
+              Effect.gen(function* () {
+                const { child, delegation } = yield* writable(principal, delegationId)
+                if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)
+                const sent = yield* inbox.accept(child, actorOf(principal), input, { kind: "delegation" })
+                yield* store.tell(delegation, actorOf(principal), {
+                  type: "delegation.message_sent",
+                  payload: { child_session_id: child.id, message_id: sent.message.id }
+                })
+                return sent
               })
-              return sent
-            })
+            )
           )
       })
     })
   )
 }
-
-/** Checks the schema of the result. This may take a while, so it comes before the commit that makes the delegation. */
-const spawnPreparation = Effect.gen(function* () {
-  const access = yield* Access
-  const journal = yield* Journal
-  const sessions = yield* SessionStore
-  const inbox = yield* Inbox
-  const schemas = yield* ResultSchemas
-  const make = yield* makeSpawn
-
-  const inside = Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: DelegationInput) {
-    const actor = actorOf(principal)
-    const parent = yield* sessions.writable(principal, sessionId)
-    yield* requireAll(sessionRules.delegate, parent)
-    const { child, delegation } = yield* make(principal, parent, input)
-    const { operation } = yield* inbox.post(child, actor, { content: input.instructions }, "delegation")
-    if (operation === undefined) return yield* Effect.dieMessage("a queued message has no turn")
-    const watermark = yield* journal.append(parent.id, actor, [])
-    return { operation, delegation, event_watermark: watermark }
-  })
-
-  return Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: DelegationInput) {
-    const seen = yield* sessions.readable(principal, sessionId)
-    yield* access.writeWithin(principal, seen.workspace_id, [seen.id, seen.lineage.parent_session_id])
-    if (input.result_schema !== undefined) yield* schemas.checkSchema(input.result_schema)
-    return inside(principal, sessionId, input)
-  })
-})
 
 const ended = (delegation: Delegation): ReinsError<"invalid_transition"> =>
   new ReinsError({

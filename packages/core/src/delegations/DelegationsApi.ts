@@ -8,17 +8,22 @@ import { pageFields } from "../domain/Query.js"
 import { OperationRef } from "../jobs/Job.js"
 import { HarnessSelection } from "../projects/Project.js"
 import { MessageSend, SentMessage } from "../sessions/ConversationApi.js"
-import { Delegation, DelegationState, Result, ResultKind, ResultSchema, Wait, Wake } from "./Delegation.js"
+import { ResultSchema } from "../sessions/results/TurnResult.js"
+import { Delegation, DelegationState, Result, ResultKind, Wait, Wake } from "./Delegation.js"
 
 /** A name on one line, which becomes the title of the child session. */
-const Role = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100), Schema.pattern(/^[^\p{Cc}]+$/u))
+export const DelegationRole = Schema.String.pipe(
+  Schema.minLength(1),
+  Schema.maxLength(100),
+  Schema.pattern(/^[^\p{Cc}]+$/u)
+)
+
+/** All that the child session is told first. */
+export const Instructions = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000))
 
 export const DelegationInput = Schema.Struct({
-  role: field(Role, "A name on one line, which becomes the title of the child session."),
-  instructions: field(
-    Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
-    "The first message of the child session, word for word."
-  ),
+  role: field(DelegationRole, "A name on one line, which becomes the title of the child session."),
+  instructions: field(Instructions, "The first message of the child session, word for word."),
   harness: field(
     optional(HarnessSelection),
     "The provider of the child. When absent, the harness of the delegating session."
@@ -112,13 +117,16 @@ export class DelegationsApi extends HttpApiGroup.make("delegations")
 
 const session = idPath("session_id")
 
-export const delegateEndpoints = {
-  listDelegations: read("listDelegations", "/api/sessions/:session_id/delegations", "List the delegations of a session")
-    .setPath(session)
-    .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(DelegationState, { exact: true }) }))
-    .addSuccess(Page("DelegationList", Delegation)),
-  delegate: post("delegate", "/api/sessions/:session_id/delegations", "Delegate a part of the work to a child session")
-    .setPath(session)
-    .setPayload(DelegationInput)
-    .addSuccess(DelegationAnswer)
-} as const
+export class DelegateApi extends HttpApiGroup.make("sessions")
+  .add(
+    read("listDelegations", "/api/sessions/:session_id/delegations", "List the delegations of a session")
+      .setPath(session)
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(DelegationState, { exact: true }) }))
+      .addSuccess(Page("DelegationList", Delegation))
+  )
+  .add(
+    post("delegate", "/api/sessions/:session_id/delegations", "Delegate a part of the work to a child session")
+      .setPath(session)
+      .setPayload(DelegationInput)
+      .addSuccess(DelegationAnswer)
+  ) {}

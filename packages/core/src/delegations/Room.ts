@@ -1,5 +1,5 @@
 import { deadlineJob } from "./DeadlineJob.js"
-import { delegationEvents } from "./Events.js"
+import * as operations from "./Operations.js"
 import { layer } from "./Services.js"
 import { wakeJob } from "./WakeJob.js"
 
@@ -7,7 +7,7 @@ import { wakeJob } from "./WakeJob.js"
 export const delegations = {
   name: "delegations",
   layer,
+  operations,
   tables: ["delegations", "delegation_results", "delegation_waits"],
-  events: delegationEvents,
   jobs: [deadlineJob, wakeJob]
 } as const

@@ -1,17 +1,18 @@
 import { oneByOne, onTopOf } from "../base/Layered.js"
+import * as AgentTools from "./AgentTools.js"
 import { DelegationResults } from "./DelegationResults.js"
 import { DelegationStore } from "./DelegationStore.js"
 import { Delegations } from "./Delegations.js"
 import * as DelegationTurns from "./DelegationTurns.js"
-import { ResultSchemas } from "./ResultSchemas.js"
 import { ResultStore } from "./ResultStore.js"
+import * as ResultTool from "./ResultTool.js"
 import { WaitStore } from "./WaitStore.js"
 import { Waits } from "./Waits.js"
 
 /** The services of this room. */
-export const layer = DelegationTurns.layer.pipe(
+export const layer = oneByOne(DelegationTurns.layer, AgentTools.layer, ResultTool.layer).pipe(
   onTopOf(oneByOne(Delegations.layer, DelegationResults.layer, Waits.layer)),
-  onTopOf(oneByOne(ResultStore.layer, ResultSchemas.layer)),
+  onTopOf(ResultStore.layer),
   onTopOf(DelegationStore.layer),
   onTopOf(WaitStore.layer)
 )

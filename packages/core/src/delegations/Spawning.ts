@@ -40,6 +40,7 @@ export const makeSpawn = Effect.gen(function* () {
     if (depth > limits.delegationDepth) return yield* tooDeep(limits.delegationDepth)
     const live = yield* store.live(parent.id)
     if (live.length >= limits.liveDelegations) return yield* tooMany(limits.liveDelegations)
+    if ((yield* store.countTree(parent)) >= limits.treeDelegations) return yield* treeFull(limits.treeDelegations)
     const id = yield* newId(DelegationId)
     const start = yield* startOf(principal, parent, input)
     const child = yield* sessions.spawn(parent, actor, {
@@ -55,6 +56,7 @@ export const makeSpawn = Effect.gen(function* () {
         session_id: parent.id,
         child_session_id: child.id,
         depth,
+        turnId: principal.via.kind === "turn" ? principal.via.turnId : null,
         changeset_id: input.changeset_id ?? null,
         brief: {
           role: input.role,
@@ -121,6 +123,13 @@ const tooMany = (limit: number): ReinsError<"delegation_limit"> =>
   new ReinsError({
     code: "delegation_limit",
     message: `${limit} delegations of this session are live already. Wait for one to end, or cancel one.`,
+    details: { limit }
+  })
+
+const treeFull = (limit: number): ReinsError<"delegation_limit"> =>
+  new ReinsError({
+    code: "delegation_limit",
+    message: `The sessions that work for one another have delegated ${limit} times already. Let this session do the work itself.`,
     details: { limit }
   })
 

@@ -8,6 +8,7 @@ import { now } from "../domain/Timestamp.js"
 import { Bell } from "../store/Bell.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
+import { lookUntil } from "../store/LookUntil.js"
 import { type Delegation, delegationStates, type Wait, waitStateOf } from "./Delegation.js"
 import { delegationAccess } from "./DelegationAccess.js"
 import { DelegationStore, delegationTopic } from "./DelegationStore.js"
@@ -16,9 +17,6 @@ import { ResultStore } from "./ResultStore.js"
 import { WaitStore } from "./WaitStore.js"
 
 const defaultTimeoutSeconds = 30
-
-/** The longest delay of an answer after a lost ring. */
-const pollMs = 5_000
 
 /** Waits for the end of a delegation, with a held call or with a message that is posted at the end. */
 export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
@@ -71,26 +69,11 @@ const makeAwaitEnd = Effect.gen(function* () {
   const bell = yield* Bell
   const existing = existingOf("delegation", (yield* DelegationStore).find)
 
-  const listen = (id: DelegationId) =>
-    Effect.sync(() => {
-      const rung = Effect.unsafeMakeLatch(true)
-      return { rung, stop: bell.listen(delegationTopic(id), () => rung.unsafeOpen()) }
-    })
-
   return (id: DelegationId) =>
-    Effect.acquireUseRelease(
-      listen(id),
-      ({ rung }) =>
-        Effect.gen(function* () {
-          // Closed before the read, so that a ring during it is not missed.
-          yield* rung.close
-          const { state } = yield* existing(id)
-          if (delegationStates.isTerminal(state)) return true
-          yield* Effect.timeoutOption(rung.await, pollMs)
-          return false
-        }).pipe(Effect.repeat({ until: (hasEnded) => hasEnded })),
-      ({ stop }) => Effect.sync(stop)
-    )
+    lookUntil(bell, {
+      topics: [delegationTopic(id)],
+      look: Effect.map(existing(id), ({ state }) => (delegationStates.isTerminal(state) ? state : undefined))
+    })
 })
 
 /** Gives the function that keeps a wait for the end of a delegation. A delegation that has ended needs none, so its wait is not kept. */

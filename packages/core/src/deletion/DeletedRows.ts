@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { sessionRows as ofAutomations } from "../automations/SessionRows.js"
 import { sessionRows as ofBudgets } from "../budgets/SessionRows.js"
 import { sessionRows as ofChanges } from "../changes/SessionRows.js"
 import { sessionRows as ofDelegations } from "../delegations/SessionRows.js"
@@ -7,9 +8,11 @@ import type { RunningAttempt } from "../jobs/JobKind.js"
 import { sessionRows as ofJobs } from "../jobs/SessionRows.js"
 import { sessionRemoval } from "../sessions/SessionRemoval.js"
 import { sessionRows as ofSessions } from "../sessions/SessionRows.js"
+import { sessionRows as ofShares } from "../shares/SessionRows.js"
 import { Database } from "../store/Database.js"
 import { deleteSome, type OwnedRows } from "../store/OwnedRows.js"
 import { forgetAnswers, sessionRows as ofLogs } from "../store/SessionRows.js"
+import { sessionRows as ofTools } from "../tools/SessionRows.js"
 import { sessionRows as ofWebhooks } from "../webhooks/SessionRows.js"
 import { sessionRows as ofWorktrees } from "../worktrees/SessionRows.js"
 
@@ -21,8 +24,11 @@ const rows: ReadonlyArray<OwnedRows> = [
   ...ofJobs,
   ...ofBudgets,
   ...ofDelegations,
+  ...ofAutomations,
   ...ofWorktrees,
   ...ofChanges,
+  ...ofShares,
+  ...ofTools,
   ...ofSessions,
   ...ofLogs,
   ...ofWebhooks

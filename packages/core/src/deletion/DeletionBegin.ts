@@ -15,7 +15,10 @@ import { existingOf } from "../store/Existing.js"
 import type { SessionDeletion } from "./DeletionsApi.js"
 import { receiptStore } from "./Receipts.js"
 
-/** Begins the deletion of a session that the commit holds, and of those that work for it. Gives the receipt of the session. */
+/**
+ * Begins the deletion of a session that the commit holds, and of those that work for it. Gives the receipt of the session. `deleteTree` is refused
+ * while one of them works; `deleteAnyway` cancels what they do.
+ */
 export const makeDeleteTrees = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
@@ -59,14 +62,21 @@ export const makeDeleteTrees = Effect.gen(function* () {
     return receipt
   })
 
-  return Effect.fnUntraced(function* (root: SessionRow, actor: Actor) {
+  const deleteAnyway = Effect.fnUntraced(function* (root: Pick<SessionRow, "id">, actor: Actor) {
     const below = yield* removal.descendants(root.id)
-    yield* requireRest(root, root)
-    for (const id of below) yield* requireRest(yield* held(id), root)
     const receipt = yield* begin(root.id, actor, null)
     for (const id of below) yield* begin(id, actor, root.id)
     return receipt
   })
+
+  return {
+    deleteAnyway,
+    deleteTree: Effect.fnUntraced(function* (root: SessionRow, actor: Actor) {
+      yield* requireRest(root, root)
+      for (const id of yield* removal.descendants(root.id)) yield* requireRest(yield* held(id), root)
+      return yield* deleteAnyway(root, actor)
+    })
+  }
 })
 
 const turnUnderWay = (row: SessionRow, root: SessionRow) =>

@@ -9,16 +9,16 @@ import { deletionJobKind } from "../jobs/SessionRows.js"
 import { Placements } from "../placement/Placements.js"
 import { sessionRemoval } from "../sessions/SessionRemoval.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Database } from "../store/Database.js"
-import * as DatabaseFile from "../store/DatabaseFile.js"
 import { Leases } from "../worktrees/Leases.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { makeDeleteRows } from "./DeletedRows.js"
+import { makeOverwriting } from "./Overwriting.js"
 import { receiptStore } from "./Receipts.js"
 
 const actor = systemActor("deletion")
 
+/**
 /**
  * Deletes all that is in a session: processes, files, blobs and rows, and at last the session. Every step can be repeated, so that an attempt goes on
  * where the last one ended.
@@ -27,7 +27,7 @@ export const deletionJob = Effect.gen(function* () {
   const stop = yield* makeStop
   const trees = yield* WorkingTrees
   const deleteRows = yield* makeDeleteRows
-  const overwrite = yield* makeOverwrite
+  const overwrite = yield* makeOverwriting
   const snapshots = yield* Snapshots
   const placements = yield* Placements
   const removal = yield* sessionRemoval
@@ -88,26 +88,5 @@ const makeStop = Effect.gen(function* () {
 const othersWork = new JobError({
   code: "session_busy",
   message: "Other work on the session has not ended yet. It was asked to stop, and the deletion goes on after it.",
-  retryable: true
-})
-
-/** Takes what was deleted out of the log of SQLite, which has it until the log is written over. PostgreSQL looks after its own files. */
-const makeOverwrite = Effect.gen(function* () {
-  const { dialect, first, sql } = yield* Database
-  if (dialect === "pg") return Effect.void
-
-  const attempt = Effect.gen(function* () {
-    const file = yield* first(sql<{ file: string }>`select file from pragma_database_list where name = 'main'`)
-    // The reader holds what it has just read until the event loop turns.
-    yield* Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
-    const isEmpty = file === undefined || (yield* DatabaseFile.emptyLog(file.file))
-    if (!isEmpty) return yield* databaseRead
-  }).pipe(Effect.catchTag("DatabaseFileError", () => Effect.fail(databaseRead)))
-  return Effect.retry(attempt, Schedule.intersect(Schedule.spaced("20 millis"), Schedule.recurs(200)))
-})
-
-const databaseRead = new JobError({
-  code: "database_busy",
-  message: "Somebody reads the database at every moment, so its log cannot be emptied yet.",
   retryable: true
 })

@@ -1,10 +1,10 @@
 import { Context, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import type { SessionId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
-import { notFound, ReinsError } from "../domain/ReinsError.js"
+import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import { worksForAnother } from "../sessions/Refusals.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
@@ -43,7 +43,7 @@ export class Deletions extends Context.Tag("@reins/core/deletion/Deletions")<
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const receipts = yield* receiptStore
-      const deleteTree = yield* makeDeleteTrees
+      const { deleteTree } = yield* makeDeleteTrees
 
       return Deletions.of({
         deleteSession: (principal, sessionId) =>
@@ -57,7 +57,7 @@ export class Deletions extends Context.Tag("@reins/core/deletion/Deletions")<
                 return receipt
               }
               const row = yield* sessions.writable(principal, sessionId)
-              if (row.lineage.parent_session_id !== null) return yield* worksFor(row.lineage.parent_session_id)
+              if (row.lineage.parent_session_id !== null) return yield* worksForAnother(row.lineage.parent_session_id)
               return yield* deleteTree(row, actorOf(principal))
             })
           ),
@@ -77,10 +77,3 @@ export class Deletions extends Context.Tag("@reins/core/deletion/Deletions")<
     })
   )
 }
-
-const worksFor = (parentId: SessionId) =>
-  new ReinsError({
-    code: "invalid_transition",
-    message: `This session works for the session ${parentId} and is deleted with it. Delete that one.`,
-    details: { resource: "session" }
-  })

@@ -1,10 +1,11 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
-import { extension, idPath, read, remove, withStatus } from "../domain/Endpoint.js"
+import { extension, idPath, post, read, remove, withStatus } from "../domain/Endpoint.js"
 import { Actor } from "../domain/Event.js"
 import { field } from "../domain/Field.js"
-import { JobId, OperationId, SessionId, WorkspaceId } from "../domain/Ids.js"
+import { AccountId, JobId, OperationId, ProjectId, SessionId, WorkspaceId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
-import { pageFields } from "../domain/Query.js"
+import { integer, pageFields } from "../domain/Query.js"
 import { Timestamp } from "../domain/Timestamp.js"
 
 export const SessionDeletionState = Schema.Literal("deleting", "deleted").annotations({
@@ -31,27 +32,133 @@ export const SessionDeletion = Schema.Struct({
 })
 export type SessionDeletion = typeof SessionDeletion.Type
 
+export const Deletion = Schema.Struct({
+  kind: field(Schema.Literal("project", "workspace", "account"), "The resource that was deleted."),
+  id: field(Schema.Union(ProjectId, WorkspaceId, AccountId), "The id that it had."),
+  workspace_id: field(
+    Schema.NullOr(WorkspaceId),
+    "The workspace of a project, and a deleted workspace itself; null for an account."
+  ),
+  deleted_by: field(Actor, "The one who asked for it."),
+  state: field(
+    Schema.Literal("deleting", "deleted"),
+    "While it is `deleting`, it is out of sight, and what was in it is being deleted."
+  ),
+  operation_id: field(OperationId, "The operation that does the work."),
+  job_id: field(JobId, "The job that does the work."),
+  requested_at: field(Timestamp, "The time of the request."),
+  finished_at: field(Schema.NullOr(Timestamp), "The time at which nothing was left; null until then.")
+}).annotations({
+  identifier: "Deletion",
+  description: "The receipt of a deleted project, workspace or account. It has nothing of what was in it, and stays."
+})
+export type Deletion = typeof Deletion.Type
+
+export const AccountDeletionInput = Schema.Struct({
+  password: field(Schema.String.pipe(Schema.maxLength(1024)), "The password of the account.")
+}).annotations({ identifier: "AccountDeletionInput", description: "The proof that the account is to go." })
+export type AccountDeletionInput = typeof AccountDeletionInput.Type
+
+export const RetentionPreview = Schema.Struct({
+  sessions_days: field(Schema.Int, "The days that were asked about."),
+  sessions: field(Schema.Int, "The sessions that would go now, with those that work for them."),
+  used_before: field(Timestamp, "Those that were last used before this time would go.")
+}).annotations({
+  identifier: "RetentionPreview",
+  description: "The effect that a retention would have now. Nothing is deleted."
+})
+export type RetentionPreview = typeof RetentionPreview.Type
+
 const session = idPath("session_id")
 
-export const deletionEndpoints = {
-  delete: remove("delete", "/api/sessions/:session_id", "Delete a session for good, with the sessions that work for it")
-    .setPath(session)
-    .addSuccess(withStatus(SessionDeletion, 202))
-    .annotateContext(extension),
-  getDeletion: read("getDeletion", "/api/sessions/:session_id/deletion", "The receipt of a deleted session")
-    .setPath(session)
-    .addSuccess(SessionDeletion)
-    .annotateContext(extension)
-} as const
-
-export const receiptEndpoints = {
-  listSessionDeletions: read(
-    "listSessionDeletions",
-    "/api/workspaces/:workspace_id/session-deletions",
-    "List the receipts of deleted sessions"
+export class DeletionsApi extends HttpApiGroup.make("sessions")
+  .add(
+    remove("delete", "/api/sessions/:session_id", "Delete a session for good, with the sessions that work for it")
+      .setPath(session)
+      .addSuccess(withStatus(SessionDeletion, 202))
+      .annotateContext(extension)
   )
-    .setPath(idPath("workspace_id"))
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("SessionDeletionList", SessionDeletion))
+  .add(
+    read("getDeletion", "/api/sessions/:session_id/deletion", "The receipt of a deleted session")
+      .setPath(session)
+      .addSuccess(SessionDeletion)
+      .annotateContext(extension)
+  ) {}
+
+const workspace = idPath("workspace_id")
+
+export class AccountDeletionsApi extends HttpApiGroup.make("accounts").add(
+  post(
+    "delete",
+    "/api/auth/account-deletions",
+    "Delete the account of the caller for good, with the workspaces in which nobody else is",
+    "admin"
+  )
+    .setPayload(AccountDeletionInput)
+    .addSuccess(withStatus(Deletion, 202))
     .annotateContext(extension)
-} as const
+) {}
+
+export class ReceiptsApi extends HttpApiGroup.make("workspaces")
+  .add(
+    remove("delete", "/api/workspaces/:workspace_id", "Delete a workspace for good, with all that is in it", "admin")
+      .setPath(workspace)
+      .setUrlParams(
+        Schema.Struct({
+          confirm: field(
+            Schema.String,
+            "The name of the workspace, so that no program deletes another one by accident."
+          )
+        })
+      )
+      .addSuccess(withStatus(Deletion, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    read(
+      "getDeletion",
+      "/api/workspaces/:workspace_id/deletion",
+      "The receipt of a deleted workspace, for the account that has deleted it"
+    )
+      .setPath(workspace)
+      .addSuccess(Deletion)
+      .annotateContext(extension)
+  )
+  .add(
+    read(
+      "getRetentionPreview",
+      "/api/workspaces/:workspace_id/retention-preview",
+      "Count the sessions that a retention would delete now"
+    )
+      .setPath(workspace)
+      .setUrlParams(Schema.Struct({ sessions_days: integer({ min: 1, max: 36_500 }) }))
+      .addSuccess(RetentionPreview)
+      .annotateContext(extension)
+  )
+  .add(
+    read(
+      "listSessionDeletions",
+      "/api/workspaces/:workspace_id/session-deletions",
+      "List the receipts of deleted sessions"
+    )
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("SessionDeletionList", SessionDeletion))
+      .annotateContext(extension)
+  ) {}
+
+const project = idPath("project_id")
+
+export class ProjectDeletionsApi extends HttpApiGroup.make("projects")
+  .add(
+    remove("delete", "/api/projects/:project_id", "Delete a project for good, with its versions and secrets", "admin")
+      .setPath(project)
+      .addSuccess(withStatus(Deletion, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    read("getDeletion", "/api/projects/:project_id/deletion", "The receipt of a deleted project")
+      .setPath(project)
+      .addSuccess(Deletion)
+      .annotateContext(extension)
+  ) {}

@@ -1,11 +1,11 @@
-import type { AccountId, ApiKeyId, SessionId, TurnId, WorkspaceId } from "./Ids.js"
+import type { AccountId, ApiKeyId, SessionId, ShareId, TurnId, WorkspaceId } from "./Ids.js"
 import type { Scope } from "./Scope.js"
 
 /**
  * The caller of a command or a read, who acts for an account. Its rights are those of the account, which are looked up at each call, within the
  * bounds that `access/Reach.ts` sets for each kind.
  */
-export type Principal = AccountPrincipal | TurnPrincipal | AutomationPrincipal
+export type Principal = AccountPrincipal | TurnPrincipal | AutomationPrincipal | SharePrincipal
 
 /** The account itself, by its credentials. */
 export interface AccountPrincipal {
@@ -35,6 +35,16 @@ export interface TurnPrincipal extends ActingPrincipal {
 /** An automation, which acts for the account that owns it. */
 export interface AutomationPrincipal extends ActingPrincipal {
   readonly via: { readonly kind: "automation"; readonly automationId: string; readonly keyId: ApiKeyId | null }
+}
+
+/** Whoever has the link of a share, which acts for the account that shared the session. */
+export interface SharePrincipal extends ActingPrincipal {
+  readonly via: {
+    readonly kind: "share"
+    readonly shareId: ShareId
+    readonly sessionId: SessionId
+    readonly keyId: ApiKeyId | null
+  }
 }
 
 /** It has no credentials of its own, so it never has the scope `admin`. `keyId` is the API key that made it act; null without one. */

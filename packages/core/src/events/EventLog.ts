@@ -4,7 +4,6 @@ import { fn } from "../base/Traced.js"
 import { Event } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { Database } from "../store/Database.js"
 import * as SessionLog from "../store/SessionLog.js"
 import type { Slice } from "../store/Slices.js"
 import type { EventPage } from "./EventsApi.js"
@@ -59,7 +58,7 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
   static readonly layer = Layer.effect(
     EventLog,
     Effect.gen(function* () {
-      const log = SessionLog.make(yield* Database)
+      const log = yield* SessionLog.make
       const access = yield* Access
 
       const open = fn("EventLog.open")(function* (principal: Principal, sessionId: string, after: number) {

@@ -1,7 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fromNow, type Timestamp } from "../domain/Timestamp.js"
-import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as SessionLog from "../store/SessionLog.js"
 import * as WorkspaceLog from "../store/WorkspaceLog.js"
@@ -12,7 +11,7 @@ export class EventRetention extends Context.Tag("@reins/core/events/EventRetenti
   {
     /**
      * Deletes the events of sessions that are closed and have had no event for as long as the limit says, all of a session at once.
-     * The session keeps the `seq` that its events go on from. The stream of a workspace loses all that is older than the limit, so that
+     * The session keeps the `seq` that its events go on from. The event that tells of the deletion of a session goes too. The stream of a workspace loses all that is older than the limit, so that
      * no event of it is deleted before its place in the stream. Without a limit nothing is deleted. Each session and each workspace is a
      * commit of its own.
      */
@@ -23,9 +22,8 @@ export class EventRetention extends Context.Tag("@reins/core/events/EventRetenti
     EventRetention,
     Effect.gen(function* () {
       const journal = yield* Journal
-      const db = yield* Database
-      const log = SessionLog.make(db)
-      const workspaceLog = WorkspaceLog.make(db)
+      const log = yield* SessionLog.make
+      const workspaceLog = yield* WorkspaceLog.make
       const days = (yield* CoreConfig).limits.eventRetentionDays
 
       const purgeFrom = (id: string, before: Timestamp): Effect.Effect<void> =>
@@ -47,12 +45,17 @@ export class EventRetention extends Context.Tag("@reins/core/events/EventRetenti
           })
         )
 
+      const purgeDeleted = (before: Timestamp): Effect.Effect<void> =>
+        Effect.flatMap(journal.commit(log.forgetDeleted(before, batch)), (forgotten) =>
+          forgotten === 0 ? Effect.void : purgeDeleted(before)
+        )
+
       return EventRetention.of({
         purge:
           days === null
             ? Effect.void
             : Effect.flatMap(fromNow(-days * dayMs), (before) =>
-                Effect.zipRight(purgeWorkspaces(before), purgeFrom("", before))
+                Effect.all([purgeWorkspaces(before), purgeFrom("", before), purgeDeleted(before)], { discard: true })
               )
       })
     })

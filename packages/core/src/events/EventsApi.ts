@@ -1,3 +1,4 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { extension, idPath, read } from "../domain/Endpoint.js"
 import { Event, WorkspaceEvent } from "../domain/Event.js"
@@ -75,21 +76,17 @@ export const WorkspaceEventQuery = Schema.Struct({
 
 const session = idPath("session_id")
 
-export const sessionEventEndpoints = {
-  listEvents: read("listEvents", "/api/sessions/:session_id/events", "Read or stream the events of a session")
+export class SessionEventsApi extends HttpApiGroup.make("sessions").add(
+  read("listEvents", "/api/sessions/:session_id/events", "Read or stream the events of a session")
     .setPath(session)
     .setUrlParams(EventQuery)
     .addSuccess(EventPage)
-} as const
+) {}
 
-export const workspaceEventEndpoints = {
-  listEvents: read(
-    "listEvents",
-    "/api/workspaces/:workspace_id/events",
-    "Read or stream the events of all sessions of a workspace"
-  )
+export class WorkspaceEventsApi extends HttpApiGroup.make("workspaces").add(
+  read("listEvents", "/api/workspaces/:workspace_id/events", "Read or stream the events of all sessions of a workspace")
     .setPath(idPath("workspace_id"))
     .setUrlParams(WorkspaceEventQuery)
     .addSuccess(WorkspaceEventPage)
     .annotateContext(extension)
-} as const
+) {}

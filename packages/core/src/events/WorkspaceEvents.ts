@@ -3,7 +3,6 @@ import { Access } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { Event } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
-import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import type { Slice } from "../store/Slices.js"
 import * as WorkspaceLog from "../store/WorkspaceLog.js"
@@ -76,7 +75,7 @@ export class WorkspaceEvents extends Context.Tag("@reins/core/events/WorkspaceEv
     WorkspaceEvents,
     Effect.gen(function* () {
       const journal = yield* Journal
-      const log = WorkspaceLog.make(yield* Database)
+      const log = yield* WorkspaceLog.make
       const access = yield* Access
 
       const numbered = Effect.fnUntraced(function* (workspaceId: string) {

@@ -5,9 +5,9 @@ import { SessionId } from "../domain/Ids.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Leases } from "../worktrees/Leases.js"
+import { activationJobKind } from "./Activation.js"
 import { agentsAhead } from "./AgentAhead.js"
-import { activationJobKind } from "./SessionExecutors.js"
-import { mayPass } from "./TurnSetup.js"
+import { mayPass } from "./TurnRefused.js"
 
 const actor = systemActor("workspaces")
 

@@ -6,7 +6,8 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { ownedCommits } from "../worktrees/OwnedCommits.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
-import { liveState, type PreparedAgent, TurnSetup } from "./TurnSetup.js"
+import { liveState } from "./AgentDigest.js"
+import { type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 
 /** The start of agents for sessions that have no turn, where one more can be kept. What is in the way of a turn is left to the turn. */
 export const agentsAhead = Effect.gen(function* () {

@@ -2,13 +2,14 @@ import { Cause, Deferred, Effect, FiberId, FiberSet, type Scope } from "effect"
 import { systemActor } from "../access/Access.js"
 import { type Budget, budgetWords } from "../budgets/Budget.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import type { AttemptLost } from "../jobs/JobKind.js"
 import type { CallLeave, CallRefusal, ModelCall } from "../relay/gateway/ModelCall.js"
-import { InteractionStore, type Question } from "../sessions/questions/InteractionStore.js"
+import { InteractionStore } from "../sessions/questions/InteractionStore.js"
+import type { Question } from "../sessions/questions/OpenInteraction.js"
 import { chargeOf, estimateOf } from "../sessions/usage/Charges.js"
 import { sessionBudgets } from "../sessions/usage/SessionBudgets.js"
 import { Bell, budgetTopic, sessionTopic } from "../store/Bell.js"
 import { logDefect } from "../store/FailedStatement.js"
+import { lookUntil } from "../store/LookUntil.js"
 import type { PreparedAgent } from "./TurnSetup.js"
 import type { TurnProblem, TurnWork } from "./TurnWork.js"
 
@@ -115,37 +116,22 @@ const pauses = Effect.gen(function* () {
 
   return Effect.fnUntraced(
     function* ({ attempt, session, turn }: TurnWork, subjects: ReadonlyArray<string>, usedUp: UsedUp) {
-      const rung = yield* Effect.makeLatch(false)
       // The session rings when the turn has started, before which nobody can be asked.
       const topics = [...subjects.map(budgetTopic), sessionTopic(session.id)]
-      yield* Effect.acquireRelease(
-        Effect.sync(() => topics.map((topic) => bell.listen(topic, () => rung.unsafeOpen()))),
-        (stops) => Effect.forEach(stops, (stop) => Effect.sync(stop), { discard: true })
-      )
-      /** Looks after each ring, and now and then by itself, because a ring can be lost. */
-      const until = <A>(look: Effect.Effect<A | undefined, AttemptLost>): Effect.Effect<A, AttemptLost> =>
-        Effect.gen(function* () {
-          while (true) {
-            // Closed before the look, so that a ring during it is not missed.
-            yield* rung.close
-            const found = yield* look
-            if (found !== undefined) return found
-            yield* Effect.timeoutOption(rung.await, pollMs)
-          }
-        })
       const isFree = Effect.map(store.findAll(subjects), (budgets) => {
         const isUsedUp = [...budgets.values()].some(({ exhausted }) => exhausted)
         return isUsedUp ? undefined : ("raised" as const)
       })
-      const opened = yield* until(
-        Effect.gen(function* () {
+      const opened = yield* lookUntil(bell, {
+        topics,
+        look: Effect.gen(function* () {
           if ((yield* isFree) !== undefined) return "raised" as const
           return yield* attempt.commit(interactions.open(turn.id, actor, askedOf(usedUp)))
         })
-      )
+      })
       if (opened === "raised") return true
       const settled = interactions.settled(opened.id, (command) => attempt.commit(command))
-      const first = yield* Effect.raceFirst(until(isFree), settled)
+      const first = yield* Effect.raceFirst(lookUntil(bell, { topics, look: isFree }), settled)
       if (first === "raised") {
         yield* attempt.commit(interactions.takeBack(opened.id, actor))
         return true
@@ -153,16 +139,12 @@ const pauses = Effect.gen(function* () {
       // It is cancelled with its turn, which ends the pause by itself.
       return first.state === "cancelled" ? yield* Effect.never : false
     },
-    Effect.scoped,
     // The step that ends a lost attempt ends the turn too.
     Effect.catchTag("AttemptLost", () => Effect.never)
   )
 })
 
 const actor = systemActor("budgets")
-
-/** The longest time that a lost ring can hold a call, in milliseconds. */
-const pollMs = 5000
 
 const askedOf = (usedUp: UsedUp): Question => ({
   kind: "budget",

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { type Turn, turnStates } from "../sessions/Turn.js"
-import { type TurnEnd, TurnStore, userCancelled } from "../sessions/turns/TurnStore.js"
+import { type TurnEnd, userCancelled } from "../sessions/turns/TurnRow.js"
+import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { system } from "./TurnWork.js"
 
 /** Moves a turn to its end, or to `cancelled` when its cancellation came first. A turn that has ended stays as it is. */

@@ -1,3 +1,4 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { extension, idPath, NeedsMachine, optional, post, read, withStatus } from "../domain/Endpoint.js"
 import { ExecutorLimits } from "../domain/ExecutorLimits.js"
@@ -103,42 +104,39 @@ export type ExecutorAnswer = typeof ExecutorAnswer.Type
 
 const session = idPath("session_id")
 
-export const executorEndpoints = {
-  getExecutor: read("getExecutor", "/api/sessions/:session_id/executor", "The executor of a session")
-    .setPath(session)
-    .addSuccess(SessionExecutor),
-  activateExecutor: post(
-    "activateExecutor",
-    "/api/sessions/:session_id/executor/activations",
-    "Make the executor and the workspace ready"
+export class ExecutorApi extends HttpApiGroup.make("sessions")
+  .add(
+    read("getExecutor", "/api/sessions/:session_id/executor", "The executor of a session")
+      .setPath(session)
+      .addSuccess(SessionExecutor)
   )
-    .setPath(session)
-    .setPayload(ActivationInput)
-    .addSuccess(ExecutorAnswer),
-  releaseExecutor: post(
-    "releaseExecutor",
-    "/api/sessions/:session_id/executor/releases",
-    "Release the executor; the workspace stays"
+  .add(
+    post(
+      "activateExecutor",
+      "/api/sessions/:session_id/executor/activations",
+      "Make the executor and the workspace ready"
+    )
+      .setPath(session)
+      .setPayload(ActivationInput)
+      .addSuccess(ExecutorAnswer)
   )
-    .setPath(session)
-    .setPayload(ReleaseInput)
-    .addSuccess(ExecutorAnswer),
-  switchHarness: post(
-    "switchHarness",
-    "/api/sessions/:session_id/harness-switches",
-    "Go on in a new session with another provider"
+  .add(
+    post("releaseExecutor", "/api/sessions/:session_id/executor/releases", "Release the executor; the workspace stays")
+      .setPath(session)
+      .setPayload(ReleaseInput)
+      .addSuccess(ExecutorAnswer)
   )
-    .setPath(session)
-    .setPayload(HarnessSwitchInput)
-    .addSuccess(withStatus(Session, 201))
-    .annotateContext(extension),
-  getNativeState: read(
-    "getNativeState",
-    "/api/sessions/:session_id/native-state",
-    "The agent's own record of the conversation"
+  .add(
+    post("switchHarness", "/api/sessions/:session_id/harness-switches", "Go on in a new session with another provider")
+      .setPath(session)
+      .setPayload(HarnessSwitchInput)
+      .addSuccess(withStatus(Session, 201))
+      .annotateContext(extension)
   )
-    .setPath(session)
-    .addSuccess(NativeState)
-    .annotate(NeedsMachine, "session_id")
-    .annotateContext(extension)
-} as const
+  .add(
+    read("getNativeState", "/api/sessions/:session_id/native-state", "The agent's own record of the conversation")
+      .setPath(session)
+      .addSuccess(NativeState)
+      .annotate(NeedsMachine, "session_id")
+      .annotateContext(extension)
+  ) {}

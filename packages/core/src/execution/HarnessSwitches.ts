@@ -1,16 +1,13 @@
-import { Context, Effect, Layer, ParseResult, Schema } from "effect"
-import { actorOf, type Denied } from "../access/Access.js"
+import { Context, Effect, Layer } from "effect"
+import { actorOf } from "../access/Access.js"
 import { Bench } from "../bench/Bench.js"
-import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { Inbox, type Unpostable } from "../sessions/Inbox.js"
+import type { CreateRefusal } from "../sessions/CreateSession.js"
+import { Inbox } from "../sessions/Inbox.js"
 import type { Session } from "../sessions/Session.js"
-import { SessionLifecycles, type Unbegun } from "../sessions/SessionLifecycles.js"
+import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
-import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
 import { configuredRules } from "../sessions/SessionRules.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { toSession } from "../sessions/SessionView.js"
@@ -18,6 +15,7 @@ import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import type { HarnessSwitchInput } from "./ExecutorApi.js"
+import { makeSeed } from "./SwitchSeed.js"
 
 /** Goes on with another provider. A new session is linked to the old one, and its agent is told of the old one by a summary. */
 export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessSwitches")<
@@ -31,7 +29,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
       principal: Principal,
       sessionId: string,
       input: HarnessSwitchInput
-    ) => Command<Session, Denied | Unbegun | Unpostable | RequestInvalid>
+    ) => Command<Session, CreateRefusal>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -43,23 +41,8 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
       const listeners = yield* SessionListeners
       const inbox = yield* Inbox
       const { agents } = yield* Bench
-      const changesets = yield* ChangesetStore
+      const seedOf = yield* makeSeed
       const { sessionActions } = yield* configuredRules
-
-      const seedOf = Effect.fnUntraced(function* (session: SessionRow, changesetId: string) {
-        const changeset = yield* changesets.find(changesetId)
-        if (changeset === undefined || changeset.session_id !== session.id) {
-          return yield* invalidChangeset(changesetId, "it is no changeset of this session")
-        }
-        if (changeset.tree === null) return yield* invalidChangeset(changesetId, "the changeset is not sealed")
-        const seed: WorkspaceSeed = {
-          changeset_id: changeset.id,
-          session_id: session.id,
-          base_commit: changeset.base_commit,
-          tree: changeset.tree
-        }
-        return seed
-      })
 
       return HarnessSwitches.of({
         create: (principal, sessionId, input) =>
@@ -99,10 +82,3 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
     })
   )
 }
-
-const invalidChangeset = (id: string, why: string): RequestInvalid =>
-  new RequestInvalid({
-    loc: ["body", "changeset_id"],
-    issue: new ParseResult.Type(Schema.String.ast, id, why),
-    input: id
-  })

@@ -2,7 +2,6 @@ import { Effect } from "effect"
 import type { AgentState, SessionRow } from "../sessions/SessionRow.js"
 import type { Turn } from "../sessions/Turn.js"
 import { modelCallStore } from "../sessions/usage/ModelCallStore.js"
-import { Database } from "../store/Database.js"
 
 /**
  * Decides at the end of a turn about the native session that it has opened, and gives what becomes of it. The session goes on with it when a model
@@ -10,7 +9,7 @@ import { Database } from "../store/Database.js"
  * another one. `hasSpoken` says that the agent has spoken, for agents whose model calls nobody sees. The commit holds the session.
  */
 export const settleNativeSession = Effect.gen(function* () {
-  const calls = modelCallStore(yield* Database)
+  const calls = yield* modelCallStore
 
   return Effect.fnUntraced(function* (
     session: SessionRow | undefined,

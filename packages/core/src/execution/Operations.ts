@@ -1,16 +1,16 @@
 import { Effect } from "effect"
 import type { Operations } from "../store/Operation.js"
 import type { operationErrors } from "./Errors.js"
-import type { executorEndpoints } from "./ExecutorApi.js"
+import type { ExecutorApi } from "./ExecutorApi.js"
 import { HarnessSwitches } from "./HarnessSwitches.js"
 import { NativeStateExport } from "./NativeStateExport.js"
 import { SessionExecutors } from "./SessionExecutors.js"
 
-export const executors = Effect.gen(function* () {
+export const sessions = Effect.gen(function* () {
   const executors = yield* SessionExecutors
   const switches = yield* HarnessSwitches
   const nativeStates = yield* NativeStateExport
-  const operations: Operations<"sessions", typeof executorEndpoints, typeof operationErrors> = {
+  const operations: Operations<typeof ExecutorApi, typeof operationErrors> = {
     getExecutor: ({ path, principal }) => executors.get(principal, path.session_id),
     activateExecutor: ({ body, path, principal }) => executors.activate(principal, path.session_id, body),
     releaseExecutor: ({ body, path, principal }) => executors.release(principal, path.session_id, body),

@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { systemActor } from "../access/Access.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
-import { workspaceCapture } from "../changes/Capture.js"
+import { treeCapture } from "../changes/Capture.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { ChangesetId, LeaseId, newId, SessionId } from "../domain/Ids.js"
 import type { Claim } from "../jobs/Claim.js"
@@ -120,7 +120,7 @@ const leaseMoves = Effect.gen(function* () {
 const makeSalvage = Effect.gen(function* () {
   const commit = yield* ownedCommits
   const changesets = yield* ChangesetStore
-  const capture = yield* workspaceCapture
+  const capture = yield* treeCapture
 
   return Effect.fnUntraced(
     function* (session: SessionRow) {

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { activationJob } from "./ActivationJob.js"
-import { agentEvents } from "./Events.js"
 import { followRemoteJob } from "./FollowRemoteJob.js"
+import * as operations from "./Operations.js"
 import { releaseJob } from "./ReleaseJob.js"
 import { layer } from "./Services.js"
 import { turnJob } from "./TurnRunner.js"
@@ -21,6 +21,6 @@ const sealJob = Effect.flatMap(CoreConfig, ({ blobs }) =>
 export const execution = {
   name: "execution",
   layer,
-  events: agentEvents,
+  operations,
   jobs: [turnJob, activationJob, releaseJob, followRemoteJob, sealJob]
 } as const

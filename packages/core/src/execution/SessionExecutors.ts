@@ -3,12 +3,8 @@ import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { requireAll } from "../domain/Condition.js"
 import type { Actor } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
-import { ReinsError } from "../domain/ReinsError.js"
-import { Executors } from "../executor/Executors.js"
-import { JobStore } from "../jobs/JobStore.js"
-import { Projects } from "../projects/Projects.js"
-import { isLeaseHeld } from "../sessions/Session.js"
-import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
+import type { ReinsError } from "../domain/ReinsError.js"
+import { limitsOf } from "../sessions/SessionBounds.js"
 import { leaseStateOf, type SessionRow } from "../sessions/SessionRow.js"
 import { forcedRelease, isWorking, sessionRules } from "../sessions/SessionRules.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -17,11 +13,9 @@ import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { Leases } from "../worktrees/Leases.js"
+import { activation } from "./Activation.js"
 import type { ActivationInput, ExecutorAnswer, ReleaseInput, SessionExecutor } from "./ExecutorApi.js"
 import { releases } from "./Releases.js"
-
-/** The kind of the job that makes an executor and a workspace ready. */
-export const activationJobKind = "executor.activate"
 
 /** The commands on the executor of a session, for its users. */
 export class SessionExecutors extends Context.Tag("@reins/core/execution/SessionExecutors")<
@@ -89,42 +83,6 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
   )
 }
 
-/** Chooses the backend, begins a lease when none is held, and enqueues the job that makes everything ready. The commit holds the session. */
-const activation = Effect.gen(function* () {
-  const jobs = yield* JobStore
-  const sessions = yield* SessionStore
-  const leases = yield* Leases
-  const executors = yield* Executors
-  const projects = yield* Projects
-
-  const chooseBackend = Effect.fnUntraced(function* (row: SessionRow, wanted: SessionRow["executor"]["backend"]) {
-    yield* executors.choose(wanted, boundsOf(row, yield* projects.specOf(row)))
-    if (wanted === row.executor.backend) return
-    if (isLeaseHeld(leaseStateOf(row))) return yield* otherBackend(row, wanted)
-    yield* sessions.chooseBackend(row.id, wanted)
-  })
-
-  return Effect.fnUntraced(function* (
-    row: SessionRow,
-    actor: Actor,
-    { backend = row.executor.backend }: ActivationInput
-  ) {
-    yield* chooseBackend(row, backend)
-    // A lease that is being released ends first, and the job then begins the next one.
-    const state = leaseStateOf(row)
-    if (state === "ready") yield* Effect.zipRight(leases.use(row.id), sessions.touch(row.id))
-    else if (state !== "quiescing") yield* leases.allocate(row.id, actor)
-    return yield* jobs.enqueue({
-      kind: activationJobKind,
-      subject: { type: "session", id: row.id },
-      workspaceId: row.workspace_id,
-      payload: {},
-      filesOf: row.id,
-      maxAttempts: 5
-    })
-  })
-})
-
 /** Cancels the turns that are left, and begins the end of the lease. The commit holds the session, which has been found fit for it. */
 const makeRelease = Effect.gen(function* () {
   const turns = yield* TurnStore
@@ -149,10 +107,3 @@ const executorOf = (row: SessionRow): SessionExecutor => ({
   },
   workspace: { state: row.tree.state, base_commit: row.tree.base_commit }
 })
-
-const otherBackend = (row: SessionRow, wanted: string): ReinsError<"invalid_transition"> =>
-  new ReinsError({
-    code: "invalid_transition",
-    message: `The session has an executor of the backend ${row.executor.backend}. Release it before choosing ${wanted}.`,
-    details: { resource: "executor lease", from: leaseStateOf(row), backend: row.executor.backend, requested: wanted }
-  })

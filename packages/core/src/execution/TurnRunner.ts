@@ -3,13 +3,8 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { Bench } from "../bench/Bench.js"
-import type { Claim } from "../jobs/Claim.js"
-import type { JobFailure } from "../jobs/Job.js"
 import { type AttemptLost, type Completion, JobError, type JobKind } from "../jobs/JobKind.js"
-import { SessionStore } from "../sessions/SessionStore.js"
-import { isStarted, TurnReason, turnStates, waitingTurnState } from "../sessions/Turn.js"
 import { turnJobKind } from "../sessions/turns/TurnQueue.js"
-import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { sessionBudgets } from "../sessions/usage/SessionBudgets.js"
 import { AgentStateStore } from "../worktrees/AgentStateStore.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
@@ -17,12 +12,12 @@ import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { runAgent } from "./AgentRun.js"
 import { beginTurn } from "./BeginTurn.js"
 import { endTurn } from "./EndTurn.js"
+import { failedTurn } from "./FailedTurn.js"
 import { finishTurn } from "./FinishTurn.js"
 import { interruptTurn, lostTurn } from "./LostTurn.js"
-import { settleNativeSession } from "./NativeSession.js"
-import { keepWords, readWords } from "./SaidWords.js"
-import { TurnRefused, TurnSetup } from "./TurnSetup.js"
-import { system, type TurnWork, turnOf } from "./TurnWork.js"
+import { TurnRefused } from "./TurnRefused.js"
+import { TurnSetup } from "./TurnSetup.js"
+import type { TurnWork } from "./TurnWork.js"
 
 /** The time that the workspace, the stop of the agent and the capture may take besides the turn, in milliseconds. */
 const overheadMs = 30 * 60_000
@@ -122,39 +117,9 @@ const makeGiveUp = Effect.map(interruptTurn, (interrupt) =>
   })
 )
 
-/** The end of a turn whose job has failed for good. The turn is interrupted when its agent was asked, and failed otherwise. */
-const failedTurn = Effect.gen(function* () {
-  const turns = yield* TurnStore
-  const end = yield* endTurn
-  const read = yield* readWords
-  const keep = yield* keepWords
-  const sessions = yield* SessionStore
-  const states = yield* AgentStateStore
-  const settleNative = yield* settleNativeSession
-
-  return fn("turnJob.failed")(function* (claim: Claim, { code, message }: JobFailure) {
-    const turn = yield* turns.find(turnOf(claim))
-    if (turn === undefined || turnStates.isTerminal(turn.state)) return
-    if (turn.state === waitingTurnState) yield* turns.move(turn.id, "preparing", system)
-    const started = isStarted(turn.state)
-    const outcome = started ? yield* keep(turn, yield* read(turn)) : undefined
-    if (started) {
-      const settled = yield* settleNative(yield* sessions.find(turn.session_id), turn, outcome !== undefined)
-      yield* states.change(turn.session_id, settled)
-    }
-    yield* end(turn, started ? "interrupted" : "failed", {
-      ...(outcome && { outcome }),
-      reason: isReason(code) ? code : started ? "outcome_unknown" : "executor_unavailable",
-      reasonMessage: message
-    })
-  })
-})
-
 const unknownOutcome = {
   code: "outcome_unknown",
   message:
     "An earlier attempt started the agent and its end was not seen. Look at the changes, then acknowledge or retry the turn.",
   retryable: false
 } as const
-
-const isReason = (code: string): code is TurnReason => TurnReason.literals.some((reason) => reason === code)

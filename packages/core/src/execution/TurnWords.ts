@@ -5,10 +5,8 @@ import { MessageId } from "../domain/Ids.js"
 import type { Message } from "../sessions/Message.js"
 import { Steering } from "../sessions/turns/Steering.js"
 import { Bell, steeringTopic } from "../store/Bell.js"
+import { lookUntil } from "../store/LookUntil.js"
 import type { TurnWork } from "./TurnWork.js"
-
-/** The longest time that a lost ring can delay a word, in milliseconds. */
-const pollMs = 5000
 
 /** Gives the part of a turn's ear that tells its agent, while it works, what people say to it. Messages keep their order. */
 export const turnWords = Effect.gen(function* () {
@@ -16,18 +14,14 @@ export const turnWords = Effect.gen(function* () {
   const steering = yield* Steering
 
   return ({ attempt, turn }: TurnWork): Required<Pick<TurnEar, "nextWord" | "settle">> => {
-    const next = Effect.gen(function* () {
-      const rung = yield* Effect.makeLatch(false)
-      const stopListening = bell.listen(steeringTopic(turn.id), () => rung.unsafeOpen())
-      return yield* Effect.gen(function* () {
-        while (true) {
-          // Closed before the look, so that a ring during it is not missed.
-          yield* rung.close
-          const message = yield* steering.next(turn.id)
-          if (message === undefined) yield* Effect.timeoutOption(rung.await, pollMs)
-          else if (yield* attempt.commit(steering.offer(message))) return message
-        }
-      }).pipe(Effect.ensuring(Effect.sync(stopListening)))
+    const next = lookUntil(bell, {
+      topics: [steeringTopic(turn.id)],
+      look: Effect.gen(function* () {
+        let message = yield* steering.next(turn.id)
+        while (message !== undefined && !(yield* attempt.commit(steering.offer(message))))
+          message = yield* steering.next(turn.id)
+        return message
+      })
     })
     const toWord = ({ content, id, routing }: Message): SaidWord => ({
       id,

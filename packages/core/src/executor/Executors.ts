@@ -4,12 +4,12 @@ import { type BuiltInExecutor, builtInExecutors, CoreConfig } from "../base/Core
 import { type ExecutorLimits, resourceLimits } from "../domain/ExecutorLimits.js"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import type { BubblewrapUnavailable } from "./Bubblewrap.js"
-import type { ContainerUnavailable } from "./Container.js"
+import type { ContainerUnavailable } from "./container/Engine.js"
 import { lowerable, noLimits } from "./EnforcedLimits.js"
 import { type Executor, ExecutorError, type Isolation, type SweepCommand } from "./Executor.js"
 import type { ExecutorBackend } from "./ExecutorBackend.js"
 import * as Local from "./Local.js"
+import type { BubblewrapUnavailable } from "./sandbox/Probe.js"
 
 // The port of an executor, for programs that bring one of their own.
 export {

@@ -1,45 +1,24 @@
-import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { DateTime, Effect } from "effect"
 import { failpoint } from "../base/Failpoint.js"
-import { attempt, type BeneathError, inDirectory, removeFile, replaceFile, replaceLink } from "../files/Beneath.js"
+import { bringAttributes } from "./ApplyAttributes.js"
+import { makeFolder, putFile, removeFolder, removeIfThere, removePath } from "./ApplyFiles.js"
+import { filledSubmodules, recordLinks, recordRemoved } from "./ApplyRecords.js"
+import type { ApplyRequest, ApplyResult } from "./ApplyRequest.js"
 import { type BlobWriter, blobId } from "./BlobWriter.js"
-import { capture, latinNames, refusedName } from "./Capture.js"
+import { capture, refusedName } from "./Capture.js"
 import { withCapturing } from "./Capturing.js"
-import { type RawChange, rawChanges, shownName } from "./Changes.js"
+import { noMode, type RawChange, rawChanges, shownName } from "./Changes.js"
 import { commitTree } from "./Commit.js"
-import { readCone, writeRemoved } from "./Cone.js"
 import { emptyTree, git, isObjectId, records, runGit } from "./GitCommand.js"
 import { classify, GitError, notUnderstood, readOutput } from "./GitError.js"
 import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
-import { readLinks, writeLinks } from "./Links.js"
-import { attributesOutside, foldersAbove } from "./Outside.js"
+import { attributesOutside } from "./Outside.js"
 import { requireTrusted } from "./Repository.js"
 import { snapshot } from "./Snapshot.js"
 import { makeStoring } from "./Storing.js"
-import { type SubmodulePlace, submodulePlace } from "./Submodules.js"
 
-/** One change, and the workspace that it is brought into. */
-export interface ApplyRequest<E = never> {
-  /** The change, in the trusted directory of the session that made it. */
-  readonly source: { readonly gitDir: string; readonly base: string | null; readonly tree: string }
-  /** The workspace to change, and the commit that it started from. */
-  readonly target: { readonly gitDir: string; readonly workTree: string; readonly base: string | null }
-  readonly strategy: "three_way" | "exact"
-  readonly dryRun: boolean
-  /** Runs with the paths that are about to be written, before the first of them is. */
-  readonly planned?: (paths: ReadonlyArray<string>) => Effect.Effect<void, E>
-}
-
-/** `conflicted` exactly when `conflicts` names a path. Both lists are sorted. */
-export interface ApplyResult {
-  readonly state: "applied" | "conflicted"
-  readonly conflicts: ReadonlyArray<string>
-  readonly changed: ReadonlyArray<string>
-}
-
-const noMode = "000000"
 const beginning = DateTime.unsafeMake(0)
 
 interface Merge {
@@ -144,16 +123,6 @@ const inTheWay = (options: GitOptionsShape, request: ApplyRequest<unknown>, chan
     })
   )
 
-/** The paths at which a submodule cannot change, because its folder holds files. */
-const filledSubmodules = (request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
-  Effect.filter(
-    changes.filter(({ newMode, oldMode }) => oldMode === gitlink || (newMode === gitlink && oldMode === noMode)),
-    ({ path }) => Effect.map(submodulePlace(request.target.workTree, path), (place) => !isVacant(place))
-  ).pipe(Effect.map((filled) => filled.map(({ path }) => path)))
-
-/** True where a submodule can come or go: it has no files in the workspace. */
-const isVacant = ({ kind }: SubmodulePlace): boolean => kind === "elsewhere" || kind === "empty"
-
 /** The content of a file as a checkout writes it, or the target of a link. */
 const contentOf = (options: GitOptionsShape, request: ApplyRequest<unknown>, { newId, newMode, path }: RawChange) => {
   const isLink = newMode === "120000"
@@ -180,106 +149,6 @@ const filtered = (output: Buffer, id: string): Buffer => {
 
 const isAttributes = ({ path }: RawChange): boolean => path === ".gitattributes" || path.endsWith("/.gitattributes")
 
-const pruneFolders = (workTree: string, folders: ReadonlyArray<Buffer>): Effect.Effect<void> => {
-  const name = folders.at(-1)
-  if (name === undefined) return Effect.void
-  return inDirectory(workTree, folders.slice(0, -1), { create: false }, (directory) =>
-    attempt(name, () => fs.rmdir(directory.entry(name)))
-  ).pipe(
-    Effect.andThen(Effect.suspend(() => pruneFolders(workTree, folders.slice(0, -1)))),
-    // A folder that holds something else stays, and so do those above it.
-    Effect.catchTag("BeneathError", () => Effect.void)
-  )
-}
-
-const remove = (workTree: string, path: string): Effect.Effect<void, BeneathError> => {
-  const names = latinNames(path)
-  const folders = names.slice(0, -1)
-  return Effect.zipRight(
-    inDirectory(workTree, folders, { create: false }, (directory) => removeFile(directory, names.at(-1) ?? "")),
-    pruneFolders(workTree, folders)
-  )
-}
-
-/** `remove` for a path that a sparse workspace may not have. */
-const removeIfThere = (workTree: string, path: string): Effect.Effect<void, BeneathError> =>
-  Effect.catchIf(
-    remove(workTree, path),
-    ({ reason }) => reason === "missing" || reason === "not_a_directory" || reason === "link",
-    () => Effect.void
-  )
-
-/**
- * Writes the `.gitattributes` of the folders above files that come to a sparse workspace without their folders. They decide how the files are written
- * and stored.
- */
-const bringAttributes = (
-  options: GitOptionsShape,
-  { gitDir, workTree, base }: ApplyRequest["target"],
-  paths: ReadonlyArray<string>
-) =>
-  Effect.gen(function* () {
-    if (paths.length === 0) return
-    const texts = yield* attributesOutside(options, yield* readCone(gitDir), { gitDir, base })(foldersAbove(paths))
-    yield* Effect.forEach(
-      texts,
-      ([folder, text]) =>
-        inDirectory(workTree, latinNames(folder), { create: true }, (directory) =>
-          replaceFile(directory, ".gitattributes", text, { mode: 0o644, exclusive: true })
-        ).pipe(
-          Effect.catchIf(
-            ({ reason }) => reason === "exists",
-            () => Effect.void
-          )
-        ),
-      { discard: true }
-    )
-  })
-
-/** Writes down the removals that an absent file does not tell, because a sparse workspace has no files there. */
-const recordRemoved = (gitDir: string, changes: ReadonlyArray<RawChange>) =>
-  Effect.gen(function* () {
-    const { isOutside, isSparse, removed } = yield* readCone(gitDir)
-    const outside = changes.filter(({ path }) => isOutside(path))
-    if (isSparse && outside.length > 0) {
-      const gone = new Set(removed)
-      for (const { newMode, path } of outside)
-        if (newMode === noMode) gone.add(path)
-        else gone.delete(path)
-      yield* writeRemoved(gitDir, gone)
-    }
-    return new Set(outside.map(({ path }) => path))
-  })
-
-/** Removes the folder of a submodule, which is empty. */
-const removeFolder = (workTree: string, path: string): Effect.Effect<void> => pruneFolders(workTree, latinNames(path))
-
-/** Makes the folder of a submodule, without a checkout of it. */
-const makeFolder = (workTree: string, path: string): Effect.Effect<void, BeneathError> =>
-  inDirectory(workTree, latinNames(path), { create: true }, () => Effect.void)
-
-/** Writes down the commits of the submodules that are changed, because an empty folder does not tell them. */
-const recordLinks = (gitDir: string, changes: ReadonlyArray<RawChange>) =>
-  Effect.gen(function* () {
-    const changed = changes.filter(({ newMode, oldMode }) => newMode === gitlink || oldMode === gitlink)
-    if (changed.length === 0) return
-    const links = new Map(yield* readLinks(gitDir))
-    for (const { newId, newMode, path } of changed)
-      if (newMode === gitlink) links.set(path, newId)
-      else links.delete(path)
-    yield* writeLinks(gitDir, links)
-  })
-
-const put = (workTree: string, change: RawChange, bytes: Uint8Array): Effect.Effect<void, BeneathError> => {
-  const names = latinNames(change.path)
-  const name = names.at(-1) ?? ""
-  return inDirectory(workTree, names.slice(0, -1), { create: true }, (directory) =>
-    change.newMode === "120000"
-      ? replaceLink(directory, name, bytes)
-      : replaceFile(directory, name, bytes, { mode: change.newMode === "100755" ? 0o755 : 0o644, exclusive: false })
-  )
-}
-
 const writeOut = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
   Effect.gen(function* () {
     const { gitDir, workTree } = request.target
@@ -292,7 +161,7 @@ const writeOut = (options: GitOptionsShape, request: ApplyRequest<unknown>, chan
     for (const { newMode, oldMode, path } of changes)
       if (oldMode === gitlink && newMode !== gitlink) yield* removeFolder(workTree, path)
       else if (newMode === noMode || (newMode === gitlink && oldMode !== noMode && oldMode !== gitlink))
-        yield* (outside.has(path) ? removeIfThere : remove)(workTree, path)
+        yield* (outside.has(path) ? removeIfThere : removePath)(workTree, path)
     for (const { newMode, path } of changes) if (newMode === gitlink) yield* makeFolder(workTree, path)
     const arriving = written.map(({ path }) => path).filter((path) => outside.has(path))
     yield* bringAttributes(options, request.target, arriving)
@@ -300,7 +169,7 @@ const writeOut = (options: GitOptionsShape, request: ApplyRequest<unknown>, chan
       written,
       (change) =>
         contentOf(options, request, change).pipe(
-          Effect.flatMap((bytes) => put(workTree, change, bytes)),
+          Effect.flatMap((bytes) => putFile(workTree, change, bytes)),
           Effect.zipLeft(failpoint("application.file_written"))
         ),
       { discard: true }

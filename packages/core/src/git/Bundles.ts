@@ -3,22 +3,16 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { isGitRefName } from "../domain/RefName.js"
 import { beneath } from "../files/NameText.js"
-import { rawChanges } from "./Changes.js"
-import { readCone } from "./Cone.js"
-import { git, isObjectId, records, runGit } from "./GitCommand.js"
+import { git, isObjectId, runGit } from "./GitCommand.js"
 import { GitError, onDisk, readOutput } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
-import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
-import { linksOf, writeLinks } from "./Links.js"
 import { fetchByStore, isOfStore, type ObjectStore, withoutStore } from "./ObjectStore.js"
-import { foldersAbove, treeFiles } from "./Outside.js"
 import { readPackedRefs, writePackedRefs } from "./PackedRefs.js"
 import { type Choice, fetchAll, listRemote, resolveCommit } from "./RemoteFetch.js"
 import { type GitCredential, remoteOf } from "./RemoteUrl.js"
-import { cachedIndex, requireTrusted } from "./Repository.js"
+import { requireTrusted } from "./Repository.js"
 import { initTrusted } from "./RepositoryFiles.js"
-import type { TreeRequest } from "./Tree.js"
 
 // Writes the objects of a trusted git directory to files, and makes such a directory of them elsewhere. Each file is a bundle of git: the
 // references, what they need beyond the given commit, and the commits that whoever reads it must have.
@@ -62,15 +56,6 @@ export interface UnbundleRequest {
 export interface AddRequest {
   readonly gitDir: string
   readonly file: string
-}
-
-/** A commit to write to a folder that has none of its files. */
-export interface CheckOutRequest {
-  readonly gitDir: string
-  readonly workTree: string
-  /** The commit that the workspace started from; null when it started empty. */
-  readonly base: string | null
-  readonly commit: string
 }
 
 const prefixes = {
@@ -234,50 +219,5 @@ export const unbundle = Effect.fnUntraced(function* (means: GitMeans, request: U
   yield* unpack(means, gitDir, file)
   yield* requireWhole(means, gitDir, base)
 }, Effect.scoped)
-
-/** See `Git.checkOut`. */
-export const checkOut = Effect.fnUntraced(function* (options: GitOptionsShape, request: CheckOutRequest) {
-  const { base, commit, gitDir, workTree } = request
-  yield* requireTrusted(gitDir, commit, ...(base === null ? [] : [base]))
-  const { isOutside, isSparse, settings } = yield* readCone(gitDir)
-  const files = { gitDir, workTree, indexFile: cachedIndex(gitDir), settings, timeoutMs: options.localTimeoutMs }
-  yield* git({ ...files, args: ["read-tree", "--reset", "-u", commit] })
-  if (isSparse) {
-    const write = (paths: ReadonlyArray<string>) =>
-      git({
-        ...files,
-        args: ["checkout-index", "-z", "--stdin", "--index", "--quiet", "--ignore-skip-worktree-bits"],
-        stdin: Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1")
-      })
-    // A file outside of the cone that differs from the base was there. The attributes decide how the others are written.
-    const changes = yield* rawChanges(options, gitDir, base, commit)
-    const there = changes
-      .filter(({ letter, newMode, path }) => letter !== "D" && newMode !== gitlink && isOutside(path))
-      .map(({ path }) => path)
-    const attributes = new Set(foldersAbove(there).map((folder) => `${folder}/.gitattributes`))
-    const all = attributes.size === 0 ? new Map() : yield* treeFiles(options, gitDir, commit)
-    yield* write([...attributes].filter((path) => isOutside(path) && all.has(path)))
-    yield* write(there.filter((path) => !attributes.has(path)))
-  }
-  yield* writeLinks(gitDir, yield* linksOf(options, gitDir, commit))
-})
-
-/** See `Git.treeModes`. */
-export const treeModes = Effect.fnUntraced(function* (options: GitOptionsShape, request: TreeRequest) {
-  yield* requireTrusted(request.gitDir, request.tree)
-  const { stdout } = yield* git({
-    args: ["ls-tree", "-r", "-z", "--full-tree", request.tree],
-    gitDir: request.gitDir,
-    timeoutMs: options.localTimeoutMs
-  })
-  return yield* readOutput("ls-tree", () => new Map(records(stdout).map(modeIn)))
-})
-
-/** A record of `ls-tree`: `<mode> <type> <id> TAB <path>`. Throws at any other. */
-export const modeIn = (record: string): readonly [path: string, mode: string] => {
-  const [, mode = "", path = ""] = /^([0-7]{6}) (?:blob|commit) [0-9a-f]{40}\t(.+)$/s.exec(record) ?? []
-  if (path === "") throw new Error("not an entry of a tree")
-  return [path, mode]
-}
 
 const written = <A>(run: () => Promise<A>) => onDisk("The git directory could not be written", run)

@@ -26,6 +26,9 @@ export interface RawChange {
   readonly oldPath: string | null
 }
 
+/** The mode on a side without the file. */
+export const noMode = "000000"
+
 const statuses: Readonly<Record<string, FileChange["status"]>> = {
   A: "added",
   D: "deleted",

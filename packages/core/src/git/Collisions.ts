@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer"
 import { Effect } from "effect"
-import type { RawChange } from "./Changes.js"
+import { noMode, type RawChange } from "./Changes.js"
 import type { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { treeRecords } from "./TreeAttributes.js"
@@ -46,8 +46,6 @@ export const findCollisions = (added: ReadonlySet<string>, all: Iterable<string>
   }
   return found
 }
-
-const noMode = "000000"
 
 /** The names that a change adds and that collide, each with the other name. The tree is read only where a name is added. */
 export const nameCollisions = (

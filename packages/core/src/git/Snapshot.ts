@@ -3,7 +3,7 @@ import { type Baseline, readBaseline, withoutBaseline, writeBaseline } from "./B
 import { makeBlobWriter } from "./BlobWriter.js"
 import { capture, type PathFinding, refusedName, type TreeFile } from "./Capture.js"
 import { type Capturing, requireWorkTree, type SnapshotRequest, withCapturing } from "./Capturing.js"
-import { type FileChange, fileChanges, quotedName, type RawChange } from "./Changes.js"
+import { type FileChange, fileChanges, noMode, quotedName, type RawChange } from "./Changes.js"
 import { looseObjects, messageOf } from "./Commit.js"
 import { readCone } from "./Cone.js"
 import { noObject, runGit } from "./GitCommand.js"
@@ -15,7 +15,7 @@ import { attributesOutside, neverThere, skipPaths } from "./Outside.js"
 import { isInstalled, type KnownPrograms, readOwnFiles, withoutOwnFiles } from "./OwnFiles.js"
 import { cachedIndex, requireTrusted } from "./Repository.js"
 import { makeStoring } from "./Storing.js"
-import { exists, moveIndex, noMode, type Survey, sideOf, survey } from "./Survey.js"
+import { exists, moveIndex, type Survey, sideOf, survey } from "./Survey.js"
 
 // Decides which files a snapshot holds. `Capture` reads their content, never git, because git opens files by name and a hostile process can
 // lead a name out of the workspace between two looks at it.

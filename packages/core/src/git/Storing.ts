@@ -42,7 +42,7 @@ const attributesIn = (workTree: string, folder: string) =>
   ).pipe(Effect.orElseSucceed(() => null))
 
 /** The attributes of the paths in the workspace. */
-const workspaceAttributes = (
+const treeAttributes = (
   options: GitOptionsShape,
   { folder: place, missing, workTree }: StoringRequest,
   paths: ReadonlyArray<string>
@@ -164,7 +164,7 @@ export const makeStoring = (
   paths: ReadonlyArray<string>
 ): Effect.Effect<Storing, GitError> =>
   Effect.gen(function* () {
-    const found = yield* workspaceAttributes(options, request, paths)
+    const found = yield* treeAttributes(options, request, paths)
     const copies: Array<Copy> = []
     const put: BlobWriter["put"] = (bytes, path) => {
       const of = path === undefined ? undefined : found.get(path)

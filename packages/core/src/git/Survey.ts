@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import type { TreeFile } from "./Capture.js"
 import type { Capturing } from "./Capturing.js"
-import { readRaw } from "./Changes.js"
+import { noMode, readRaw } from "./Changes.js"
 import { emptyTree, git, isObjectId, records } from "./GitCommand.js"
 import { type GitError, onDisk, readOutput } from "./GitError.js"
 import { gitlink } from "./GitModules.js"
@@ -33,8 +33,6 @@ export interface Survey {
   readonly gone: ReadonlySet<string>
   readonly warnings: ReadonlyArray<string>
 }
-
-export const noMode = "000000"
 
 const runPlumbing = (capturing: Capturing, index: string, args: ReadonlyArray<string>) =>
   git({

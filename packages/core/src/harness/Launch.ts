@@ -168,10 +168,13 @@ const refuseTaken = ({ environment = {}, manifest }: AgentInput, own: Readonly<R
       })
 }
 
-/** The ports of this service on loopback that the agent is to reach: the relay to its gateway, and its way out. */
-const relayPortsOf = ({ connection, passage }: AgentInput): ReadonlyArray<number> => [
-  ...(connection?.relayPort === undefined ? [] : [connection.relayPort]),
-  ...(passage === undefined ? [] : [passage.port])
+/** The ports of this service on loopback that the agent is to reach: the relay to its gateway, its way out, and the servers of its tools. */
+const relayPortsOf = ({ connection, passage, toolServers = [] }: AgentInput): ReadonlyArray<number> => [
+  ...new Set([
+    ...(connection?.relayPort === undefined ? [] : [connection.relayPort]),
+    ...(passage === undefined ? [] : [passage.port]),
+    ...toolServers.map(({ url }) => Number(new URL(url).port))
+  ])
 ]
 
 /**

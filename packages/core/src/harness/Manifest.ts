@@ -100,6 +100,19 @@ export const OwnFiles = Schema.Struct({
 })
 export type OwnFiles = typeof OwnFiles.Type
 
+/**
+ * The manner in which the agent calls tools that a server of the Model Context Protocol offers. Only an agent whose manifest has it is offered any.
+ */
+export const ToolManners = Schema.Struct({
+  /** The time after which the agent gives up a call of which it hears nothing is longer than this, in seconds. */
+  hold_seconds: Schema.Int.pipe(Schema.positive()),
+  /** True for an agent that waits for as long as it hears of progress. */
+  progress: Schema.Boolean,
+  /** `always_load`: it hides tools from its model unless they say that they are always to be there. */
+  needs: Schema.Array(Schema.Literal("always_load"))
+})
+export type ToolManners = typeof ToolManners.Type
+
 export const FailureReason = Schema.Literal(
   "credential_invalid",
   "quota_exhausted",
@@ -164,6 +177,8 @@ export const Manifest = Schema.Struct({
   capabilities: Capabilities,
   /** The paths that the agent's program writes in a workspace for itself; none when absent. */
   own_files: exactOptional(OwnFiles),
+  /** The way in which the agent calls tools; it is offered none when absent. */
+  tools: exactOptional(ToolManners),
   runtime: Schema.NullOr(Runtime),
   /** The evidence of trials of the agent. A capability without it is not relied on. */
   evidence: exactOptional(Evidence)

@@ -152,6 +152,8 @@ export interface TurnRequest {
    * before, and takes none once it has ended.
    */
   readonly nextWord?: Effect.Effect<Word>
+  /** Gives what the agent is told when it has ended its work, in the same turn; undefined for nothing more. */
+  readonly followUp?: Effect.Effect<ReadonlyArray<PromptBlock> | undefined>
   /** The time limit for the turn, from the moment that the agent is ready. */
   readonly deadline: Duration.DurationInput
   /** Replaces the manifest's `silence_timeout_ms`. */

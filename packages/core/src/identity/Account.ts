@@ -27,6 +27,16 @@ export const Account = Schema.Struct({
 }).annotations({ identifier: "Account", description: "A person who can log in and own API keys." })
 export type Account = typeof Account.Type
 
+export const WorkspaceRetention = Schema.Struct({
+  sessions_days: field(
+    Schema.NullOr(Schema.Int.pipe(Schema.between(1, 36_500))),
+    "Archived and closed sessions that were last used more days ago are deleted for good; null keeps them."
+  )
+}).annotations({
+  identifier: "WorkspaceRetention",
+  description: "How long a workspace keeps what nobody uses any more. Nothing is deleted unless it says so."
+})
+
 export const Workspace = Schema.Struct({
   id: field(WorkspaceId, "The id of the workspace."),
   name: field(Schema.String, "The name of the workspace."),
@@ -36,6 +46,7 @@ export const Workspace = Schema.Struct({
     Schema.NullOr(Budget),
     "What the model calls of all sessions of the workspace may spend; null for no limit."
   ),
+  retention: field(WorkspaceRetention, "The time for which the workspace keeps what nobody uses any more."),
   created_at: field(Timestamp, "The time at which the workspace was made.")
 }).annotations({
   identifier: "Workspace",

@@ -49,6 +49,8 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
      * the key is for a workspace that the account no longer belongs to. The holder of an expired key is given back.
      */
     readonly findHolder: (digest: string) => Effect.Effect<KeyHolder | undefined>
+    /** True while an account is active and, where a key is named, that key of the account is neither revoked nor expired. */
+    readonly mayActFor: (accountId: string, keyId: string | null) => Effect.Effect<boolean>
     /**
      * Writes down that a key is used now, unless it was less than a minute ago. The statement is a commit of its own, because a
      * request that only reads has none.
@@ -109,6 +111,17 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
           Effect.map(db.first(holderOf(digest)), (row) =>
             row === undefined ? undefined : { ...row, scopes: JSON.parse(row.scopes) }
           ),
+        mayActFor: Effect.fnUntraced(function* (accountId, keyId) {
+          const isGood =
+            keyId === null
+              ? sql.literal("")
+              : sql`and exists (select 1 from api_keys where id = ${keyId} and account_id = accounts.id
+                  and revoked_at is null and (expires_at is null or expires_at > ${yield* now}))`
+          const row = yield* db.first(
+            sql`select id from accounts where id = ${accountId} and state = 'active' ${isGood}`
+          )
+          return row !== undefined
+        }),
         noteUse: ({ id, last_used_at }) =>
           Effect.flatMap(fromNow(-60_000), (minuteAgo) =>
             last_used_at !== null && last_used_at > minuteAgo

@@ -1,34 +1,24 @@
-import { Context, Effect, Layer, ParseResult, Redacted } from "effect"
+import { Context, Effect, Layer, ParseResult, type Redacted } from "effect"
 import { Access, type Denied, type ScopeMissing, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import type { BudgetInput } from "../budgets/Budget.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import { type AccountId, ApiKeyId, newId, type WorkspaceId } from "../domain/Ids.js"
+import type { AccountId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import { type AccountPrincipal, keyOf as callingKeyOf, operator, type Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
-import type { Scope } from "../domain/Scope.js"
 import { now, Timestamp } from "../domain/Timestamp.js"
 import * as Token from "../secrets/Token.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
-import { AccountStore } from "./AccountStore.js"
 import type { ApiKeyInput, ApiKeyPatch } from "./AccountsApi.js"
 import type { ApiKey, IssuedApiKey } from "./ApiKey.js"
 import * as ApiKeySecret from "./ApiKeySecret.js"
-import { ApiKeyStore, type StoredApiKey } from "./ApiKeyStore.js"
+import { ApiKeyStore } from "./ApiKeyStore.js"
+import { makeIssue, type NewApiKey } from "./IssueKey.js"
 
-/** A key that the operator wants. */
-export interface NewApiKey {
-  /** Tells people what the key is for. */
-  readonly name: string
-  /** The acts that the key allows. `admin` includes `write`, and `write` includes `read`. */
-  readonly scopes: ReadonlyArray<Scope>
-  /** The only workspace that the key may touch; null is every workspace of the account. */
-  readonly workspaceId: WorkspaceId | null
-}
+export type { NewApiKey } from "./IssueKey.js"
 
 /** Secrets that programs call with. A principal that is bound to a workspace sees and makes the keys of that workspace only. */
 export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
@@ -75,12 +65,11 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
     ApiKeys,
     Effect.gen(function* () {
       const access = yield* Access
-      const accounts = yield* AccountStore
       const journal = yield* Journal
       const store = yield* ApiKeyStore
       const budgets = yield* BudgetStore
 
-      const { issue, shown } = yield* makeIssue
+      const { issue, issueFor, shown } = yield* makeIssue
 
       return ApiKeys.of({
         list: fn("ApiKeys.list")(function* (principal, request) {
@@ -158,63 +147,12 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
           journal.command(
             "ApiKeys.issueFor",
             { by: operator, about: { type: "account", id: accountId } },
-            Effect.gen(function* () {
-              const account = yield* accounts.find(accountId)
-              if (account?.state !== "active") return yield* notFound()
-              const owner: Principal = { accountId, scopes: ["admin"], workspaceId: null, via: { kind: "embedded" } }
-              if (key.workspaceId !== null) yield* access.read(owner, key.workspaceId)
-              return yield* issue(accountId, key, null)
-            })
+            issueFor(accountId, key)
           )
       })
     })
   )
 }
-
-/** Makes keys, and shows keys with their budgets. */
-const makeIssue = Effect.gen(function* () {
-  const store = yield* ApiKeyStore
-  const budgets = yield* BudgetStore
-
-  const shown = (key: StoredApiKey): Effect.Effect<ApiKey> =>
-    Effect.map(budgets.find(key.id), (budget) => ({ ...key, budget }))
-
-  const issue = Effect.fnUntraced(function* (
-    accountId: AccountId,
-    wanted: NewApiKey,
-    expiresAt: Timestamp | null,
-    budget?: BudgetInput
-  ) {
-    const secret = yield* ApiKeySecret.make
-    const key = yield* keyOf(secret, wanted, expiresAt)
-    yield* store.insert(accountId, key, Token.digest(secret))
-    if (budget !== undefined) yield* budgets.set(key.id, budget)
-    return { ...(yield* shown(key)), secret: Redacted.value(secret) }
-  })
-
-  return { issue, shown }
-})
-
-const keyOf = Effect.fnUntraced(function* (
-  secret: Redacted.Redacted,
-  { name, scopes, workspaceId }: NewApiKey,
-  expiresAt: Timestamp | null
-) {
-  const text = Redacted.value(secret)
-  const key: StoredApiKey = {
-    id: yield* newId(ApiKeyId),
-    name,
-    prefix: text.slice(0, 7),
-    last4: text.slice(-4),
-    scopes: allScopes.filter((scope) => scopes.includes(scope)),
-    workspace_id: workspaceId,
-    expires_at: expiresAt,
-    last_used_at: null,
-    revoked_at: null,
-    created_at: yield* now
-  }
-  return key
-})
 
 /** A key that has a budget would get around it with another key, or by raising the budgets above it. */
 export const requireUnlimited = (
@@ -235,9 +173,6 @@ export const requireUnlimited = (
             })
       )
 }
-
-/** The order in which the scopes of a key are listed. */
-const allScopes: ReadonlyArray<Scope> = ["admin", "write", "read"]
 
 const refusePast = Effect.fnUntraced(function* (expiresAt: Timestamp | null) {
   if (expiresAt !== null && expiresAt <= (yield* now))

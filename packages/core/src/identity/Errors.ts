@@ -21,9 +21,11 @@ export const operationErrors = {
   "apiKeys.update": ["forbidden", "insufficient_scope", "not_found"],
   "apiKeys.revoke": ["insufficient_scope", "not_found"],
   "workspaces.list": ["invalid_cursor"],
+  "workspaces.create": ["forbidden", "insufficient_scope", "rate_limited"],
   "workspaces.get": ["not_found"],
   "workspaces.update": ["forbidden", "insufficient_scope", "not_found"],
   "workspaces.listMembers": ["invalid_cursor", "not_found"],
   "workspaces.addMember": ["forbidden", "insufficient_scope", "invalid_transition", "not_found", "rate_limited"],
-  "workspaces.removeMember": ["forbidden", "insufficient_scope", "invalid_transition", "not_found"]
+  "workspaces.removeMember": ["forbidden", "insufficient_scope", "invalid_transition", "not_found"],
+  "workspaces.leave": ["forbidden", "insufficient_scope", "invalid_transition", "not_found"]
 } as const satisfies OperationErrors

@@ -25,6 +25,13 @@ const Payload = Schema.Union(
     endpoint_id: Schema.String,
     host: Schema.String,
     reason: Schema.String
+  }),
+  Schema.Struct({
+    template: Schema.Literal("automation_paused"),
+    account_id: Schema.String,
+    automation_id: Schema.String,
+    name: Schema.String,
+    reason: Schema.String
   })
 )
 
@@ -54,6 +61,16 @@ export const webhookMailTo = (
   job(
     { type: "account", id: accountId },
     { template: "webhook_disabled", account_id: accountId, endpoint_id: id, host, reason }
+  )
+
+/** The job that tells somebody that an automation was paused by itself, and why. */
+export const automationMailTo = (
+  accountId: AccountId,
+  { id, name, reason }: { readonly id: string; readonly name: string; readonly reason: string }
+): NewJob =>
+  job(
+    { type: "account", id: accountId },
+    { template: "automation_paused", account_id: accountId, automation_id: id, name, reason }
   )
 
 /**
@@ -100,6 +117,8 @@ export const make = (
       const account = yield* accounts.find(payload.account_id)
       if (payload.template === "webhook_disabled")
         return account?.state === "active" ? Templates.webhookDisabled(options, account, payload) : undefined
+      if (payload.template === "automation_paused")
+        return account?.state === "active" ? Templates.automationPaused(options, account, payload) : undefined
       if (account?.state !== stateFor[payload.template]) return undefined
       return yield* composeTo(attempt, payload.template, account)
     })

@@ -141,6 +141,37 @@ When it works again, enable it with PATCH and {"state": "enabled"}, or remove it
 `
 })
 
+const pauses: Readonly<Record<string, string>> = {
+  failures: "its runs have failed, one after another.",
+  owner_lost_access: "its account may no longer start work there, or its API key is no longer good.",
+  budget_exhausted: "its total budget is used up.",
+  session_gone: "the session that it writes to was closed or deleted.",
+  project_archived: "its project was archived."
+}
+
+/** Tells somebody that an automation starts nothing more by itself. */
+export const automationPaused = (
+  options: MailOptions,
+  account: AccountRow,
+  automation: { readonly automation_id: string; readonly name: string; readonly reason: string }
+): Mail => ({
+  to: account.email,
+  subject: "An automation was paused",
+  text: `${greeting(account)}
+
+the automation ${oneLine(automation.name)}
+(${automation.automation_id}) of Reins at
+${options.publicUrl} was paused, because
+${pauses[automation.reason] ?? "it could not go on."}
+
+It starts nothing until somebody resumes it. Its runs say more:
+
+  GET ${options.publicUrl}/api/automations/${automation.automation_id}/runs
+
+Resume it with reins automations resume ${automation.automation_id}.
+`
+})
+
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ")
 
 const greeting = (account: AccountRow): string =>

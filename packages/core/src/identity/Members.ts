@@ -6,7 +6,6 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import { type Principal, stranger } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
-import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
@@ -14,10 +13,9 @@ import * as Keyset from "../store/Keyset.js"
 import type { Member } from "./Account.js"
 import { AccountStore, normaliseEmail } from "./AccountStore.js"
 import { ApiKeyStore } from "./ApiKeyStore.js"
-import { inviteBy } from "./MailJob.js"
-import { MemberStore, type NewInvitation } from "./MemberStore.js"
+import { makeInvite } from "./Invitations.js"
+import { MemberStore } from "./MemberStore.js"
 import * as OneTimeTokens from "./OneTimeTokens.js"
-import * as Throttle from "./Throttle.js"
 import { WorkspaceStore } from "./WorkspaceStore.js"
 import type { MemberInput } from "./WorkspacesApi.js"
 
@@ -54,6 +52,11 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
       workspaceId: string,
       memberId: string
     ) => Command<Member, ScopeMissing | Denied | OwnerNeeded>
+    /**
+     * Takes the account of the principal out of a workspace and revokes its API keys for it. Its turns and its other keys lose the workspace
+     * with the same commit. Fails with `invalid_transition` for the last owner, and for the personal workspace of the account.
+     */
+    readonly leave: (principal: Principal, workspaceId: string) => Command<Member, ScopeMissing | Denied | OwnerNeeded>
     /**
      * Makes the account with the invited address a member. Fails with `token_expired` when the invitation was used, has expired or was
      * withdrawn. Fails with `email_unverified`, and leaves the token good, when the address has no active account.
@@ -94,6 +97,15 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
             "Members.remove",
             { by: principal, about: { type: "member", id: memberId, of: workspaceId } },
             Effect.as(access.requireScope(principal, "admin"), steps.remove(principal, workspaceId, memberId))
+          ),
+        leave: (principal, workspaceId) =>
+          journal.prepared(
+            "Members.leave",
+            { by: principal, about: { type: "workspace", id: workspaceId }, refusable: false },
+            Effect.as(
+              access.requireScope(principal, "admin"),
+              steps.remove(principal, workspaceId, principal.accountId)
+            )
           ),
         join: (token) =>
           journal.command("Members.join", { by: stranger, about: { type: "invitation", id: null } }, steps.join(token)),
@@ -165,30 +177,6 @@ const makeSteps = Effect.gen(function* () {
     })
   }
 })
-
-const makeInvite = Effect.gen(function* () {
-  const jobs = yield* JobStore
-  const store = yield* MemberStore
-  const throttle = yield* Throttle.make
-  return Effect.fnUntraced(function* (invitation: NewInvitation) {
-    const wait = yield* throttle.retryAfterSeconds(inviterLimit, invitation.invitedBy)
-    if (wait !== undefined) return yield* tooManyInvitations(wait)
-    yield* throttle.hit(inviterLimit, invitation.invitedBy)
-    const invited = yield* store.invite(invitation)
-    if (yield* throttle.take(Throttle.mailLimit, invitation.email)) yield* jobs.enqueue(inviteBy(invited.id))
-    return invited
-  })
-})
-
-const inviterLimit: Throttle.ThrottleLimit = { kind: "invitations", max: 50, windowMs: 60 * 60 * 1000 }
-
-const tooManyInvitations = (seconds: number) =>
-  Throttle.rateLimited(
-    "invitations",
-    inviterLimit,
-    seconds,
-    `You sent ${inviterLimit.max} invitations within an hour. Wait ${seconds} seconds before the next one.`
-  )
 
 const isLastOwner = new ReinsError({
   code: "invalid_transition",

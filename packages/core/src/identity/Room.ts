@@ -7,6 +7,7 @@ import * as IdentityStores from "./IdentityStores.js"
 import { LoginSessions } from "./LoginSessions.js"
 import * as MailJob from "./MailJob.js"
 import { Members } from "./Members.js"
+import * as operations from "./Operations.js"
 import { PasswordChanges } from "./PasswordChanges.js"
 import { Passwords } from "./Passwords.js"
 import { Workspaces } from "./Workspaces.js"
@@ -28,5 +29,6 @@ export const identity = {
     accounts: Effect.map(Accounts, ({ purge }) => purge),
     logins: Effect.map(LoginSessions, ({ purge }) => purge),
     invitations: Effect.map(Members, ({ purge }) => purge)
-  }
+  },
+  operations
 } as const

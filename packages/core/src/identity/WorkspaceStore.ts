@@ -13,6 +13,7 @@ export interface WorkspaceRow {
   readonly name: string
   /** The account whose personal workspace it is. */
   readonly personal_account_id: AccountId | null
+  readonly retention_session_days: number | null
   readonly created_at: Timestamp
 }
 
@@ -22,6 +23,12 @@ export class WorkspaceStore extends Context.Tag("@reins/core/identity/WorkspaceS
   {
     /** Makes the personal workspace of an account, which becomes its owner. */
     readonly addPersonal: (accountId: AccountId) => Effect.Effect<void, never, Commit>
+    /** Makes a workspace with a first owner, and gives back its id. */
+    readonly add: (accountId: AccountId, name: string) => Effect.Effect<WorkspaceId, never, Commit>
+    /** Gives a workspace another name. */
+    readonly rename: (workspaceId: string, name: string) => Effect.Effect<void, never, Commit>
+    /** Sets the days for which archived and closed sessions are kept; null for ever. */
+    readonly keepSessions: (workspaceId: string, days: number | null) => Effect.Effect<void, never, Commit>
     /** Undefined when there is no workspace of that id. */
     readonly find: (workspaceId: string) => Effect.Effect<WorkspaceRow | undefined>
     /** `find`. Other commits that lock the workspace wait until this one ends. */
@@ -44,14 +51,23 @@ export class WorkspaceStore extends Context.Tag("@reins/core/identity/WorkspaceS
     Effect.gen(function* () {
       const db = yield* Database
       const { sql } = db
+      const insert = Effect.fnUntraced(function* (
+        owner: AccountId,
+        values: Pick<WorkspaceRow, "name" | "personal_account_id">
+      ) {
+        const id = yield* newId(WorkspaceId)
+        const created_at = yield* now
+        yield* db.run(sql`insert into workspaces ${sql.insert({ id, ...values, created_at })}`)
+        yield* Memberships.add(db, { workspace_id: id, account_id: owner, role: "owner", created_at })
+        return id
+      })
       return WorkspaceStore.of({
-        addPersonal: Effect.fnUntraced(function* (accountId) {
-          const id = yield* newId(WorkspaceId)
-          const created_at = yield* now
-          const workspace = { id, name: "Personal", personal_account_id: accountId, created_at }
-          yield* db.run(sql`insert into workspaces ${sql.insert(workspace)}`)
-          yield* Memberships.add(db, { workspace_id: id, account_id: accountId, role: "owner", created_at })
-        }),
+        addPersonal: (accountId) =>
+          Effect.asVoid(insert(accountId, { name: "Personal", personal_account_id: accountId })),
+        add: (accountId, name) => insert(accountId, { name, personal_account_id: null }),
+        rename: (workspaceId, name) => db.run(sql`update workspaces set name = ${name} where id = ${workspaceId}`),
+        keepSessions: (workspaceId, days) =>
+          db.run(sql`update workspaces set retention_session_days = ${days} where id = ${workspaceId}`),
         find: (workspaceId) => db.first(sql<WorkspaceRow>`select * from workspaces where id = ${workspaceId}`),
         lock: (workspaceId) =>
           db.first(sql<WorkspaceRow>`select * from workspaces where id = ${workspaceId}${db.forUpdate}`),
@@ -88,5 +104,6 @@ export const toWorkspace = (row: WorkspaceRow, role: Role): Omit<Workspace, "bud
   name: row.name,
   personal: row.personal_account_id !== null,
   role,
+  retention: { sessions_days: row.retention_session_days },
   created_at: row.created_at
 })

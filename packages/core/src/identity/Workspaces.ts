@@ -5,14 +5,15 @@ import { BudgetStore } from "../budgets/BudgetStore.js"
 import type { WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import type { Workspace } from "./Account.js"
 import { requireUnlimited } from "./ApiKeys.js"
+import * as Throttle from "./Throttle.js"
 import { toWorkspace, WorkspaceStore } from "./WorkspaceStore.js"
-import type { WorkspacePatch } from "./WorkspacesApi.js"
+import type { WorkspaceInput, WorkspacePatch } from "./WorkspacesApi.js"
 
 /** The workspaces that an account belongs to. */
 export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
@@ -26,8 +27,16 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
     /** Fails with `not_found` for a workspace that the principal does not belong to. */
     readonly get: (principal: Principal, workspaceId: string) => Effect.Effect<Workspace, Unseen>
     /**
-     * Changes the budget of a workspace. Calls that wait for it look again. Needs an owner and the scope `admin`. Fails with `forbidden` for
-     * others, and when a key calls that has a budget itself.
+     * Makes a workspace, whose owner is the account. Needs the scope `admin`. Fails with `forbidden` for credentials that are good for one
+     * workspace, and with `rate_limited` when the account has made 20 within an hour.
+     */
+    readonly create: (
+      principal: Principal,
+      input: WorkspaceInput
+    ) => Command<Workspace, ScopeMissing | ReinsError<"forbidden" | "rate_limited">>
+    /**
+     * Changes the name, the budget and the retention of a workspace, as far as given. Calls that wait for the budget look again. Needs an owner and the scope
+     * `admin`. Fails with `forbidden` for others, and when a key calls that has a budget itself.
      */
     readonly update: (
       principal: Principal,
@@ -45,6 +54,7 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
       const store = yield* WorkspaceStore
       const budgets = yield* BudgetStore
       const journal = yield* Journal
+      const throttle = yield* Throttle.make
 
       const get = fn("Workspaces.get")(function* (principal: Principal, workspaceId: string) {
         const role = yield* access.read(principal, workspaceId)
@@ -62,7 +72,22 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
           return Keyset.page(shown, limit, (workspace) => workspace.id)
         }),
         get,
-        update: (principal, workspaceId, { budget }) =>
+        create: (principal, { name }) =>
+          journal.command(
+            "Workspaces.create",
+            { by: principal, about: { type: "account", id: principal.accountId } },
+            Effect.gen(function* () {
+              yield* access.requireScope(principal, "admin")
+              if (principal.workspaceId !== null) return yield* boundToOne
+              if (!(yield* throttle.take(creationLimit, principal.accountId))) {
+                const wait = yield* throttle.retryAfterSeconds(creationLimit, principal.accountId)
+                return yield* tooMany(wait ?? 1)
+              }
+              const id = yield* store.add(principal.accountId, name)
+              return yield* Effect.orDie(get(principal, id))
+            })
+          ),
+        update: (principal, workspaceId, { budget, name, retention }) =>
           journal.command(
             "Workspaces.update",
             { by: principal, about: { type: "workspace", id: workspaceId } },
@@ -70,6 +95,8 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
               yield* access.own(principal, workspaceId)
               yield* access.requireScope(principal, "admin")
               yield* requireUnlimited(budgets, principal)
+              if (name !== undefined) yield* store.rename(workspaceId, name)
+              if (retention !== undefined) yield* store.keepSessions(workspaceId, retention.sessions_days)
               if (budget !== undefined) yield* budgets.set(workspaceId, budget)
               return yield* get(principal, workspaceId)
             })
@@ -82,3 +109,19 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
     })
   )
 }
+
+const creationLimit: Throttle.ThrottleLimit = { kind: "workspaces", max: 20, windowMs: 60 * 60 * 1000 }
+
+const tooMany = (seconds: number) =>
+  Throttle.rateLimited(
+    "workspaces",
+    creationLimit,
+    seconds,
+    `You made ${creationLimit.max} workspaces within an hour. Wait ${seconds} seconds before the next one.`
+  )
+
+const boundToOne = new ReinsError({
+  code: "forbidden",
+  message:
+    "These credentials are good for one workspace only, so they make no other one. Log in, or use a key of the whole account."
+})

@@ -1,3 +1,4 @@
+import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { type JobEnd, Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
@@ -11,7 +12,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { type JobState, liveJobStates, type OperationRef, type Subject, unprovenAttemptStates } from "./Job.js"
 import * as JobStatements from "./JobStatements.js"
-import { isJobOf } from "./SessionRows.js"
+import { deletionJobKind, isJobOf, projectDeletionKind } from "./SessionRows.js"
 
 /** Work that is to be done after a commit. */
 export interface NewJob {
@@ -53,6 +54,8 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
     }) => Effect.Effect<OperationRef | undefined>
     /** The jobs of a session, or of what is in it, that have not ended, but for its deletion. */
     readonly liveOf: (sessionId: SessionId) => Effect.Effect<ReadonlyArray<JobId>>
+    /** The jobs of a workspace that have not ended, but for deletions. */
+    readonly liveIn: (workspaceId: string) => Effect.Effect<ReadonlyArray<JobId>>
     /** True when an attempt for the subject has ended and its progress is not known. */
     readonly isUnproven: (subjectId: string) => Effect.Effect<boolean>
     /** The number of jobs of each kind in each state that is not an end. What has no job is absent. */
@@ -138,12 +141,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
               and ${sql.in("state", liveJobStates)} order by id desc limit 1`),
             (row) => row && refOf(row)
           ),
-        liveOf: (sessionId) =>
-          Effect.map(
-            db.all(sql<{ id: JobId }>`select id from jobs
-              where ${isJobOf(sql, sessionId)} and ${sql.in("state", liveJobStates)} order by id`),
-            (rows) => rows.map(({ id }) => id)
-          ),
+        ...makeLive(db),
         isUnproven: (subjectId) =>
           Effect.map(
             db.first(sql`select attempts.id from attempts join jobs on jobs.id = attempts.job_id
@@ -155,6 +153,20 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
       })
     })
   )
+}
+
+/** The reads of jobs that have not ended. */
+const makeLive = ({ all, sql }: Database["Type"]): Pick<JobStore["Type"], "liveIn" | "liveOf"> => {
+  const live = (of: Fragment) =>
+    Effect.map(
+      all(sql<{ id: JobId }>`select id from jobs where ${of} and ${sql.in("state", liveJobStates)} order by id`),
+      (rows) => rows.map(({ id }) => id)
+    )
+  return {
+    liveOf: (sessionId) => live(isJobOf(sql, sessionId)),
+    liveIn: (workspaceId) =>
+      live(sql`workspace_id = ${workspaceId} and kind not in (${deletionJobKind}, ${projectDeletionKind})`)
+  }
 }
 
 /** The number of jobs of a kind that are in a state. */

@@ -6,7 +6,7 @@ import type { JobsApi } from "./JobsApi.js"
 
 export const jobs = Effect.gen(function* () {
   const jobs = yield* Jobs
-  const operations: Operations<"jobs", typeof JobsApi, typeof operationErrors> = {
+  const operations: Operations<typeof JobsApi, typeof operationErrors> = {
     get: ({ path, principal }) => jobs.get(principal, path.job_id),
     getOperation: ({ path, principal }) => jobs.operation(principal, path.operation_id)
   }

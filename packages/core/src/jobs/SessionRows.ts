@@ -5,6 +5,9 @@ import type { OwnedRows } from "../store/OwnedRows.js"
 /** The kind of the job that deletes a session. */
 export const deletionJobKind = "session.delete"
 
+/** The kind of the job that deletes a project. */
+export const projectDeletionKind = "project.delete"
+
 /** The tables of what jobs work on besides sessions. */
 const subjects = ["turns", "changesets", "deliveries", "applications", "merge_requests", "delegations"]
 

@@ -8,7 +8,7 @@ import type { ProjectsApi } from "./ProjectsApi.js"
 export const projects = Effect.gen(function* () {
   const projects = yield* Projects
   const secrets = yield* ProjectSecrets
-  const operations: Operations<"projects", typeof ProjectsApi, typeof operationErrors> = {
+  const operations: Operations<typeof ProjectsApi, typeof operationErrors> = {
     list: ({ path, principal, query }) => projects.list(principal, path.workspace_id, query),
     create: ({ body, path, principal }) => projects.create(principal, path.workspace_id, body),
     get: ({ path, principal }) => projects.get(principal, path.project_id),

@@ -66,6 +66,25 @@ export const DeliveryTransport = Schema.Literal("patch", "git_branch").annotatio
 })
 export type DeliveryTransport = typeof DeliveryTransport.Type
 
+/** The tools that the service itself has for agents. */
+export const OwnTool = Schema.Literal(
+  "delegate",
+  "wait",
+  "message",
+  "read_diff",
+  "cancel",
+  "submit_result"
+).annotations({ description: "A tool of the service." })
+export type OwnTool = typeof OwnTool.Type
+
+export const ToolSelection = Schema.Struct({
+  own: field(
+    optional(Schema.Array(OwnTool).pipe(Schema.maxItems(20))),
+    "The names of the tools that are offered; none for an empty list, and all when absent. A turn that has to give a result is always offered `submit_result`."
+  )
+}).annotations({ identifier: "ToolSelection", description: "The tools that agents are offered." })
+export type ToolSelection = typeof ToolSelection.Type
+
 export const ProjectSpec = Schema.Struct({
   repository: field(optional(Repository), "The origin of the workspace; without it a workspace starts empty."),
   harness: field(optional(HarnessSelection), "The provider; the default of the installation when absent."),
@@ -115,6 +134,7 @@ export const ProjectSpec = Schema.Struct({
     ),
     "How changesets are delivered when a request does not say."
   ),
+  tools: field(optional(ToolSelection), "The tools of the service that agents are offered; all of them when absent."),
   permissions: field(
     optional(PermissionPolicy),
     "What the agents of sessions may do by themselves; what the provider is set up for when absent."

@@ -1,7 +1,5 @@
 import { Data, Effect, Option, type Redacted } from "effect"
 import type { ProjectId, WorkspaceId } from "../domain/Ids.js"
-import { Vault } from "../secrets/Vault.js"
-import { Database } from "../store/Database.js"
 import type { ProjectSpec } from "./Project.js"
 import { projectSecretStore } from "./ProjectSecretStore.js"
 import { type EnvironmentUser, isFor } from "./ProjectSetup.js"
@@ -26,7 +24,7 @@ interface Session {
 
 /** Opens the environment of the spec that a session was made from, for its setup or for its agent. */
 export const projectEnvironment = Effect.gen(function* () {
-  const secrets = projectSecretStore(yield* Database, yield* Vault)
+  const secrets = yield* projectSecretStore
 
   return Effect.fnUntraced(function* (
     { project, workspace_id }: Session,

@@ -2,9 +2,9 @@ import { Effect, Option, type Redacted } from "effect"
 import { canonicalJson } from "../base/CanonicalJson.js"
 import { now } from "../domain/Timestamp.js"
 import type { SealedRecord } from "../secrets/SealedRecords.js"
-import type { Vault } from "../secrets/Vault.js"
+import { Vault } from "../secrets/Vault.js"
 import type { Commit } from "../store/Commit.js"
-import type { Database } from "../store/Database.js"
+import { Database } from "../store/Database.js"
 import type { ProjectSecret } from "./Project.js"
 
 type Db = Database["Type"]
@@ -30,7 +30,7 @@ export interface OpenSecret {
 }
 
 /** The rows of the secrets of projects. */
-export const projectSecretStore = (db: Db, vault: Vault["Type"]) => {
+export const projectSecretStore = Effect.map(Effect.all([Database, Vault]), ([db, vault]) => {
   const { sql } = db
   const find = (projectId: string, name: string) =>
     db.first(sql<SecretRow>`select * from project_secrets where project_id = ${projectId} and name = ${name}`)
@@ -78,7 +78,7 @@ export const projectSecretStore = (db: Db, vault: Vault["Type"]) => {
       return Option.map(value, (value): OpenSecret => ({ value, version: row.version }))
     })
   }
-}
+})
 
 const shown = ({ created_at, name, updated_at, version }: SecretRow): ProjectSecret => ({
   name,

@@ -3,9 +3,7 @@ import { Access, type Denied, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound } from "../domain/ReinsError.js"
-import { Vault } from "../secrets/Vault.js"
 import type { Command } from "../store/Command.js"
-import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import type { ProjectSecret } from "./Project.js"
 import { projectSecretStore } from "./ProjectSecretStore.js"
@@ -40,7 +38,7 @@ export class ProjectSecrets extends Context.Tag("@reins/core/projects/ProjectSec
       const access = yield* Access
       const journal = yield* Journal
       const projects = yield* ProjectStore
-      const secrets = projectSecretStore(yield* Database, yield* Vault)
+      const secrets = yield* projectSecretStore
 
       const locked = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const project = yield* projects.lock(id)

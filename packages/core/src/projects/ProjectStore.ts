@@ -33,7 +33,7 @@ export interface ResolvedVersion {
 export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore")<
   ProjectStore,
   {
-    /** The projects of a workspace, newest first. */
+    /** The projects of a workspace, newest first. One that is being deleted is found by no method. */
     readonly list: (
       workspaceId: string,
       page: ProjectFilter
@@ -77,14 +77,16 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
       const archivedOr = (archived: boolean | undefined) =>
         sql.literal(archived === undefined ? "" : `and projects.archived_at is ${archived ? "not " : ""}null`)
       const find = Effect.fnUntraced(function* (id: string) {
-        const row = yield* db.first(sql<ProjectRow>`${selectProject(sql)} where projects.id = ${id}`)
+        const row = yield* db.first(sql<ProjectRow>`${selectProject(sql)}
+          where projects.id = ${id} and projects.deleting_at is null`)
         return row === undefined ? yield* notFound() : toProject(row)
       })
       return ProjectStore.of({
         list: Effect.fnUntraced(function* (workspaceId, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<ProjectRow>`${selectProject(sql)}
-            where projects.workspace_id = ${workspaceId} and projects.id < ${before} ${archivedOr(page.archived)}
+            where projects.workspace_id = ${workspaceId} and projects.id < ${before} and projects.deleting_at is null
+              ${archivedOr(page.archived)}
             order by projects.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toProject), limit, (project) => project.id)
         }),
@@ -127,7 +129,8 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
             VersionRow & Pick<Project, "archived_at">
           >`select project_versions.*, projects.archived_at from project_versions
             join projects on projects.id = project_versions.project_id
-            where projects.workspace_id = ${workspaceId} and ${wanted} order by project_versions.ordinal desc limit 1`)
+            where projects.workspace_id = ${workspaceId} and projects.deleting_at is null and ${wanted}
+            order by project_versions.ordinal desc limit 1`)
           if (row === undefined) return yield* notFound()
           const { archived_at, ...version } = row
           return { version: toVersion(version), archivedAt: archived_at }
@@ -169,6 +172,7 @@ const selectProject = (sql: Database["Type"]["sql"]) => sql`
     and latest.ordinal = (select max(ordinal) from project_versions where project_id = projects.id)`
 
 interface ProjectRow extends Omit<Project, "latest_version"> {
+  readonly deleting_at: string | null
   readonly latest_id: ProjectVersionId | null
   readonly latest_ordinal: number | null
 }
@@ -177,7 +181,7 @@ interface VersionRow extends Omit<ProjectVersion, "spec"> {
   readonly spec: string
 }
 
-const toProject = ({ latest_id, latest_ordinal, ...row }: ProjectRow): Project => ({
+const toProject = ({ deleting_at: _, latest_id, latest_ordinal, ...row }: ProjectRow): Project => ({
   ...row,
   latest_version: latest_id === null || latest_ordinal === null ? null : { id: latest_id, ordinal: latest_ordinal }
 })

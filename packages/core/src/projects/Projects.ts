@@ -73,7 +73,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       workspaceId: string,
       by: Parameters<ProjectStore["Type"]["resolve"]>[1]
     ) => Effect.Effect<ProjectVersion, ReinsError<"not_found">>
-    /** The spec that a session was made from; an empty one for a session without a project. */
+    /** The spec that a session was made from; an empty one for a session without a project, and for one whose project is being deleted. */
     readonly specOf: (session: {
       readonly workspace_id: string
       readonly project: { readonly version_id: string } | null
@@ -162,10 +162,10 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
         specOf: ({ project, workspace_id }) =>
           project === null
             ? Effect.succeed({})
-            : Effect.map(
-                Effect.orDie(store.resolve(workspace_id, { versionId: project.version_id })),
-                ({ version }) => version.spec
-              ),
+            : Effect.match(store.resolve(workspace_id, { versionId: project.version_id }), {
+                onFailure: () => ({}),
+                onSuccess: ({ version }) => version.spec
+              }),
         start: fn("Projects.start")(function* (workspaceId, by) {
           const { archivedAt, version } = yield* store.resolve(workspaceId, by)
           return archivedAt === null ? version : yield* archived(archivedAt, "starting a session from it")

@@ -1,4 +1,5 @@
 import { oneByOne, onTopOf } from "../base/Layered.js"
+import * as operations from "./Operations.js"
 import * as ProjectSecretStore from "./ProjectSecretStore.js"
 import { ProjectSecrets } from "./ProjectSecrets.js"
 import { ProjectStore } from "./ProjectStore.js"
@@ -8,6 +9,7 @@ import { Projects } from "./Projects.js"
 export const projects = {
   name: "projects",
   layer: oneByOne(Projects.layer, ProjectSecrets.layer).pipe(onTopOf(ProjectStore.layer)),
+  operations,
   tables: ["projects", "project_versions"],
   sealed: ProjectSecretStore.secretRecords
 } as const

@@ -1,9 +1,10 @@
-import { onTopOf } from "../base/Layered.js"
+import { oneByOne, onTopOf } from "../base/Layered.js"
 import { CredentialProxy } from "./gateway/CredentialProxy.js"
 import { Loans } from "./Loans.js"
+import { ToolLoans } from "./mcp/ToolLoans.js"
 
-/** The loopback listener with its loans, and the relay through which agents use credentials. */
+/** The loopback listener with its loans: the relay through which agents use credentials, and the endpoint of their tools. */
 export const relay = {
   name: "relay",
-  layer: CredentialProxy.layer.pipe(onTopOf(Loans.layer))
+  layer: oneByOne(CredentialProxy.layer, ToolLoans.layer).pipe(onTopOf(Loans.layer))
 } as const

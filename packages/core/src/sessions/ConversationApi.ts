@@ -9,6 +9,7 @@ import { Page } from "../domain/Page.js"
 import { pageFields } from "../domain/Query.js"
 import { OperationRef } from "../jobs/Job.js"
 import { Message, MessageInput, Routing } from "./Message.js"
+import { ResultSchema } from "./results/TurnResult.js"
 import { ActionableTurn, TurnState } from "./Turn.js"
 
 export const MessageSend = Schema.Struct({
@@ -21,6 +22,10 @@ export const MessageSend = Schema.Struct({
   budget: field(
     optional(BudgetInput),
     "What the model calls of the turn may spend. Only for a message that starts a turn. A retry of the turn has the same limits anew."
+  ),
+  result_schema: field(
+    optional(ResultSchema),
+    "The schema of the result that the turn has to give, at most 64 KiB. Only for a message that starts a turn, which fails without a result that satisfies it. A retry of the turn asks for the same."
   )
 }).annotations({ identifier: "MessageSend", description: "A message to the agent." })
 export type MessageSend = typeof MessageSend.Type

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { eventKinds, type PayloadsOf } from "../domain/Event.js"
 import { field } from "../domain/Field.js"
-import { ChangesetId, MessageId, SessionId } from "../domain/Ids.js"
+import { ChangesetId, MessageId, SessionId, TurnId } from "../domain/Ids.js"
 import { Interaction } from "./Interaction.js"
 import { Message, MessagePart } from "./Message.js"
 import { Labels, LinkKind, SessionLifecycle } from "./Session.js"
@@ -55,6 +55,12 @@ const PartPayload = Schema.Struct({
   message_id: field(MessageId, "The message that the agent is writing. It is whole with `message.completed`."),
   part: field(MessagePart, "The piece, new or changed.")
 }).annotations({ identifier: "PartPayload", description: "A piece of what the agent says." })
+
+const ResultCheckedPayload = Schema.Struct({
+  turn_id: field(TurnId, "The turn that the result belongs to."),
+  ok: field(Schema.Boolean, "True when the result was accepted."),
+  errors: field(Schema.Array(Schema.String), "Each place that the schema refuses, with what is wrong there.")
+}).annotations({ identifier: "ResultCheckedPayload", description: "A result of a turn that was checked." })
 
 const TurnPayload = Schema.Struct({ turn: field(Turn, "The whole turn.") }).annotations({
   identifier: "TurnPayload",
@@ -131,6 +137,10 @@ export const sessionEvents = eventKinds({
   "turn.acknowledged": {
     payload: TurnPayload,
     text: "Somebody has looked at an interrupted turn, and the queue goes on."
+  },
+  "turn.result_checked": {
+    payload: ResultCheckedPayload,
+    text: "The agent gave a result, which was accepted or refused."
   }
 })
 

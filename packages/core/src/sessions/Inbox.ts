@@ -1,49 +1,21 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
 import type { BudgetInput } from "../budgets/Budget.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import { Providers, type Unrunnable } from "../catalog/Providers.js"
-import { requireAll } from "../domain/Condition.js"
 import type { Actor } from "../domain/Event.js"
 import { MessageId, newId } from "../domain/Ids.js"
-import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
 import type { MessageSend, SentMessage } from "./ConversationApi.js"
-import type { ContentBlock, Message } from "./Message.js"
+import type { Message } from "./Message.js"
+import { admission, type Posting, type Unpostable } from "./MessageAdmission.js"
 import { MessageStore } from "./messages/MessageStore.js"
 import { UploadStore } from "./messages/UploadStore.js"
-import { Quotas } from "./Quotas.js"
-import { notOpen } from "./Refusals.js"
+import type { ResultSchema } from "./results/TurnResult.js"
+import { TurnResults } from "./results/TurnResults.js"
 import type { SessionRow } from "./SessionRow.js"
-import { configuredRules, queueRoom } from "./SessionRules.js"
 import { Steering } from "./turns/Steering.js"
 import { TurnStore } from "./turns/TurnStore.js"
-import { sessionBudgets } from "./usage/SessionBudgets.js"
-
-/** The content of a message with its files looked up. */
-export interface Posting {
-  readonly content: string | ReadonlyArray<ContentBlock>
-  /** `queue` where it is left out. */
-  readonly routing?: Message["routing"] | undefined
-  /** The limits of what the turn of the message spends; it has none of its own where this is left out. */
-  readonly budget?: BudgetInput | undefined
-}
-
-/** The refusals of a message: the session, the content, the provider or the queue does not take it. */
-export type Unpostable =
-  | Unrunnable
-  | ReinsError<
-      | "invalid_transition"
-      | "payload_too_large"
-      | "provider_disabled"
-      | "unsupported_capability"
-      | "context_unavailable"
-      | "model_required"
-      | "quota_exhausted"
-      | "budget_unenforceable"
-    >
 
 /** The way of a message into a session, for every author. The commit holds the session. */
 export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
@@ -74,35 +46,19 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       const journal = yield* Journal
       const messages = yield* MessageStore
       const turns = yield* TurnStore
-      const providers = yield* Providers
       const uploads = yield* UploadStore
-      const quotas = yield* Quotas
       const budgets = yield* BudgetStore
-      const limits = yield* sessionBudgets
-      const { messageCharacters, queuedTurns } = (yield* CoreConfig).limits
+      const results = yield* TurnResults
       const steering = yield* Steering
-      const { asking } = yield* configuredRules
-      const room = queueRoom(queuedTurns)
+      const admit = yield* admission
 
       const post = Effect.fnUntraced(function* (
         session: SessionRow,
         actor: Actor,
-        { budget, content, routing = "queue" }: Posting,
+        { budget, content, resultSchema, routing = "queue" }: Posting,
         kind: Message["kind"]
       ) {
-        const isOwnNote = actor.kind === "system" && routing === "note" && session.lifecycle === "archived"
-        if (session.lifecycle !== "open" && !isOwnNote) return yield* notOpen(session)
-        if (actor.kind !== "system") yield* checkLength(content, messageCharacters)
-        if (routing === "steer" || routing === "interrupt")
-          yield* providers.requireCapability(session.provider_id, routing)
-        if (routing !== "note") {
-          yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
-          yield* requireAll(asking, session)
-          yield* limits.require(session, actor, budget)
-          if (actor.kind !== "system") yield* quotas.disk(session.workspace_id)
-        }
-        const into = routing === "steer" || routing === "interrupt" ? steering.turnOf(session) : undefined
-        if (into !== undefined) yield* requireAll([room], session)
+        const into = yield* admit(session, actor, { budget, content, routing })
         const accepted = yield* messages.accept(
           {
             id: yield* newId(MessageId),
@@ -126,6 +82,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         const { operation, turn } = yield* turns.queue(session, actor, message.id)
         yield* messages.assign(message.id, turn.id)
         if (budget !== undefined) yield* budgets.set(turn.id, budget)
+        if (resultSchema !== undefined) yield* results.ask(turn, { schema: resultSchema, isRequired: true })
         const watermark = yield* journal.append(session.id, actor, [])
         return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
       })
@@ -135,8 +92,11 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         accept: (session, actor, input, { at = ["content"], kind = "message" } = {}) =>
           Effect.gen(function* () {
             const content = yield* uploads.contentOf(session.id, input, at)
-            const sent = yield* post(session, actor, { content, routing: input.routing, budget: input.budget }, kind)
-            if (input.budget !== undefined && !("operation" in sent)) return yield* withoutTurn(at, input.budget)
+            const { budget, result_schema, routing } = input
+            const sent = yield* post(session, actor, { content, routing, budget, resultSchema: result_schema }, kind)
+            if ("operation" in sent) return sent
+            if (budget !== undefined) return yield* withoutTurn(at, "budget", budget)
+            if (result_schema !== undefined) return yield* withoutTurn(at, "result_schema", result_schema)
             return sent
           })
       })
@@ -144,34 +104,18 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
   )
 }
 
-/** The refusal of a budget that no turn would have. */
-const withoutTurn = (at: ReadonlyArray<string>, budget: BudgetInput): RequestInvalid =>
+/** The refusal of a budget or of a wish for a result that no turn would have. */
+const withoutTurn = (
+  at: ReadonlyArray<string>,
+  name: "budget" | "result_schema",
+  given: BudgetInput | ResultSchema
+): RequestInvalid =>
   new RequestInvalid({
-    loc: ["body", ...at.slice(0, -1), "budget"],
+    loc: ["body", ...at.slice(0, -1), name],
     issue: new ParseResult.Type(
       Schema.Unknown.ast,
-      budget,
-      "only a message that starts a turn has a budget: a note starts none, and this one goes into a turn that has begun"
+      given,
+      `only a message that starts a turn has a ${name}: a note starts none, and this one goes into a turn that has begun`
     ),
-    input: budget
+    input: given
   })
-
-/** The schema knows the most that any installation takes; this installation may take less. */
-const checkLength = (
-  content: Posting["content"],
-  limit: number
-): Effect.Effect<void, ReinsError<"payload_too_large">> => {
-  const length =
-    typeof content === "string"
-      ? content.length
-      : content.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0)
-  return length <= limit
-    ? Effect.void
-    : Effect.fail(
-        new ReinsError({
-          code: "payload_too_large",
-          message: `A message may have ${limit} characters of text here; this one has ${length}. Send less, or a file.`,
-          details: { limit_characters: limit, characters: length }
-        })
-      )
-}

@@ -12,7 +12,8 @@ import { Journal } from "../store/Journal.js"
 import { type Interaction, interactionStates } from "./Interaction.js"
 import type { InteractionAnswer } from "./InteractionsApi.js"
 import { faultOf } from "./questions/FormAnswers.js"
-import { type GivenAnswer, type InteractionFilter, InteractionStore } from "./questions/InteractionStore.js"
+import { type InteractionFilter, InteractionStore } from "./questions/InteractionStore.js"
+import type { GivenAnswer } from "./questions/ResolveInteraction.js"
 import { SessionStore } from "./SessionStore.js"
 
 /** The questions of agents, as people read and answer them. */

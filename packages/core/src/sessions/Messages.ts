@@ -8,9 +8,11 @@ import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import type { MessageSend, SentMessage } from "./ConversationApi.js"
-import { Inbox, type Unpostable } from "./Inbox.js"
+import { Inbox } from "./Inbox.js"
 import type { Message } from "./Message.js"
+import type { Unpostable } from "./MessageAdmission.js"
 import { MessageStore } from "./messages/MessageStore.js"
+import { ResultSchemas } from "./results/ResultSchemas.js"
 import { SessionStore } from "./SessionStore.js"
 
 /** The conversation of a session: its messages in order, and the way to add one. */
@@ -45,6 +47,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       const sessions = yield* SessionStore
       const messages = yield* MessageStore
       const inbox = yield* Inbox
+      const schemas = yield* ResultSchemas
 
       return Messages.of({
         list: fn("Messages.list")(function* (principal, sessionId, page) {
@@ -52,11 +55,14 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
           return yield* messages.list(session.id, page)
         }),
         send: (principal, sessionId, input) =>
-          journal.command(
+          journal.prepared(
             "Messages.send",
             { by: principal, about: { type: "session", id: sessionId } },
-            Effect.flatMap(sessions.writable(principal, sessionId), (session) =>
-              inbox.accept(session, actorOf(principal), input)
+            Effect.as(
+              schemas.checkSchema(input.result_schema),
+              Effect.flatMap(sessions.writable(principal, sessionId), (session) =>
+                inbox.accept(session, actorOf(principal), input)
+              )
             )
           )
       })

@@ -6,15 +6,15 @@ import { Interactions } from "./Interactions.js"
 import type { InteractionsApi } from "./InteractionsApi.js"
 import { Messages } from "./Messages.js"
 import { Sessions } from "./Sessions.js"
-import type { sessionEndpoints } from "./SessionsApi.js"
+import type { SessionsApi } from "./SessionsApi.js"
 import { Turns } from "./Turns.js"
-import type { workspaceUsageEndpoints } from "./Usage.js"
+import type { WorkspaceUsageApi } from "./Usage.js"
 import { Usages } from "./usage/Usages.js"
 
 export const sessions = Effect.gen(function* () {
   const sessions = yield* Sessions
   const usages = yield* Usages
-  const operations: Operations<"sessions", typeof sessionEndpoints, typeof operationErrors> = {
+  const operations: Operations<typeof SessionsApi, typeof operationErrors> = {
     list: ({ path, principal, query }) => sessions.list(principal, path.workspace_id, query),
     create: ({ body, path, principal }) => sessions.create(principal, path.workspace_id, body),
     get: ({ path, principal }) => sessions.get(principal, path.session_id),
@@ -27,9 +27,9 @@ export const sessions = Effect.gen(function* () {
   return operations
 })
 
-export const workspaceUsage = Effect.gen(function* () {
+export const workspaces = Effect.gen(function* () {
   const usages = yield* Usages
-  const operations: Operations<"workspaces", typeof workspaceUsageEndpoints, typeof operationErrors> = {
+  const operations: Operations<typeof WorkspaceUsageApi, typeof operationErrors> = {
     getUsage: ({ path, principal, query }) => usages.workspace(principal, path.workspace_id, query)
   }
   return operations
@@ -37,7 +37,7 @@ export const workspaceUsage = Effect.gen(function* () {
 
 export const messages = Effect.gen(function* () {
   const messages = yield* Messages
-  const operations: Operations<"messages", typeof MessagesApi, typeof operationErrors> = {
+  const operations: Operations<typeof MessagesApi, typeof operationErrors> = {
     list: ({ path, principal, query }) => messages.list(principal, path.session_id, query),
     send: ({ body, path, principal }) => messages.send(principal, path.session_id, body)
   }
@@ -46,7 +46,7 @@ export const messages = Effect.gen(function* () {
 
 export const turns = Effect.gen(function* () {
   const turns = yield* Turns
-  const operations: Operations<"turns", typeof TurnsApi, typeof operationErrors> = {
+  const operations: Operations<typeof TurnsApi, typeof operationErrors> = {
     list: ({ path, principal, query }) => turns.list(principal, path.session_id, query),
     get: ({ path, principal }) => turns.get(principal, path.turn_id),
     update: ({ body, path, principal }) => turns.update(principal, path.turn_id, body),
@@ -59,7 +59,7 @@ export const turns = Effect.gen(function* () {
 
 export const interactions = Effect.gen(function* () {
   const interactions = yield* Interactions
-  const operations: Operations<"interactions", typeof InteractionsApi, typeof operationErrors> = {
+  const operations: Operations<typeof InteractionsApi, typeof operationErrors> = {
     list: ({ path, principal, query }) => interactions.list(principal, path.session_id, query),
     answer: ({ body, path, principal }) => interactions.answer(principal, path.interaction_id, body)
   }

@@ -56,3 +56,10 @@ export const queueFull = (session: SessionRow, limit: number): ReinsError<"quota
     details: { queued_turns: session.turns.queued, limit },
     retryAfterSeconds: 10
   })
+
+export const worksForAnother = (parentId: string | null): ReinsError<"invalid_transition"> =>
+  new ReinsError({
+    code: "invalid_transition",
+    message: `This session works for the session ${parentId} and is deleted with it. Delete that one.`,
+    details: { resource: "session" }
+  })

@@ -1,10 +1,10 @@
-import { sessionEvents } from "./Events.js"
+import * as operations from "./Operations.js"
 import { layer } from "./Services.js"
 
 /** Conversations: sessions, messages, turns, questions, usage. */
 export const sessions = {
   name: "sessions",
   layer,
-  tables: ["sessions", "messages", "turns", "uploads", "interactions", "model_calls"],
-  events: sessionEvents
+  operations,
+  tables: ["sessions", "messages", "turns", "uploads", "interactions", "model_calls"]
 } as const

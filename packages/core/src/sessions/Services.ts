@@ -6,6 +6,8 @@ import { MessageStore } from "./messages/MessageStore.js"
 import { UploadStore } from "./messages/UploadStore.js"
 import { Quotas } from "./Quotas.js"
 import { InteractionStore } from "./questions/InteractionStore.js"
+import { ResultSchemas } from "./results/ResultSchemas.js"
+import { TurnResults } from "./results/TurnResults.js"
 import { SessionLifecycles } from "./SessionLifecycles.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { SessionStore } from "./SessionStore.js"
@@ -22,6 +24,8 @@ export const layer = oneByOne(Sessions.layer, Messages.layer, Turns.layer, Inter
   onTopOf(Steering.layer),
   onTopOf(Quotas.layer),
   onTopOf(TurnStore.layer),
-  onTopOf(oneByOne(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer)),
-  onTopOf(SessionStore.layer)
+  onTopOf(
+    oneByOne(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer, ResultSchemas.layer)
+  ),
+  onTopOf(oneByOne(SessionStore.layer, TurnResults.layer))
 )

@@ -168,6 +168,7 @@ export const SessionAction = Schema.Literal(
   "capture",
   "close",
   "delegate",
+  "delete",
   "release_executor",
   "switch_harness",
   "unarchive",

@@ -12,6 +12,8 @@ export interface SessionFilter extends PageRequest {
   readonly lifecycle?: SessionLifecycle
   readonly activity?: SessionActivity
   readonly project_id?: string
+  /** The list has the sessions of the repository with exactly this address only. */
+  readonly repository_url?: string
   /** The list has the child sessions of this session only. */
   readonly parent_session_id?: string
   /** `name=value`: the list has the sessions with this label only. The first `=` ends the name. */
@@ -34,7 +36,7 @@ export const selectionOf = (
   { before, limit }: { readonly before: string; readonly limit: number }
 ): SessionSelection => {
   const { sql } = db
-  const { activity, label, lifecycle, parent_session_id, project_id, q } = filter
+  const { activity, label, lifecycle, parent_session_id, project_id, q, repository_url } = filter
   const byLabel = label === undefined ? undefined : labelled(db, workspaceId, label, before)
   const conditions = sql.and([
     sql`sessions.workspace_id = ${workspaceId}`,
@@ -44,6 +46,9 @@ export const selectionOf = (
     ...(lifecycle === undefined ? [] : [sql`sessions.lifecycle = ${lifecycle}`]),
     ...(project_id === undefined ? [] : [sql`sessions.project_id = ${project_id}`]),
     ...(parent_session_id === undefined ? [] : [sql`sessions.parent_session_id = ${parent_session_id}`]),
+    ...(repository_url === undefined
+      ? []
+      : [sql`sessions.id in (select session_id from working_trees where repository = ${repository_url})`]),
     ...(q === undefined ? [] : [isFoundBy(db, q)]),
     ...(activity === undefined ? [] : [sql.literal(activityCondition(activity))]),
     // Few sessions have a turn that waits, runs or holds the queue, so those are found from their turns.

@@ -3,7 +3,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
 import type { SessionId, WorkspaceId } from "../domain/Ids.js"
 import type { Commit } from "../store/Commit.js"
-import type { Database } from "../store/Database.js"
+import { Database } from "../store/Database.js"
 
 /** Stands for a label in the index, because names and values have no longest length. */
 const labelDigest = (name: string, value: string): string =>
@@ -19,7 +19,7 @@ interface Labelled {
 }
 
 /** The labels of sessions as an index of them, kept beside the column that clients read. */
-export const sessionLabels = ({ run, sql }: Database["Type"]) => {
+export const sessionLabels = Effect.map(Database, ({ run, sql }) => {
   const add = ({ id, labels, workspace_id }: Labelled): Effect.Effect<void, never, Commit> => {
     const rows = Object.entries<string>(JSON.parse(labels)).map(([name, value]) => ({
       workspace_id,
@@ -35,7 +35,7 @@ export const sessionLabels = ({ run, sql }: Database["Type"]) => {
     replace: (session: Labelled): Effect.Effect<void, never, Commit> =>
       Effect.zipRight(run(sql`delete from session_labels where session_id = ${session.id}`), add(session))
   }
-}
+})
 
 /**
  * The sessions of a workspace with a label, in the order of the index: a table to select from, and the condition that chooses its rows. The

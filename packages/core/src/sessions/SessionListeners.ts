@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { type Hearers, makeHearers } from "../base/Hearers.js"
 import type { Actor } from "../domain/Event.js"
 import type { Commit } from "../store/Commit.js"
 import type { SessionRow } from "./SessionRow.js"
@@ -19,25 +20,20 @@ export interface SessionListener {
 /** The rooms above that listen to sessions. They register here, so that sessions need not know them. */
 export class SessionListeners extends Context.Tag("@reins/core/sessions/SessionListeners")<
   SessionListeners,
-  SessionListener & {
-    /** Adds a listener, which hears of what it names, for as long as the service lives. */
-    readonly register: (listener: Partial<SessionListener>) => Effect.Effect<void>
-  }
+  SessionListener & Pick<Hearers<Partial<SessionListener>>, "register">
 >() {
   static readonly layer = Layer.sync(SessionListeners, () => {
-    const listeners: Array<Partial<SessionListener>> = []
-    const tell = Effect.fnUntraced(function* (
-      notice: (listener: Partial<SessionListener>) => Effect.Effect<void, never, Commit> | undefined
-    ) {
-      for (const listener of listeners) yield* notice(listener) ?? Effect.void
-    })
+    const { ask, register, tell } = makeHearers<Partial<SessionListener>>()
     return SessionListeners.of({
-      register: (listener) => Effect.sync(() => void listeners.push(listener)),
+      register,
       turnMoved: (turn, actor) => tell((listener) => listener.turnMoved?.(turn, actor)),
       begun: (session) => tell((listener) => listener.begun?.(session)),
       closing: (session, actor) => tell((listener) => listener.closing?.(session, actor)),
       isDelivering: (session) =>
-        Effect.exists(listeners, (listener) => listener.isDelivering?.(session) ?? Effect.succeed(false))
+        Effect.map(
+          ask(({ isDelivering }) => isDelivering && Effect.map(isDelivering(session), (is) => is || undefined)),
+          (found) => found ?? false
+        )
     })
   })
 }

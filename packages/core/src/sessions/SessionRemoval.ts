@@ -14,7 +14,7 @@ export const sessionRemoval = Effect.gen(function* () {
   const db = yield* Database
   const journal = yield* Journal
   const { sql } = db
-  const { forget } = searchIndex(db)
+  const { forget } = yield* searchIndex
 
   return {
     /** The sessions that work for a session, directly or not, by their ids. */
@@ -25,6 +25,30 @@ export const sessionRemoval = Effect.gen(function* () {
             union select sessions.id from sessions join tree on sessions.parent_session_id = tree.id
           ) select id from tree order by id`),
         (rows) => rows.map(({ id }) => id)
+      ),
+
+    /** Some of the sessions of a workspace whose deletion has not begun, those that work for no other one first. */
+    stillIn: (workspaceId: string, limit: number): Effect.Effect<ReadonlyArray<SessionId>> =>
+      Effect.map(
+        db.all(sql<{
+          id: SessionId
+        }>`select id from sessions where workspace_id = ${workspaceId} and deleting_at is null
+          order by case when parent_session_id is null then 0 else 1 end, id limit ${limit}`),
+        (rows) => rows.map(({ id }) => id)
+      ),
+
+    /** True once the deletion of a session has begun. */
+    isHidden: (sessionId: string): Effect.Effect<boolean> =>
+      Effect.map(
+        db.first(sql`select id from sessions where id = ${sessionId} and deleting_at is null`),
+        (row) => row === undefined
+      ),
+
+    /** True while a session of a workspace is there, also one that is being deleted. */
+    anyIn: (workspaceId: string): Effect.Effect<boolean> =>
+      Effect.map(
+        db.first(sql`select id from sessions where workspace_id = ${workspaceId} limit 1`),
+        (row) => row !== undefined
       ),
 
     /** Takes a session from everybody's sight, and tells that it is deleted. The commit holds the session. */

@@ -4,6 +4,7 @@ import { bySession, type OwnedRows } from "../store/OwnedRows.js"
 export const sessionRows: ReadonlyArray<OwnedRows> = [
   bySession("interactions"),
   bySession("model_calls"),
+  bySession("turn_results"),
   bySession("turns"),
   bySession("messages"),
   bySession("uploads"),

@@ -6,7 +6,7 @@ import { actionsOf, type Condition, type Rules } from "../domain/Condition.js"
 import type { Principal } from "../domain/Principal.js"
 import { type ErrorCode, ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
-import { contextLost, notOpen, noWorkspace, queueFull, turnActive } from "./Refusals.js"
+import { contextLost, notOpen, noWorkspace, queueFull, turnActive, worksForAnother } from "./Refusals.js"
 import { leaseStates, type SessionAction, type SessionLifecycle, sessionStates } from "./Session.js"
 import { leaseStateOf, type SessionRow } from "./SessionRow.js"
 import { type Turn, type TurnAction, turnStates, unprovenTurnState, waitingTurnState } from "./Turn.js"
@@ -31,7 +31,13 @@ const isAtRest = condition(({ turns }) => turns.active === null, turnActive)
 
 const isIdle = condition((session) => !isWorking(session), turnActive)
 
-const hasWorkspace = condition(({ tree }) => tree.state === "ready", noWorkspace)
+/** A session that works for another one goes with that one alone. */
+const worksForNobody = condition(
+  ({ lineage }) => lineage.parent_session_id === null,
+  ({ lineage }) => worksForAnother(lineage.parent_session_id)
+)
+
+const hasWorkingTree = condition(({ tree }) => tree.state === "ready", noWorkspace)
 
 /** The agent can go on with what it knows of the conversation. */
 const keepsContext = condition(({ agent }) => agent.context_lost === 0, contextLost)
@@ -63,9 +69,10 @@ export const queueRoom = (limit: number): Condition<SessionRow, "quota_exhausted
 export const sessionRules = {
   activate_executor: [isOpen],
   archive: [mayBecome("archived"), isIdle],
-  capture: [isAtRest, hasWorkspace],
+  capture: [isAtRest, hasWorkingTree],
   close: [mayBecome("closed")],
   delegate: [isOpen],
+  delete: [worksForNobody, isIdle],
   release_executor: [isNotClosed, isIdle, hasLease],
   switch_harness: [],
   unarchive: [mayBecome("open")],
@@ -80,7 +87,7 @@ export const repositoryRules = [isNotClosed, isIdle]
 export const forcedRelease = [isNotClosed, hasLease]
 
 /** The conditions under which a session takes part in an application of a changeset. */
-export const applicationTarget = [isOpen, isAtRest, hasWorkspace]
+export const applicationTarget = [isOpen, isAtRest, hasWorkingTree]
 
 /** A turn with the session that it belongs to. */
 export interface TurnInSession {

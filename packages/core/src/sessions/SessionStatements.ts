@@ -5,7 +5,7 @@ import { budgetColumns } from "../budgets/BudgetRow.js"
 import type { LeaseId, ProjectId, ProjectVersionId, TurnId } from "../domain/Ids.js"
 import type { Role } from "../domain/Role.js"
 import type { Timestamp } from "../domain/Timestamp.js"
-import type { Database } from "../store/Database.js"
+import { Database } from "../store/Database.js"
 import type { WorkspaceState } from "./Session.js"
 import type { AgentState, Lease, Lineage, NewSession, SessionRow, WorkingTree } from "./SessionRow.js"
 import type { TurnState } from "./Turn.js"
@@ -84,7 +84,7 @@ export interface StoredSession
  * `worktrees` besides that room: `leases as lease`, `working_trees as tree` and `agent_states as agent`. A session without a row there has
  * no lease, no files and no memory.
  */
-export const make = (db: Database["Type"]) => {
+export const make = Effect.map(Database, (db) => {
   const sql = db.sql
   const of = (table: string, names: ReadonlyArray<string>) => names.map((name) => `${table}.${name}`)
   const countOf = (condition: string): string =>
@@ -139,7 +139,7 @@ export const make = (db: Database["Type"]) => {
       db.run(sql`update working_trees set repository = ${repository} where session_id = ${id}`),
     hold: db.prepare((id: string) => sql`select id from sessions where id = ${id}${db.forUpdate}`)
   }
-}
+})
 
 /** The columns of a new session that are its own. */
 const columnsOf = ({ executor, lineage, project, tree: _, ...columns }: NewSession) => ({

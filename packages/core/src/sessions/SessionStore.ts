@@ -71,9 +71,9 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const db = yield* Database
       const journal = yield* Journal
       const sql = db.sql
-      const rows = SessionStatements.make(db)
-      const labels = sessionLabels(db)
-      const search = searchIndex(db)
+      const rows = yield* SessionStatements.make
+      const labels = yield* sessionLabels
+      const search = yield* searchIndex
 
       const held = <Row extends SessionStatements.StoredSession>(id: string, query: Query<Row>) => {
         const row = Effect.tap(db.first(query), (row) => (row === undefined ? Effect.void : journal.hold(row)))
@@ -170,7 +170,10 @@ const makeWrites = Effect.fnUntraced(function* (find: SessionStore["Type"]["find
   return { changed, write }
 })
 
-type SessionEventType = Exclude<EventType & `session.${string}`, "session.linked" | "session.deleted">
+type SessionEventType = Exclude<
+  EventType & `session.${string}`,
+  "session.linked" | "session.deleted" | "session.shared" | "session.unshared"
+>
 
 /** The event of each lifecycle that a session moves to. */
 const lifecycleEvents = {

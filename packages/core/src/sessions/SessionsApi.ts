@@ -1,3 +1,4 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
 import { extension, idPath, optional, patch, post, read, withStatus } from "../domain/Endpoint.js"
@@ -10,6 +11,7 @@ import { PermissionPolicy } from "../harness/Permissions.js"
 import { OperationRef } from "../jobs/Job.js"
 import { ExecutorSelection, HarnessSelection, Repository } from "../projects/Project.js"
 import { MessageInput, Routing } from "./Message.js"
+import { ResultSchema } from "./results/TurnResult.js"
 import { Labels, Session, SessionActivity, SessionLifecycle } from "./Session.js"
 import { SessionUsage } from "./Usage.js"
 
@@ -21,7 +23,8 @@ export const FirstMessage = Schema.Union(
   Schema.Struct({
     content: field(MessageInput, "What is said."),
     routing: field(optional(Routing), "Where it goes; `queue` when absent."),
-    budget: field(optional(BudgetInput), "What the model calls of its turn may spend.")
+    budget: field(optional(BudgetInput), "What the model calls of its turn may spend."),
+    result_schema: field(optional(ResultSchema), "The schema of the result that its turn has to give.")
   })
 ).annotations({
   identifier: "FirstMessage",
@@ -124,59 +127,62 @@ export type CreatedSession = typeof CreatedSession.Type
 
 const session = idPath("session_id")
 
-/** The endpoints of sessions themselves. Other rooms add to the group, and `Api.ts` has all of it. */
-export const sessionEndpoints = {
-  list: read("list", "/api/workspaces/:workspace_id/sessions", "List the sessions of a workspace")
-    .setPath(idPath("workspace_id"))
-    .setUrlParams(
-      Schema.Struct({
-        ...pageFields,
-        lifecycle: Schema.optionalWith(SessionLifecycle, { exact: true }),
-        activity: Schema.optionalWith(SessionActivity, { exact: true }),
-        project_id: Schema.optionalWith(Schema.String, { exact: true }),
-        parent_session_id: Schema.optionalWith(Schema.String, { exact: true }),
-        label: field(
-          Schema.optionalWith(LabelText, { exact: true }),
-          "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
-        ),
-        q: field(
-          Schema.optionalWith(Schema.String.pipe(Schema.maxLength(500)), { exact: true }),
-          "Only sessions whose title or one of whose messages has all of these words. The last word may be the beginning of a longer one. Case, accents and punctuation do not matter. A text without a word finds nothing."
-        )
-      })
-    )
-    .addSuccess(Page("SessionList", Session))
-    .annotateContext(extension),
-  create: post(
-    "create",
-    "/api/workspaces/:workspace_id/sessions",
-    "Create a session, with a first message if one is given"
+/** The endpoints of sessions themselves. Other rooms add to the group. */
+export class SessionsApi extends HttpApiGroup.make("sessions")
+  .add(
+    read("list", "/api/workspaces/:workspace_id/sessions", "List the sessions of a workspace")
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(
+        Schema.Struct({
+          ...pageFields,
+          lifecycle: Schema.optionalWith(SessionLifecycle, { exact: true }),
+          activity: Schema.optionalWith(SessionActivity, { exact: true }),
+          project_id: Schema.optionalWith(Schema.String, { exact: true }),
+          parent_session_id: Schema.optionalWith(Schema.String, { exact: true }),
+          label: field(
+            Schema.optionalWith(LabelText, { exact: true }),
+            "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
+          ),
+          repository_url: field(
+            Schema.optionalWith(Schema.String.pipe(Schema.maxLength(2000)), { exact: true }),
+            "Only sessions of the repository with exactly this URL, as `base.repository` of a session has it."
+          ),
+          q: field(
+            Schema.optionalWith(Schema.String.pipe(Schema.maxLength(500)), { exact: true }),
+            "Only sessions whose title or one of whose messages has all of these words. The last word may be the beginning of a longer one. Case, accents and punctuation do not matter. A text without a word finds nothing."
+          )
+        })
+      )
+      .addSuccess(Page("SessionList", Session))
+      .annotateContext(extension)
   )
-    .setPath(idPath("workspace_id"))
-    .setPayload(SessionInput)
-    .addSuccess(withStatus(CreatedSession, 201))
-    .annotateContext(extension),
-  get: read("get", "/api/sessions/:session_id", "Read a session").setPath(session).addSuccess(Session),
-  getUsage: read(
-    "getUsage",
-    "/api/sessions/:session_id/usage",
-    "The usage of a session, over its turns that have ended"
+  .add(
+    post("create", "/api/workspaces/:workspace_id/sessions", "Create a session, with a first message if one is given")
+      .setPath(idPath("workspace_id"))
+      .setPayload(SessionInput)
+      .addSuccess(withStatus(CreatedSession, 201))
+      .annotateContext(extension)
   )
-    .setPath(session)
-    .addSuccess(SessionUsage)
-    .annotateContext(extension),
-  update: patch("update", "/api/sessions/:session_id", "Change a session")
-    .setPath(session)
-    .setPayload(SessionPatch)
-    .addSuccess(Session),
-  archive: post("archive", "/api/sessions/:session_id/archives", "Archive a session")
-    .setPath(session)
-    .addSuccess(Session),
-  unarchive: post("unarchive", "/api/sessions/:session_id/unarchives", "Open an archived session again")
-    .setPath(session)
-    .addSuccess(withStatus(Session, 202))
-    .annotateContext(extension),
-  close: post("close", "/api/sessions/:session_id/closures", "Close a session for good")
-    .setPath(session)
-    .addSuccess(Session)
-} as const
+  .add(read("get", "/api/sessions/:session_id", "Read a session").setPath(session).addSuccess(Session))
+  .add(
+    read("getUsage", "/api/sessions/:session_id/usage", "The usage of a session, over its turns that have ended")
+      .setPath(session)
+      .addSuccess(SessionUsage)
+      .annotateContext(extension)
+  )
+  .add(
+    patch("update", "/api/sessions/:session_id", "Change a session")
+      .setPath(session)
+      .setPayload(SessionPatch)
+      .addSuccess(Session)
+  )
+  .add(post("archive", "/api/sessions/:session_id/archives", "Archive a session").setPath(session).addSuccess(Session))
+  .add(
+    post("unarchive", "/api/sessions/:session_id/unarchives", "Open an archived session again")
+      .setPath(session)
+      .addSuccess(withStatus(Session, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    post("close", "/api/sessions/:session_id/closures", "Close a session for good").setPath(session).addSuccess(Session)
+  ) {}

@@ -4,6 +4,7 @@ import { field } from "../domain/Field.js"
 import { MessageId, SessionId, TurnId } from "../domain/Ids.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { TurnResult } from "./results/TurnResult.js"
 import { Usage } from "./Session.js"
 
 export const TurnState = Schema.Literal(
@@ -85,7 +86,9 @@ export const TurnReason = Schema.Literal(
   "output_invalid",
   "upstream_error",
   "context_unavailable",
-  "connection_required"
+  "connection_required",
+  "result_missing",
+  "result_invalid"
 ).annotations({
   description:
     "The reason for the state of a turn. `interrupted` with `outcome_unknown` or `service_restart` means that the end cannot be proven."
@@ -151,6 +154,10 @@ export const ActionableTurn = Schema.Struct({
   budget: field(
     Schema.NullOr(Budget),
     "What the model calls of the turn may spend, and have spent; null for no limit of its own."
+  ),
+  result: field(
+    Schema.NullOr(TurnResult),
+    "The result that the message asked for with `result_schema`, once one was accepted; null for none."
   ),
   actions: field(
     Schema.Array(TurnAction),

@@ -12,6 +12,8 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import type { TurnPatch } from "./ConversationApi.js"
+import type { TurnResult } from "./results/TurnResult.js"
+import { TurnResults } from "./results/TurnResults.js"
 import type { SeenSession } from "./SessionRow.js"
 import { configuredRules } from "./SessionRules.js"
 import { SessionStore } from "./SessionStore.js"
@@ -83,6 +85,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       const { turns: rules } = yield* configuredRules
       const budgets = yield* BudgetStore
       const limits = yield* sessionBudgets
+      const results = yield* TurnResults
 
       const existing = (turnId: string) =>
         Effect.flatMap(turns.find(turnId), (turn) =>
@@ -101,7 +104,13 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
           const session = yield* sessions.readable(principal, sessionId)
           const found = yield* turns.list(session.id, page)
           const known = yield* budgets.findAll(session.budgets.any === 0 ? [] : found.items.map(({ id }) => id))
-          return Keyset.map(found, (turn) => shownWith(principal, session, turn, known.get(turn.id) ?? null))
+          const given = yield* results.findAll(found.items.map(({ id }) => id))
+          return Keyset.map(found, (turn) =>
+            shownWith(principal, session, turn, {
+              budget: known.get(turn.id) ?? null,
+              result: given.get(turn.id) ?? null
+            })
+          )
         }),
         get: fn("Turns.get")(function* (principal, turnId) {
           const turn = yield* existing(turnId)
@@ -142,6 +151,8 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
               if (holdsQueue(turn)) yield* turns.acknowledge(turn.id, actorOf(principal))
               const queued = yield* turns.queue(session, actorOf(principal), turn.message_id, turn.id)
               if (budget !== undefined) yield* budgets.set(queued.turn.id, budget)
+              const wish = yield* results.find(turn.id)
+              if (wish !== undefined && wish.schema !== null) yield* results.ask(queued.turn, wish)
               return yield* shownAfter(principal, session, queued.turn)
             })
           ),
@@ -165,6 +176,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
 const makeShow = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const budgets = yield* BudgetStore
+  const results = yield* TurnResults
   const { turnActions } = yield* configuredRules
 
   /** The turn as the principal reads it, with the session as it was before the command, if there was one. */
@@ -172,16 +184,17 @@ const makeShow = Effect.gen(function* () {
     principal: Principal,
     session: SeenSession,
     turn: Turn,
-    budget: Budget | null
+    beside: { readonly budget: Budget | null; readonly result: TurnResult | null }
   ): ActionableTurn => ({
     ...turn,
-    budget,
+    ...beside,
     actions: turnActions(principal, session.role, { turn, session })
   })
-  const shown = (principal: Principal, session: SeenSession, turn: Turn) =>
-    Effect.map(session.budgets.any === 0 ? Effect.succeed(null) : budgets.find(turn.id), (budget) =>
-      shownWith(principal, session, turn, budget)
-    )
+  const shown = Effect.fnUntraced(function* (principal: Principal, session: SeenSession, turn: Turn) {
+    const budget = session.budgets.any === 0 ? null : yield* budgets.find(turn.id)
+    const result = (yield* results.findAll([turn.id])).get(turn.id) ?? null
+    return shownWith(principal, session, turn, { budget, result })
+  })
   /** `shown` after a command that may have changed the session. */
   const shownAfter = Effect.fnUntraced(function* (principal: Principal, { id, role }: SeenSession, turn: Turn) {
     return yield* shown(principal, { ...(yield* existingOf("session", sessions.find)(id)), role }, turn)

@@ -1,4 +1,6 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
+import { ListPrice } from "../connections/ListPrices.js"
 import { extension, idPath, read } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
 import { ApiKeyId, SessionId, WorkspaceId } from "../domain/Ids.js"
@@ -8,6 +10,10 @@ import { UsageSum } from "./UsageSum.js"
 const ModelUsage = Schema.Struct({
   provider_id: field(Schema.String, "The provider that the turns ran with."),
   model: field(Schema.NullOr(Schema.String), "The model that was chosen; null where none was."),
+  list_price: field(
+    Schema.NullOr(ListPrice),
+    "The list price of the model, by which `list_cost_usd` was taken; null when this release knows none."
+  ),
   ...UsageSum.fields
 }).annotations({ identifier: "ModelUsage", description: "The usage of one model of a provider." })
 
@@ -34,20 +40,20 @@ export type SessionUsage = typeof SessionUsage.Type
 const day = Schema.String.pipe(Schema.pattern(/^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/))
 const bound = (description: string) => field(Schema.optionalWith(day, { exact: true }), description)
 
-export const UsageGrouping = Schema.Literal("day", "session", "model", "api_key").annotations({
-  description: "What usage is summed up by."
+export const UsageGrouping = Schema.Literal("day", "session", "model", "api_key", "day_model").annotations({
+  description: "What usage is summed up by; `day_model` is by day, and by model within it."
 })
 export type UsageGrouping = typeof UsageGrouping.Type
 
 const named = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const UsageGroup = Schema.Struct({
-  day: field(named(Schema.String), "The day in UTC, as in `2026-01-31`. Present with `group_by=day`."),
+  day: field(named(Schema.String), "The day in UTC, as in `2026-01-31`. Present with `group_by=day` and `day_model`."),
   session_id: field(named(SessionId), "The session. Present with `group_by=session`."),
-  provider_id: field(named(Schema.String), "The provider. Present with `group_by=model`."),
+  provider_id: field(named(Schema.String), "The provider. Present with `group_by=model` and `day_model`."),
   model: field(
     named(Schema.NullOr(Schema.String)),
-    "The model that was chosen; null where none was. Present with `group_by=model`."
+    "The model that was chosen; null where none was. Present with `group_by=model` and `day_model`."
   ),
   api_key_id: field(
     named(Schema.NullOr(ApiKeyId)),
@@ -66,7 +72,7 @@ export const WorkspaceUsage = Schema.Struct({
   group_by: field(Schema.NullOr(UsageGrouping), "What `groups` are by, as it was asked for; null without groups."),
   groups: field(
     Schema.Array(UsageGroup),
-    "The same by day, session, model or API key: a page of them. Days, sessions and keys come newest first, models by their names. Empty without `group_by`."
+    "The same by what was asked for: a page of them. Days, sessions and keys come newest first, models by their names. Empty without `group_by`."
   ),
   next_cursor: field(
     Schema.NullOr(Schema.String),
@@ -84,20 +90,16 @@ export const UsageQuery = Schema.Struct({
   to: bound("Only turns that ended on this day in UTC or before."),
   group_by: field(
     Schema.optionalWith(UsageGrouping, { exact: true }),
-    "Also sums it up by day, session, model or API key, in `groups`. Without it `groups` is empty."
+    "Also sums it up by this, in `groups`. Without it `groups` is empty."
   ),
   ...pageFields
 })
 export type UsageQuery = typeof UsageQuery.Type
 
-export const workspaceUsageEndpoints = {
-  getUsage: read(
-    "getUsage",
-    "/api/workspaces/:workspace_id/usage",
-    "The usage of a workspace, over turns that have ended"
-  )
+export class WorkspaceUsageApi extends HttpApiGroup.make("workspaces").add(
+  read("getUsage", "/api/workspaces/:workspace_id/usage", "The usage of a workspace, over turns that have ended")
     .setPath(idPath("workspace_id"))
     .setUrlParams(UsageQuery)
     .addSuccess(WorkspaceUsage)
     .annotateContext(extension)
-} as const
+) {}

@@ -2,9 +2,9 @@ import { Effect, Option, Redacted } from "effect"
 import { fn } from "../base/Traced.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
-import type { Vault } from "../secrets/Vault.js"
+import { Vault } from "../secrets/Vault.js"
 import { type AnswerScope, isInTheWay, isVisible, placesOf, storedScope } from "./AnswerPlace.js"
-import type { Database } from "./Database.js"
+import { Database } from "./Database.js"
 
 /** An answer as it goes over the wire. `body` is null when the answer has none. */
 export interface StoredAnswer {
@@ -41,7 +41,7 @@ interface AnswerRow {
 }
 
 /** The stored answers: the rows of `idempotency`. */
-export const make = (db: Database["Type"], vault: Vault["Type"]) => {
+export const make = Effect.map(Effect.all([Database, Vault]), ([db, vault]) => {
   const { sql } = db
   const findAnswers = db.prepare(
     (account: string, workspace: string, before: string) =>
@@ -115,9 +115,9 @@ export const make = (db: Database["Type"], vault: Vault["Type"]) => {
       return row?.count ?? 0
     })
   }
-}
+})
 
-export type AnswerStore = ReturnType<typeof make>
+export type AnswerStore = Effect.Effect.Success<typeof make>
 
 interface SealedRow {
   readonly place: string

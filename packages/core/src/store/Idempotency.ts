@@ -2,11 +2,9 @@ import { Context, Effect, Either, Layer, Option } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import { Vault } from "../secrets/Vault.js"
 import { answerPlace } from "./AnswerPlace.js"
 import * as AnswerStore from "./AnswerStore.js"
 import type { Command } from "./Command.js"
-import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
 
 /** A mutation, with the key that tells it from others. */
@@ -49,7 +47,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
   static readonly layer = Layer.effect(
     Idempotency,
     Effect.gen(function* () {
-      const answers = AnswerStore.make(yield* Database, yield* Vault)
+      const answers = yield* AnswerStore.make
       const running = new Set<string>()
       return Idempotency.of({
         run: fn("Idempotency.run")(function* <A, E>(mutation: MutationRequest<A, E>) {

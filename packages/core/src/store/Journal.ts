@@ -56,8 +56,8 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       const db = yield* Database
       const bell = yield* Bell
       const oversight = yield* Oversight
-      const log = SessionLog.make(db)
-      const workspaceLog = WorkspaceLog.make(db)
+      const log = yield* SessionLog.make
+      const workspaceLog = yield* WorkspaceLog.make
       const mayLoseRace = db.dialect === "pg"
 
       const commit = <A, E, R>(inside: Effect.Effect<A, E, R>) =>

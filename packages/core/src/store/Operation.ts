@@ -26,17 +26,19 @@ type Answer<E extends Any, F> = E extends { readonly method: "GET" }
   ? Effect.Effect<HttpApiEndpoint.HttpApiEndpoint.Success<E>, F>
   : Command<HttpApiEndpoint.HttpApiEndpoint.Success<E>, F>
 
-/** The endpoints of a group, or of an object that has some of a group. */
-type EndpointsOf<Source> = Source extends HttpApiGroup.HttpApiGroup.Any
-  ? HttpApiGroup.HttpApiGroup.Endpoints<Source>
-  : Extract<Source[keyof Source], Any>
-
 /**
- * The operations of some endpoints of a group, by their names. Each fails with the codes that the room lists for it, and with what is wrong with its
+ * The operations of a group, by the names of their endpoints. Each fails with the codes that the room lists for it, and with what is wrong with its
  * request. `Without` names the endpoints that only a door can answer, because they need more of a request than its parts.
  */
-export type Operations<Group extends string, Source, Errors extends OperationErrors, Without extends string = never> = {
-  readonly [E in EndpointsOf<Source> as Exclude<HttpApiEndpoint.HttpApiEndpoint.Name<E>, Without>]: (
+export type Operations<
+  Group extends HttpApiGroup.HttpApiGroup.Any,
+  Errors extends OperationErrors,
+  Without extends string = never
+> = {
+  readonly [E in HttpApiGroup.HttpApiGroup.Endpoints<Group> as Exclude<
+    HttpApiEndpoint.HttpApiEndpoint.Name<E>,
+    Without
+  >]: (
     call: { readonly principal: Principal } & OperationParts<E>
-  ) => Answer<E, Failure<Errors, `${Group}.${HttpApiEndpoint.HttpApiEndpoint.Name<E>}`>>
+  ) => Answer<E, Failure<Errors, `${HttpApiGroup.HttpApiGroup.Name<Group>}.${HttpApiEndpoint.HttpApiEndpoint.Name<E>}`>>
 }

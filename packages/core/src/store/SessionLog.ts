@@ -1,8 +1,9 @@
 import type { Statement } from "@effect/sql"
 import { Effect } from "effect"
 import type { SessionId } from "../domain/Ids.js"
-import type { HeldSession } from "./Commit.js"
-import type { Database } from "./Database.js"
+import type { Timestamp } from "../domain/Timestamp.js"
+import { Commit, type HeldSession } from "./Commit.js"
+import { Database } from "./Database.js"
 import { cut, type Slice, type SliceLimit, type Slicing, sliceOf } from "./Slices.js"
 
 /** A row of the log. */
@@ -53,7 +54,7 @@ export interface ClosedLog {
  * `message_count` of `sessions`. A session that is being deleted has no log for readers. They stand in the row of the session because every append needs one lock of that row and no second one. This
  * file alone names both, and writes no other column of `sessions`; `Journal` appends by it, and the room `events` reads and purges by it.
  */
-export const make = (db: Database["Type"]) => {
+export const make = Effect.map(Database, (db) => {
   const { sql } = db
   const insertEvent = db.prepareRow((row) => sql`insert into events ${sql.insert(row)}`)
   // Readers seldom want only some events, so the text for all of them is made once.
@@ -132,11 +133,25 @@ export const make = (db: Database["Type"]) => {
           where id = ${id} and event_watermark = ${last} returning id`
       )
       if (session !== undefined) yield* db.run(sql`delete from events where session_id = ${id} and seq <= ${last}`)
-    })
-  }
-}
+    }),
 
-export type SessionLog = ReturnType<typeof make>
+    /** Deletes some of the events that tell of the deletion of a session, at most `limit`, where it was asked for before a time. Gives their number. */
+    forgetDeleted: (before: Timestamp, limit: number): Effect.Effect<number, never, Commit> =>
+      Effect.zipRight(
+        Commit,
+        Effect.map(
+          db.all(sql`delete from events where session_id in (
+              select session_deletions.session_id from session_deletions
+              join events as kept on kept.session_id = session_deletions.session_id
+              where session_deletions.state = 'deleted' and session_deletions.requested_at < ${before} limit ${limit}
+            ) returning 1 as forgotten`),
+          (rows) => rows.length
+        )
+      )
+  }
+})
+
+export type SessionLog = Effect.Effect.Success<typeof make>
 
 type Sql = Database["Type"]["sql"]
 

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { byDialect, original, type Step, statements } from "./Step.js"
 import { access } from "./schema/access.js"
+import { automations } from "./schema/automations.js"
 import { budgets } from "./schema/budgets.js"
 import { changes } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
@@ -12,7 +13,9 @@ import { jobs } from "./schema/jobs.js"
 import { placement, requestCredit } from "./schema/placement.js"
 import { projects } from "./schema/projects.js"
 import { search, sessions } from "./schema/sessions.js"
+import { shares } from "./schema/shares.js"
 import { blobs, store } from "./schema/store.js"
+import { tools } from "./schema/tools.js"
 import { webhooks } from "./schema/webhooks.js"
 import { worktrees } from "./schema/worktrees.js"
 
@@ -38,5 +41,8 @@ export const steps: Readonly<Record<string, Step>> = {
   "0012_placement": original(Effect.zipRight(statements(placement), byDialect(requestCredit))),
   "0013_store": original(Effect.zipRight(statements(store), byDialect(blobs))),
   "0014_events": original(statements(events)),
-  "0015_deletion": original(statements(deletion))
+  "0015_deletion": original(statements(deletion)),
+  "0016_shares": original(statements(shares)),
+  "0017_tools": original(statements(tools)),
+  "0018_automations": original(statements(automations))
 }

@@ -4,7 +4,7 @@ import { isListed } from "../domain/Event.js"
 import type { WorkspaceId } from "../domain/Ids.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "./Commit.js"
-import type { Database } from "./Database.js"
+import { Database } from "./Database.js"
 import { cut, type LogEntry, type Slice, type SliceLimit, type Slicing, sliceOf } from "./Slices.js"
 
 /** An event of a workspace. Its `seq` is its position in the workspace, and its envelope has the `seq` of its session. */
@@ -61,7 +61,7 @@ const deletion = "session.deleted"
  * writers take turns, so an event has its position from the start. On PostgreSQL commits become visible in another order than they began, so an
  * event is written without a position, and `number` gives positions to what is committed. No writer waits for another one because of that.
  */
-export const make = (db: Database["Type"]) => {
+export const make = Effect.map(Database, (db) => {
   const { sql } = db
   const numbersLater = isNumberedLater(db)
 
@@ -124,9 +124,9 @@ export const make = (db: Database["Type"]) => {
         : cut<WorkspaceEntry>(db, wanted)
     }
   }
-}
+})
 
-export type WorkspaceLog = ReturnType<typeof make>
+export type WorkspaceLog = Effect.Effect.Success<typeof make>
 
 /** True where an event is written without its position. */
 const isNumberedLater = ({ dialect }: Database["Type"]): boolean => dialect === "pg"

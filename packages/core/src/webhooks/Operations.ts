@@ -6,7 +6,7 @@ import type { WebhooksApi } from "./WebhooksApi.js"
 
 export const webhooks = Effect.gen(function* () {
   const webhooks = yield* Webhooks
-  const operations: Operations<"webhooks", typeof WebhooksApi, typeof operationErrors> = {
+  const operations: Operations<typeof WebhooksApi, typeof operationErrors> = {
     listEndpoints: ({ path, principal, query }) => webhooks.list(principal, path.workspace_id, query),
     createEndpoint: ({ body, path, principal }) => webhooks.create(principal, path.workspace_id, body),
     getEndpoint: ({ path, principal }) => webhooks.get(principal, path.webhook_endpoint_id),

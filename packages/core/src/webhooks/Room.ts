@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { oneByOne, onTopOf } from "../base/Layered.js"
 import { couriers } from "./Couriers.js"
 import { DeliveryQueue } from "./DeliveryQueue.js"
+import * as operations from "./Operations.js"
 import * as SealedSecrets from "./SealedSecrets.js"
 import { WebhookStore } from "./WebhookStore.js"
 import { Webhooks } from "./Webhooks.js"
@@ -10,6 +11,7 @@ import { Webhooks } from "./Webhooks.js"
 export const webhooks = {
   name: "webhooks",
   layer: oneByOne(Webhooks.layer, DeliveryQueue.layer).pipe(onTopOf(WebhookStore.layer)),
+  operations,
   tables: ["webhook_endpoints", "webhook_deliveries"],
   followers: [couriers],
   sealed: SealedSecrets.webhookRecords,

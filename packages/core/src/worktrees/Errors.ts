@@ -1,6 +1,7 @@
 import type { OperationErrors } from "../domain/OperationErrors.js"
 
 export const operationErrors = {
+  "workspaces.getRepository": ["forbidden", "not_found"],
   "sessions.uploadFile": [
     "executor_unavailable",
     "forbidden",

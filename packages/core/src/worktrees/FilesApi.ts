@@ -1,3 +1,4 @@
+import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { idPath, NeedsMachine, optional, post, read, TakesFile } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
@@ -20,21 +21,26 @@ export type FileUpload = typeof FileUpload.Type
 
 const session = idPath("session_id")
 
-export const fileEndpoints = {
-  uploadFile: post("uploadFile", "/api/sessions/:session_id/file-uploads", "Put a file into the workspace")
-    .setPath(session)
-    .setPayload(FileUpload)
-    .addSuccess(UploadedFile)
-    .annotate(NeedsMachine, "session_id")
-    .annotate(TakesFile, true),
-  listFiles: read("listFiles", "/api/sessions/:session_id/files", "List a directory of the workspace")
-    .setPath(session)
-    .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { default: () => "" }) }))
-    .addSuccess(FileList)
-    .annotate(NeedsMachine, "session_id"),
-  getFile: read("getFile", "/api/sessions/:session_id/files/content", "Read a file of the workspace")
-    .setPath(session)
-    .setUrlParams(Schema.Struct({ path: Schema.String }))
-    .addSuccess(FileContent)
-    .annotate(NeedsMachine, "session_id")
-} as const
+export class FilesApi extends HttpApiGroup.make("sessions")
+  .add(
+    post("uploadFile", "/api/sessions/:session_id/file-uploads", "Put a file into the workspace")
+      .setPath(session)
+      .setPayload(FileUpload)
+      .addSuccess(UploadedFile)
+      .annotate(NeedsMachine, "session_id")
+      .annotate(TakesFile, true)
+  )
+  .add(
+    read("listFiles", "/api/sessions/:session_id/files", "List a directory of the workspace")
+      .setPath(session)
+      .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { default: () => "" }) }))
+      .addSuccess(FileList)
+      .annotate(NeedsMachine, "session_id")
+  )
+  .add(
+    read("getFile", "/api/sessions/:session_id/files/content", "Read a file of the workspace")
+      .setPath(session)
+      .setUrlParams(Schema.Struct({ path: Schema.String }))
+      .addSuccess(FileContent)
+      .annotate(NeedsMachine, "session_id")
+  ) {}

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Bench } from "../bench/Bench.js"
-import { worktreeEvents } from "./Events.js"
+import * as operations from "./Operations.js"
 import { layer } from "./Services.js"
 import { Snapshots } from "./snapshots/Snapshots.js"
 
@@ -8,8 +8,8 @@ import { Snapshots } from "./snapshots/Snapshots.js"
 export const worktrees = {
   name: "worktrees",
   layer,
+  operations,
   tables: ["snapshots"],
-  events: worktreeEvents,
   sweeps: {
     blobs: Effect.map(Snapshots, ({ collect }) => collect),
     files: Effect.map(Bench, ({ disk }) => disk.sweep)

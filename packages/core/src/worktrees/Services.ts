@@ -3,6 +3,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { oneByOne, onTopOf } from "../base/Layered.js"
 import { AgentStateStore } from "./AgentStateStore.js"
 import { Leases } from "./Leases.js"
+import { Repositories } from "./Repositories.js"
 import { SessionFiles } from "./SessionFiles.js"
 import { Snapshots } from "./snapshots/Snapshots.js"
 import { WorkingTreeStore } from "./WorkingTreeStore.js"
@@ -21,7 +22,7 @@ const snapshots = Layer.unwrapEffect(
 )
 
 /** The services of this room. */
-export const layer = SessionFiles.layer.pipe(
+export const layer = oneByOne(SessionFiles.layer, Repositories.layer).pipe(
   onTopOf(WorkingTrees.layer),
   onTopOf(snapshots),
   onTopOf(Leases.layer),

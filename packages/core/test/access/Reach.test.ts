@@ -2,7 +2,7 @@ import { assert, describe, layer as suite } from "@effect/vitest"
 import { Access, actorOf } from "@reins/core/access/Access"
 import { roleOf, roleWithin } from "@reins/core/access/Reach"
 import { Delegations } from "@reins/core/delegations/Delegations"
-import { ApiKeyId, newId, SessionId, WorkspaceId } from "@reins/core/domain/Ids"
+import { ApiKeyId, newId, SessionId, ShareId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal, TurnPrincipal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -128,7 +128,12 @@ describe("Reach", () => {
           owner,
           { ...owner, workspaceId: home, via: { kind: "api_key", keyId } },
           turn,
-          { ...turn, via: { kind: "automation", automationId: "aut_1", keyId } }
+          { ...turn, via: { kind: "automation", automationId: "aut_1", keyId } },
+          {
+            ...turn,
+            scopes: ["read"],
+            via: { kind: "share", shareId: yield* newId(ShareId), sessionId: turn.via.sessionId, keyId: null }
+          }
         ]
         const ranks = [null, "viewer", "member", "owner"] as const
         fc.assert(
@@ -145,7 +150,11 @@ describe("Reach", () => {
               const within = roleWithin(principal, workspaceId, [turn.via.sessionId], role)
               assert.isAtMost(ranks.indexOf(within), ranks.indexOf(role))
               const beside = roleWithin(principal, workspaceId, [other, null], role)
-              assert.strictEqual(beside, principal.via.kind === "turn" ? null : reached)
+              const isOfOneSession = principal.via.kind === "turn" || principal.via.kind === "share"
+              assert.strictEqual(beside, isOfOneSession ? null : reached)
+              if (principal.via.kind !== "share") return
+              assert.isNull(reached)
+              assert.strictEqual(within, workspaceId === home && role !== null && role !== "viewer" ? "viewer" : null)
             }
           )
         )
@@ -153,7 +162,8 @@ describe("Reach", () => {
           { kind: "account", id: owner.accountId },
           { kind: "api_key", id: keyId },
           { kind: "harness", id: turn.via.providerId },
-          { kind: "api_key", id: keyId }
+          { kind: "api_key", id: keyId },
+          { kind: "account", id: owner.accountId }
         ])
       })
     )

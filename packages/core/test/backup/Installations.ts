@@ -7,7 +7,7 @@ import { restore } from "@reins/core/backup/Restore"
 import { Boot } from "@reins/core/base/Boot"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
-import { workspaceCapture } from "@reins/core/changes/Capture"
+import { treeCapture } from "@reins/core/changes/Capture"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
 import { PasswordCost } from "@reins/core/identity/Passwords"
@@ -118,7 +118,7 @@ export const capture = (sessionId: SessionId) =>
     if (row === undefined) return yield* Effect.dieMessage(`no session ${sessionId}`)
     const from = { origin: "explicit" as const, label: null, turnId: null }
     yield* journal.commit(changesets.open(id, sessionId, systemActor("test"), from))
-    const captured = yield* Effect.orDie((yield* workspaceCapture)(row, id))
+    const captured = yield* Effect.orDie((yield* treeCapture)(row, id))
     yield* journal.commit(changesets.seal(id, captured, systemActor("test")))
     return id
   })

@@ -68,6 +68,7 @@ for (const { layer, name } of databases) {
           const waiting = yield* Effect.forEach(Array.from({ length: held }), () =>
             Effect.fork(waits.wait(principal, delegation.id, { timeout_seconds: 20 }))
           )
+          // The test's clock tells nobody of a sleep that begins, so it is asked again and again.
           const sleeps = Effect.zipRight(TestServices.provideLive(Effect.sleep("5 millis")), TestClock.sleeps())
           yield* Effect.repeat(sleeps, {
             until: (found) => Chunk.size(found) === 2 * held

@@ -9,7 +9,6 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { Database } from "@reins/core/store/Database"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { databaseFile } from "@reins/core/store/DataDirectory"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
@@ -20,6 +19,7 @@ import { databases } from "@reins/testing/store/Databases"
 import { Effect, Schedule } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { makeRemote, temporaryDirectory, withAgent } from "../execution/Agent.js"
+import { rowsHolding } from "./Traces.js"
 
 /** The end of all words that a session is full of. None of them may be found after it. */
 const mark = "xqcanary"
@@ -34,25 +34,6 @@ const words = {
   path: "pathxqcanary",
   written: "writtenxqcanary"
 }
-
-/** The rows of all tables that have a text in any column. */
-const rowsHolding = Effect.fnUntraced(function* (text: string) {
-  const db = yield* Database
-  const { sql } = db
-  const tables = yield* db.all(
-    db.dialect === "pg"
-      ? sql<{
-          name: string
-        }>`select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`
-      : sql<{ name: string }>`select name from sqlite_master where type = 'table' and sql not like '%virtual%'`
-  )
-  const found: Array<string> = []
-  for (const { name } of tables) {
-    const rows = yield* db.all(sql<{ row: string }>`select * from ${sql.literal(name)}`)
-    if (rows.some((row) => JSON.stringify(row).includes(text))) found.push(name)
-  }
-  return found.sort()
-})
 
 const finished = (principal: Principal, id: string) =>
   Effect.flatMap(Deletions, (deletions) =>

@@ -1,6 +1,7 @@
 import { assert, layer as withLayer } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import type { SessionId } from "@reins/core/domain/Ids"
+import { now } from "@reins/core/domain/Timestamp"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { EventRetention } from "@reins/core/events/EventRetention"
@@ -42,6 +43,38 @@ for (const { layer, name } of databases) {
         yield* TestClock.adjust("2 days")
         yield* purge
         assert.deepStrictEqual([yield* countOf(closed.sessionId), yield* countOf(open.sessionId)], [0, 3])
+      })
+    )
+
+    it.effect("deletes the event that tells of a deleted session, 30 days after the deletion", () =>
+      Effect.gen(function* () {
+        const { all, run, sql } = yield* Database
+        const { sessionId, workspaceId } = yield* newSession
+        const [kept] = [yield* newSession]
+        yield* append(sessionId, [1])
+        yield* append(kept.sessionId, [1])
+        yield* run(
+          sql`insert into session_deletions ${sql.insert({
+            session_id: sessionId,
+            workspace_id: workspaceId,
+            deleted_with: null,
+            deleted_by: "{}",
+            state: "deleted",
+            operation_id: "op",
+            job_id: "job",
+            requested_at: yield* now,
+            finished_at: yield* now
+          })}`
+        )
+        yield* run(sql`delete from sessions where id = ${sessionId}`)
+        yield* TestClock.adjust("29 days")
+        yield* purge
+        assert.strictEqual(yield* countOf(sessionId), 1)
+        yield* TestClock.adjust("2 days")
+        yield* purge
+        assert.deepStrictEqual([yield* countOf(sessionId), yield* countOf(kept.sessionId)], [0, 1])
+        const listed = yield* all(sql`select seq from workspace_events where session_id = ${sessionId}`)
+        assert.deepStrictEqual(listed, [])
       })
     )
 

@@ -4,10 +4,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
 import { MessageId, newId } from "@reins/core/domain/Ids"
 import { EventLog } from "@reins/core/events/EventLog"
+import { liveState } from "@reins/core/execution/AgentDigest"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { TurnOutput } from "@reins/core/execution/TurnOutput"
 import { turnJob } from "@reins/core/execution/TurnRunner"
-import { liveState, TurnSetup } from "@reins/core/execution/TurnSetup"
+import { TurnSetup } from "@reins/core/execution/TurnSetup"
 import type { Claim } from "@reins/core/jobs/Claim"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { Jobs } from "@reins/core/jobs/Jobs"
@@ -20,7 +21,6 @@ import { Turns } from "@reins/core/sessions/Turns"
 import { turnJobKind } from "@reins/core/sessions/turns/TurnQueue"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { modelCallStore } from "@reins/core/sessions/usage/ModelCallStore"
-import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { AgentStateStore } from "@reins/core/worktrees/AgentStateStore"
 import { Leases } from "@reins/core/worktrees/Leases"
@@ -230,7 +230,7 @@ for (const { layer, name } of databases) {
             ])
             yield* journal.commit(journal.append(session.id, harness, events))
           }
-          const calls = modelCallStore(yield* Database)
+          const calls = yield* modelCallStore
           const begun = yield* turns.get(principal, turnId)
           yield* journal.commit(calls.add(yield* sessionRow(session.id), begun, [call(7), call(null), call(35)], {}))
           const kind = yield* turnJob

@@ -8,6 +8,7 @@ import { defaultAgentLimits } from "@reins/core/base/AgentLimits"
 import * as Container from "@reins/core/executor/Container"
 import * as Engine from "@reins/core/executor/container/Engine"
 import { entry, preface, unnameable } from "@reins/core/executor/container/Entry"
+import type { ContainerOptions } from "@reins/core/executor/container/Probe"
 import { profileOf } from "@reins/core/executor/container/SeccompProfile"
 import { answers, filterOf } from "@reins/core/executor/sandbox/Seccomp"
 import { denied, judged, numberOn } from "@reins/core/executor/sandbox/Syscalls"
@@ -28,7 +29,7 @@ const cacheDir = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-const reasonOf = (options: Partial<Container.ContainerOptions>) =>
+const reasonOf = (options: Partial<ContainerOptions>) =>
   Effect.gen(function* () {
     const given = { image: digest, engine: null, cacheDir: yield* cacheDir, ...options }
     return (yield* Effect.flip(Container.make("boot_reason", given))).message
@@ -174,7 +175,7 @@ const cgroupOf = (pid: string): string => {
 // The chaos suite runs this file as a user with an engine and an image, and Executors.test.ts fails there without them.
 if (image !== null) {
   describe("the executor container on this machine", () => {
-    const made = (changes: Partial<Container.ContainerOptions> = {}) =>
+    const made = (changes: Partial<ContainerOptions> = {}) =>
       Effect.flatMap(cacheDir, (path) =>
         Container.make("boot_container_test", { image, engine, cacheDir: path, ...changes })
       )

@@ -58,6 +58,7 @@ for (const { layer, name } of databases) {
     it.effect("renews the claim of what takes long, so that nobody takes it over", () =>
       Effect.gen(function* () {
         const { enqueue, get, pass } = yield* given(traffic)
+        // These seconds pass on the test's clock, because the length of the work is what is tested.
         const kind = newKind({ run: () => Effect.as(Effect.sleep("95 seconds"), succeeded) })
         const id = yield* enqueue(kind)
         const job = yield* pass(id, ({ state }) => state === "succeeded").pipe(Effect.provide(working(kind)))

@@ -5,6 +5,7 @@ import { Outbound } from "@reins/core/outbound/Outbound"
 import { CredentialProxy } from "@reins/core/relay/gateway/CredentialProxy"
 import type { CallObserver } from "@reins/core/relay/gateway/ModelCall"
 import { Loans } from "@reins/core/relay/Loans"
+import { ToolLoans } from "@reins/core/relay/mcp/ToolLoans"
 import { onLoopback } from "@reins/testing/connections/Loopback"
 import { Effect, Layer, Redacted } from "effect"
 
@@ -12,7 +13,9 @@ export const key = 'sk-real"key/Zq8rT2vX5nB7'
 
 /** The proxy of a service whose operator allows the given private hosts. */
 export const servicesWith = (allowPrivateHosts: ReadonlyArray<string>) =>
-  CredentialProxy.layer.pipe(Layer.provide([Loans.layer, Manifests.layer, Outbound.layerWith({ allowPrivateHosts })]))
+  Layer.merge(CredentialProxy.layer, ToolLoans.layer).pipe(
+    Layer.provide([Loans.layer, Manifests.layer, Outbound.layerWith({ allowPrivateHosts })])
+  )
 
 export const services = servicesWith(["127.0.0.1", "gateway.invalid"])
 

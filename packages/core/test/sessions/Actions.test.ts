@@ -9,6 +9,7 @@ import { Deliveries } from "@reins/core/changes/Deliveries"
 import { DeliveryAction, deliveryStates } from "@reins/core/changes/Delivery"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { Delegations } from "@reins/core/delegations/Delegations"
+import { Deletions } from "@reins/core/deletion/Deletions"
 import { ChangesetId, newId, type SessionId, type WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import { type ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
@@ -107,7 +108,7 @@ const written = Effect.map(Database, ({ run, sql }) => ({
 const situation = fc
   .record({
     lifecycle: fc.constantFrom(...SessionLifecycle.literals),
-    hasWorkspace: fc.boolean(),
+    hasWorkingTree: fc.boolean(),
     lease: fc.constantFrom(...LeaseState.literals),
     turn: fc.option(fc.constantFrom(...TurnState.literals), { nil: undefined }),
     isFull: fc.boolean(),
@@ -131,7 +132,7 @@ const sessionIn = Effect.fnUntraced(function* (principal: Principal, workspaceId
     lifecycle: given.lifecycle,
     ...(!given.hasModel && { model: null })
   })
-  yield* write.tree(id, given.hasWorkspace ? "ready" : given.lifecycle === "closed" ? "removed" : "none")
+  yield* write.tree(id, given.hasWorkingTree ? "ready" : given.lifecycle === "closed" ? "removed" : "none")
   if (given.lease !== "none") yield* write.lease(id, given.lease, yield* now)
   yield* write.agent(id, given.contextLost ? 1 : 0)
   return { id, turnId: turn_id ?? "" }
@@ -147,6 +148,7 @@ const sessionCommands = (principal: Principal, id: SessionId) =>
       archive: sessions.archive(principal, id),
       capture: (yield* Changesets).capture(principal, id, {}),
       close: sessions.close(principal, id),
+      delete: (yield* Deletions).deleteSession(principal, id),
       delegate: (yield* Delegations).spawn(principal, id, { role: "tester", instructions: "Test it." }),
       release_executor: executors.release(principal, id, {}),
       switch_harness: (yield* HarnessSwitches).create(principal, id, {
@@ -210,7 +212,7 @@ for (const { layer, name } of databases) {
                   Effect.gen(function* () {
                     const { id } = yield* sessionIn(principal, workspaceId, given)
                     // An upload writes into the workspace, so that has to be more than a word.
-                    if (action === "upload_file" && given.hasWorkspace) {
+                    if (action === "upload_file" && given.hasWorkingTree) {
                       yield* (yield* written).tree(id, "none")
                       yield* trees.make(id)
                     }

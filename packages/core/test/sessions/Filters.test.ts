@@ -82,6 +82,28 @@ for (const { layer, name } of databases) {
           })
       )
 
+      it.effect("sessions are found by the exact address of their repository", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const sessions = yield* Sessions
+          const make = (url?: string) =>
+            sessions.create(principal, workspaceId, url === undefined ? {} : { repository: { url } })
+          const [first, , other, second] = [
+            yield* make("https://example.com/a.git"),
+            yield* make(),
+            yield* make("https://example.com/b.git"),
+            yield* make("https://example.com/a.git")
+          ]
+          const found = (repository_url: string) =>
+            Effect.map(sessions.list(principal, workspaceId, { repository_url, limit: 10 }), ({ items }) =>
+              items.map(({ id }) => id)
+            )
+          assert.deepStrictEqual(yield* found("https://example.com/a.git"), [second.id, first.id])
+          assert.deepStrictEqual(yield* found("https://example.com/b.git"), [other.id])
+          assert.deepStrictEqual(yield* found("https://example.com/a"), [])
+        })
+      )
+
       it.effect(
         "turns, changesets, deliveries and delegations are found by their state, and projects that are archived",
         () =>

@@ -45,7 +45,7 @@ const place = Effect.fnUntraced(function* (config: Partial<CoreConfig["Type"]> =
     yield* git.init(trees)
     mkdirSync(trees.home)
     writeFileSync(join(trees.workTree, "file"), "x".repeat(bytes))
-    yield* snapshots.publish(under, trees)
+    yield* snapshots.publish(under, trees, { workspace_id: "wsp_one", project_id: null })
     yield* spared(root, under)
     return trees
   })

@@ -2,15 +2,16 @@ import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
-import { workspaceCapture } from "@reins/core/changes/Capture"
+import { treeCapture } from "@reins/core/changes/Capture"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { ChangesetId, newId } from "@reins/core/domain/Ids"
 import { Journal } from "@reins/core/store/Journal"
 import { snapshotStore } from "@reins/core/worktrees/snapshots/SnapshotStore"
 import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { listingOf, put, sealedSession, withSnapshots } from "./Snapshooting.js"
 
 const base = { ".gitignore": "*.log\nbig/\nsmall/\n.env\n", "a.txt": "one\n", "dir/b.txt": "two\n" }
@@ -81,7 +82,7 @@ for (const { layer, name } of databases) {
         put(session.paths.workTree, "a.txt", "captured later\n")
         const changesets = yield* ChangesetStore
         const journal = yield* Journal
-        const capture = yield* workspaceCapture
+        const capture = yield* treeCapture
         const [id, row] = [yield* newId(ChangesetId), yield* Effect.flatMap(session.row, Effect.fromNullable)]
         const captured = yield* capture(row, id)
         const actor = systemActor("capture")
@@ -163,6 +164,36 @@ for (const { layer, name } of databases) {
         yield* session.lose
         yield* session.restore
         assert.strictEqual(fs.readFileSync(join(session.paths.workTree, "a.txt"), "utf8"), "old\n")
+      }).pipe(Effect.provide(withSnapshots(layer)))
+    )
+
+    it.scopedLive("leave the bytes of an upload alone that go with another session at the same time", () =>
+      Effect.gen(function* () {
+        const session = yield* sealedSession(base)
+        const store = yield* snapshotStore
+        const journal = yield* Journal
+        const blob = { digest: `sha256:${"a".repeat(64)}`, size: 3 }
+        const announced = journal.commit(store.announce(session.id, [blob]))
+        // The other session had them first, and is deleted between the two commits of the upload.
+        assert.isTrue(yield* announced)
+        assert.isTrue(yield* journal.commit(store.confirm([blob])))
+        assert.isTrue(yield* announced)
+        assert.deepStrictEqual(yield* journal.commit(store.condemnUnneeded([blob.digest])), [])
+        assert.isTrue(yield* journal.commit(store.confirm([blob])))
+        assert.deepStrictEqual(yield* journal.commit(store.condemnUnneeded([blob.digest])), [blob.digest])
+
+        // An upload that comes while they are deleted waits until they have gone.
+        const content = "the same bytes\n"
+        const upload = (path: string) => session.files.upload(session.principal, session.id, { path, content })
+        yield* upload("one.txt")
+        yield* session.seal
+        const { db } = session
+        yield* db.run(db.sql`update snapshot_blobs set state = 'deleting'`)
+        const second = yield* Effect.fork(upload("two.txt"))
+        yield* Effect.repeatN(aMoment, 50)
+        yield* db.run(db.sql`delete from unsealed_uploads`)
+        yield* db.run(db.sql`update snapshot_blobs set state = 'stored'`)
+        assert.strictEqual((yield* Fiber.join(second)).file.path, "two.txt")
       }).pipe(Effect.provide(withSnapshots(layer)))
     )
 

@@ -50,7 +50,14 @@ for (const { layer, name } of databases) {
           const turnThat = (usage: Usage) =>
             Effect.flatMap(start, (turn) => journal.commit(store.move(turn, "succeeded", system, { usage })))
 
-          const none = { turns: 0, reported_turns: 0, priced_turns: 0, ...unknown }
+          const none = {
+            turns: 0,
+            reported_turns: 0,
+            priced_turns: 0,
+            list_priced_turns: 0,
+            list_cost_usd: null,
+            ...unknown
+          }
           assert.deepStrictEqual([yield* ofSession, yield* ofWorkspace], [none, none])
           const { turn_id: unbegun } = yield* messages.send(principal, id, { content: "Never mind" })
           yield* turns.cancel(principal, unbegun ?? "")
@@ -84,6 +91,68 @@ for (const { layer, name } of databases) {
             )
           }
         })
+      )
+
+      it.effect(
+        "has list prices beside its cost where nothing else says it, by every grouping, also for the past",
+        () =>
+          Effect.gen(function* () {
+            const { principal, workspaceId } = yield* ownerWithConnection
+            const sessions = yield* Sessions
+            const messages = yield* Messages
+            const store = yield* TurnStore
+            const usages = yield* Usages
+            const journal = yield* Journal
+            const { id } = yield* sessions.create(principal, workspaceId, {
+              harness: { provider_id: "alpha", model: "gpt-5.4" }
+            })
+            const turnThat = (usage: Partial<Usage>) =>
+              Effect.gen(function* () {
+                const { turn_id } = yield* messages.send(principal, id, { content: "Work" })
+                const turn = TurnId.make(turn_id ?? assert.fail("no turn"))
+                for (const state of ["preparing", "running"] as const)
+                  yield* journal.commit(store.move(turn, state, system))
+                yield* journal.commit(store.move(turn, "succeeded", system, { usage: { ...noUsage, ...usage } }))
+              })
+            yield* turnThat({ input_tokens: 1_000_000, cached_tokens: 400_000, output_tokens: 100_000 })
+            yield* turnThat({})
+            const ofSession = yield* usages.session(principal, id)
+            // 600,000 at $2.50, 400,000 at $0.25 and 100,000 at $15.
+            const listed = { list_priced_turns: 1, list_cost_usd: 3.1, priced_turns: 0, cost_usd: null }
+            assert.deepInclude(ofSession.total, { ...listed, turns: 2 })
+            const [ofModel] = ofSession.by_model
+            assert.deepInclude(ofModel?.list_price, { input: 2.5, date: "2026-06-04" })
+            yield* sessions.update(principal, id, { model: "nobody-knows" })
+            yield* turnThat({ input_tokens: 1_000_000, output_tokens: 1 })
+            yield* sessions.update(principal, id, { model: "openai/gpt-5.4-mini-2026-03-17" })
+            yield* turnThat({ input_tokens: 1_000_000, output_tokens: 0, cost_usd: 0.2 })
+            const workspace = yield* usages.workspace(principal, workspaceId, {})
+            assert.deepInclude(workspace.total, { list_cost_usd: 3.1, list_priced_turns: 1 })
+            const pricesOf = Object.fromEntries(
+              workspace.by_model.map((each) => [each.model, each.list_price?.input ?? null])
+            )
+            assert.deepInclude(pricesOf, {
+              "gpt-5.4": 2.5,
+              "nobody-knows": null,
+              "openai/gpt-5.4-mini-2026-03-17": 0.75
+            })
+            for (const group_by of ["day", "session", "model", "api_key", "day_model"] as const) {
+              const { groups } = yield* usages.workspace(principal, workspaceId, { group_by })
+              const costs = groups.flatMap(({ list_cost_usd }) => list_cost_usd ?? [])
+              assert.deepStrictEqual(costs, [3.1], group_by)
+            }
+            const today = new Date().toISOString().slice(0, 10)
+            const { groups } = yield* usages.workspace(principal, workspaceId, { group_by: "day_model" })
+            const named = groups.filter(({ model }) => /gpt|nobody/.test(model ?? ""))
+            assert.sameDeepMembers(
+              named.map(({ day, model, provider_id, turns }) => [day, provider_id, model, turns]),
+              [
+                [today, "alpha", "openai/gpt-5.4-mini-2026-03-17", 1],
+                [today, "alpha", "nobody-knows", 1],
+                [today, "alpha", "gpt-5.4", 2]
+              ]
+            )
+          })
       )
 
       it.effect("of a session with its delegations has that of the children and of theirs", () =>

@@ -31,20 +31,22 @@ const bundled = (outfile: string) =>
     })
   )
 
-const kinds: ReadonlyArray<{
-  readonly name: "SQLite" | "PostgreSQL"
+interface Kind {
+  readonly name: string
   readonly place: Effect.Effect<string, never, Scope.Scope>
-  readonly open: (place: string) => Layer.Layer<Database | Bell>
-}> = [
+  readonly open: (place: string) => Layer.Layer<Database>
+}
+
+const kinds: ReadonlyArray<Kind> = [
   {
     name: "SQLite",
     place: Effect.map(temporary, (root) => join(root, "data")),
-    open: (place) => Layer.orDie(Layer.merge(Sqlite.layer(place), Bell.layer))
+    open: (place: string) => Layer.orDie(Layer.merge(Sqlite.layer(place), Bell.layer))
   },
   {
     name: "PostgreSQL",
     place: Effect.map(postgresDatabase, Redacted.value),
-    open: (place) => Layer.orDie(Postgres.layer(Redacted.make(place), { clock: "process" }))
+    open: (place: string) => Layer.orDie(Postgres.layer(Redacted.make(place), { clock: "process" }))
   }
 ]
 
@@ -63,7 +65,8 @@ describe("a process that is killed while it runs a command", () => {
           for (const step of Object.keys(steps)) {
             const args = [program, database, place, `killed.${step}`, step]
             const { signal, status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" })
-            assert.strictEqual(signal ?? status, step === "none" ? 0 : "SIGKILL", stderr)
+            assert.strictEqual(signal, step === "none" ? null : "SIGKILL", stderr)
+            assert.strictEqual(status, step === "none" ? 0 : null, stderr)
           }
           const rowsOf = Effect.fnUntraced(function* (step: string) {
             const { all, sql } = yield* Database
@@ -72,7 +75,9 @@ describe("a process that is killed while it runs a command", () => {
             return [effects.length, audited.length] as const
           })
           yield* Effect.forEach(Object.entries(steps), ([step, rows]) =>
-            Effect.map(rowsOf(step), (found) => assert.deepStrictEqual(found, [rows, rows], step))
+            Effect.map(rowsOf(step), ([effects, audited]) =>
+              assert.deepStrictEqual([effects, audited], [rows, rows], step)
+            )
           ).pipe(Effect.provide(open(place)))
         }),
       120_000

@@ -257,6 +257,7 @@ it.scopedLive("a write that has waited long enough for another process dies, and
     const { committed, insert, other } = yield* openThings({ busyMs: 1500 })
     other.exec("begin immediate")
     const first = yield* Effect.fork(insert("too long"))
+    // Nothing happens while a write waits: the later one has to begin when most of the first one's time is over.
     yield* Effect.sleep(1000)
     const later = yield* Effect.fork(insert("later"))
     assert.strictEqual(codeOf(yield* Fiber.await(first)), "SQLITE_BUSY")

@@ -1,7 +1,10 @@
 import { assert, layer as withLayer } from "@effect/vitest"
+import { AutomationStore } from "@reins/core/automations/AutomationStore"
+import { RunStore } from "@reins/core/automations/RunStore"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Bench } from "@reins/core/bench/Bench"
 import { diskHere } from "@reins/core/bench/DiskHere"
+import { Retention } from "@reins/core/deletion/Retention"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
@@ -48,7 +51,16 @@ const bench = Layer.effect(
 
 if (sqlite !== undefined) {
   withLayer(
-    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer, Snapshots.layerNone, bench).pipe(
+    Layer.mergeAll(
+      EventRetention.layer,
+      WorkspaceEvents.layer,
+      WebhookStore.layer,
+      Snapshots.layerNone,
+      bench,
+      Retention.layerNone,
+      AutomationStore.layer,
+      RunStore.layer
+    ).pipe(
       Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))

@@ -71,7 +71,7 @@ const newCredential = (number: number) =>
 /** A secret of a project, sealed with the current key. */
 const newProjectSecret = Effect.gen(function* () {
   const db = yield* Database
-  const secrets = projectSecretStore(db, yield* Vault)
+  const secrets = yield* projectSecretStore
   const journal = yield* Journal
   const project = { id: "prj_1", workspace_id: "wsp" }
   yield* db.run(

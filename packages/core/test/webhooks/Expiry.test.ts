@@ -38,7 +38,7 @@ for (const { layer, name } of databases) {
 
       it.scoped("are passed over by an endpoint that was disabled for too long", () =>
         Effect.gen(function* () {
-          const log = WorkspaceLog.make(yield* Database)
+          const log = yield* WorkspaceLog.make
           const journal = yield* Journal
           const { endpoint, principal, receiver, sessionId, webhooks, workspaceId } = yield* newEndpoint()
           yield* webhooks.update(principal, endpoint.id, { state: "disabled" })

@@ -78,6 +78,7 @@ for (const { layer, name } of databases) {
       it.scoped("a slow endpoint is soon sent a test, in the midst of what waits", () =>
         Effect.gen(function* () {
           const { endpoint, principal, receiver, sessionId, webhooks } = yield* newEndpoint()
+          // The slowness of the endpoint is what is tested.
           receiver.answer = (response) => setTimeout(() => response.writeHead(200).end(), 400)
           yield* webhooks.update(principal, endpoint.id, { state: "disabled" })
           yield* appendUsage(

@@ -101,6 +101,11 @@ export class Installation {
     return new Reins({ baseUrl: this.url, apiKey: this.key, fetch: this.ledger.fetch, timeoutMs: 2 * patienceMs })
   }
 
+  /** Makes an account, and gives a key of it. */
+  newAccount(email: string): string {
+    return newKey(this.dataDir, this.env, email)
+  }
+
   /** A client that nobody knows. */
   get stranger(): Reins {
     return new Reins({ baseUrl: this.url, fetch: this.ledger.fetch, timeoutMs: 2 * patienceMs })

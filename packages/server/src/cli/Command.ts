@@ -10,6 +10,8 @@ export interface Parameter<A> {
   readonly kind: "option" | "argument"
   /** The name without dashes. */
   readonly name: string
+  /** A letter that stands for the name. */
+  readonly short: string | undefined
   readonly about: string
   /** The name of the value in the help; undefined for a switch. */
   readonly value: string | undefined
@@ -26,6 +28,7 @@ export interface Parameter<A> {
 interface Shown {
   readonly value?: string
   readonly group?: string
+  readonly short?: string
 }
 
 const textOf = (words: Words): string | undefined => (typeof words === "string" ? words : undefined)
@@ -34,6 +37,7 @@ const parameter = <A>(
   given: Pick<Parameter<A>, "kind" | "name" | "about" | "read"> & Partial<Parameter<A>>
 ): Parameter<A> => ({
   value: "text",
+  short: undefined,
   choices: undefined,
   isRequired: false,
   isRepeated: false,

@@ -24,7 +24,7 @@ export const commands: ReadonlyArray<Entry> = [
   },
   {
     name: "sessions",
-    about: "The sessions of agents: list, watch, diff, deliver",
+    about: "The sessions of agents: list, watch, diff, share, deliver",
     group: work,
     load: async () => (await import("./client/Sessions.js")).sessions
   },
@@ -39,6 +39,12 @@ export const commands: ReadonlyArray<Entry> = [
     about: "Answer the question of an agent",
     group: work,
     load: async () => (await import("./client/Requests.js")).answer
+  },
+  {
+    name: "acp",
+    about: "Serve an editor with the agent of your server",
+    group: work,
+    load: async () => (await import("./client/Acp.js")).acp
   },
   {
     name: "delegations",
@@ -71,6 +77,12 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Catalog.js")).projects
   },
   {
+    name: "workspaces",
+    about: "Workspaces: list, create, rename, leave, delete",
+    group: account,
+    load: async () => (await import("./client/Workspaces.js")).workspaces
+  },
+  {
     name: "usage",
     about: "Tokens and cost, by day, model, session or key",
     group: account,
@@ -87,6 +99,12 @@ export const commands: ReadonlyArray<Entry> = [
     about: "API keys",
     group: account,
     load: async () => (await import("./client/Keys.js")).keys
+  },
+  {
+    name: "automations",
+    about: "Work that begins by itself, at its time",
+    group: account,
+    load: async () => (await import("./client/Automations.js")).automations
   },
   {
     name: "webhooks",

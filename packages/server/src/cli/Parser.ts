@@ -108,8 +108,11 @@ const addParameters = (parser: Commander, { takes }: Leaf): void => {
 }
 
 const optionOf = (parameter: Parameter<unknown>): Option => {
-  const { about, choices, group, isRepeated, isRequired, name, value } = parameter
-  const option = new Option(value === undefined ? `--${name}` : `--${name} <${value}>`, about)
+  const { about, choices, group, isRepeated, isRequired, name, short, value } = parameter
+  const option = new Option(
+    `${short === undefined ? "" : `-${short}, `}--${name}${value === undefined ? "" : ` <${value}>`}`,
+    about
+  )
   if (choices !== undefined) option.choices(choices)
   if (isRepeated)
     option.argParser<ReadonlyArray<string>>((word, before = []) => {

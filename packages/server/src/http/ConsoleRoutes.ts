@@ -104,6 +104,7 @@ const assetHeaders = { "content-security-policy": "default-src 'none'; script-sr
 
 /** The page runs the scripts of this service and asks it alone. Agents send pictures as data. */
 const pageHeaders = {
+  "x-robots-tag": "noindex",
   "content-type": "text/html; charset=utf-8",
   "content-security-policy":
     "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data:; " +

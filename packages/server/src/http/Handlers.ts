@@ -10,15 +10,28 @@ import type { Effect } from "effect"
 import type { Exchange } from "./Exchange.js"
 import type { Reply } from "./Reply.js"
 
-/** The endpoints that anybody may call. The API annotates them too, and the router checks that the two agree. */
-export const publicEndpoints = ["register", "login", "verifyEmail", "resetPassword"] as const
+/** The endpoints that anybody may call, as `group.endpoint`. The API annotates them too, and the router checks that the two agree. */
+export const publicEndpoints = [
+  "accounts.register",
+  "accounts.login",
+  "accounts.verifyEmail",
+  "accounts.resetPassword",
+  "shared.getSession",
+  "shared.listMessages",
+  "shared.listChangesets",
+  "shared.getDiff",
+  "shared.getWatermark"
+] as const
 
-type IsPublic<E> = HttpApiEndpoint.HttpApiEndpoint.Name<E> extends (typeof publicEndpoints)[number] ? true : false
+type IsPublic<
+  Group extends string,
+  E
+> = `${Group}.${HttpApiEndpoint.HttpApiEndpoint.Name<E>}` extends (typeof publicEndpoints)[number] ? true : false
 
 /** The argument of a handler: the caller, and the decoded path, query and body as far as the endpoint has them. */
-export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = {
+export type Call<Group extends string, E extends HttpApiEndpoint.HttpApiEndpoint.Any> = {
   readonly exchange: Exchange
-} & (IsPublic<E> extends true ? unknown : { readonly principal: Principal }) &
+} & (IsPublic<Group, E> extends true ? unknown : { readonly principal: Principal }) &
   OperationParts<E>
 
 /** The mutations that run again when they are repeated. The API annotates them too, and the router checks that the two agree. */
@@ -46,7 +59,7 @@ type Answer<Group extends string, E extends HttpApiEndpoint.HttpApiEndpoint.Any>
 /** One function for each endpoint of a group. It only moves values: from the request to a service, and the result back. */
 export type HandlersOf<Group extends HttpApiGroup.HttpApiGroup.Any> = {
   readonly [E in HttpApiGroup.HttpApiGroup.Endpoints<Group> as HttpApiEndpoint.HttpApiEndpoint.Name<E>]: (
-    call: Call<E>
+    call: Call<HttpApiGroup.HttpApiGroup.Name<Group>, E>
   ) => Answer<HttpApiGroup.HttpApiGroup.Name<Group>, E>
 }
 

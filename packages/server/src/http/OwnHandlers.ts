@@ -1,14 +1,19 @@
 import { apiVersion } from "@reins/core/Api"
 import { Waits } from "@reins/core/delegations/Waits"
+import { AccountDeletions } from "@reins/core/deletion/AccountDeletions"
+import { Exports } from "@reins/core/exports/Exports"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
-import { Effect } from "effect"
+import { SharedSessions } from "@reins/core/shares/SharedSessions"
+import { Effect, Redacted } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
 import { EventStreams } from "../EventStreams.js"
 import { Shutdown } from "../Shutdown.js"
+import { writeTexts } from "../TextStream.js"
+import type { Exchange } from "./Exchange.js"
 import type { Handlers } from "./Handlers.js"
-import { Authentication } from "./middleware/Authentication.js"
+import { Authentication, bearerOf } from "./middleware/Authentication.js"
 
 /** Logins and passwords need the client of a request, and change its cookie. */
 export const accounts = Effect.gen(function* () {
@@ -16,6 +21,7 @@ export const accounts = Effect.gen(function* () {
   const authentication = yield* Authentication
   const logins = yield* LoginSessions
   const passwords = yield* PasswordChanges
+  const deletions = yield* AccountDeletions
   const handlers: Omit<Handlers<"accounts">, "getMe"> = {
     register: ({ body, exchange }) => accounts.register(body, exchange),
     login: ({ body, exchange }) =>
@@ -23,7 +29,8 @@ export const accounts = Effect.gen(function* () {
     logout: ({ exchange, principal }) => Effect.map(logins.logout(principal), () => authentication.forget(exchange)),
     verifyEmail: ({ body }) => accounts.verifyEmail(body),
     changePassword: ({ body, exchange, principal }) => passwords.change(principal, body, exchange),
-    resetPassword: ({ body, exchange }) => passwords.reset(body, exchange)
+    resetPassword: ({ body, exchange }) => passwords.reset(body, exchange),
+    delete: ({ body, exchange, principal }) => deletions.deleteOwn(principal, body, exchange)
   }
   return handlers
 })
@@ -39,6 +46,48 @@ export const events = Effect.map(EventStreams, (events) => {
   }
   return { ofSession, ofWorkspace }
 })
+
+/** An export is written to the response of its exchange as it is read. */
+export const exports = Effect.map(Exports, (exports) => {
+  const handlers: Pick<Handlers<"sessions">, "getExport"> = {
+    getExport: ({ exchange, path, principal, query }) => {
+      const format = query.format ?? (prefersMarkdown(exchange.header("accept")) ? "markdown" : "json")
+      exchange.headers["vary"] = [exchange.headers["vary"], "Accept"].filter((name) => name !== undefined).join(", ")
+      return Effect.flatMap(exports.write(principal, path.session_id, format), (texts) =>
+        writeTexts(exchange, texts, {
+          "content-type": format === "json" ? "application/json" : "text/markdown; charset=utf-8",
+          "content-disposition": `attachment; filename="${path.session_id}.${format === "json" ? "json" : "md"}"`
+        })
+      )
+    }
+  }
+  return handlers
+})
+
+const prefersMarkdown = (accept = ""): boolean => /text\/markdown/i.test(accept) && !/application\/json/i.test(accept)
+
+/** The caller of a shared session has the token of a link, which is no credential of an account. */
+export const shared = Effect.gen(function* () {
+  const sessions = yield* SharedSessions
+  const shutdown = yield* Shutdown
+  const handlers: Handlers<"shared"> = {
+    getSession: ({ exchange }) => sessions.session(visitorOf(exchange)),
+    listMessages: ({ exchange, query }) => sessions.messages(visitorOf(exchange), query),
+    listChangesets: ({ exchange, query }) => sessions.changesets(visitorOf(exchange), query),
+    getDiff: ({ exchange, path }) => sessions.diff(visitorOf(exchange), path.changeset_id),
+    getWatermark: ({ exchange, query }) =>
+      Effect.map(sessions.watermark(visitorOf(exchange), query.after, shutdown.begun), (event_watermark) => ({
+        event_watermark
+      }))
+  }
+  return handlers
+})
+
+const visitorOf = (exchange: Exchange) => {
+  const token = bearerOf(exchange)
+  exchange.headers["x-robots-tag"] = "noindex"
+  return { token: token === undefined ? undefined : Redacted.make(token), clientAddress: exchange.clientAddress }
+}
 
 /** A wait ends when the server does. */
 export const waits = Effect.gen(function* () {

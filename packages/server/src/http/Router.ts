@@ -7,6 +7,7 @@ import { NeedsMachine, NotReplayed, RequiredScope, SecretAnswer } from "@reins/c
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import type { Scope } from "@reins/core/domain/Scope"
 import { Nodes } from "@reins/core/placement/Nodes"
 import { type Command, isCommand } from "@reins/core/store/Command"
 import { Idempotency } from "@reins/core/store/Idempotency"
@@ -57,7 +58,8 @@ export const routesOf = <Id extends string, Groups extends HttpApiGroup.Any, E, 
           endpoint.name
         ]
         if (handler === undefined) throw new Error(`no handler for ${group.identifier}.${endpoint.name}`)
-        return onItsNode(routeOf(endpoint, handler, context), endpoint, forward)
+        const scope = requiredScope(group.identifier, endpoint)
+        return onItsNode(routeOf(endpoint, scope, handler, context), endpoint, scope, forward)
       })
     )
   })
@@ -67,7 +69,12 @@ interface Group {
   readonly endpoints: Readonly<Record<string, Endpoint>>
 }
 
-const routeOf = (endpoint: Endpoint, handler: Handler, context: Context.Context<Services>): Route => {
+const routeOf = (
+  endpoint: Endpoint,
+  scope: Scope | "public",
+  handler: Handler,
+  context: Context.Context<Services>
+): Route => {
   const authentication = Context.get(context, Authentication)
   const idempotency = Context.get(context, Idempotency)
   const { limits } = Context.get(context, CoreConfig)
@@ -77,7 +84,6 @@ const routeOf = (endpoint: Endpoint, handler: Handler, context: Context.Context<
   const installed = Context.get(context, Installed)
   // The first request of the endpoint makes it, because a start that made all of them would take longer.
   let decode: DecodeParts | undefined
-  const scope = requiredScope(endpoint)
   const status = HttpApiSchema.getStatusSuccess(endpoint.successSchema)
   const replays = mutates && !isRepeated(endpoint)
   const sealed = Option.isSome(Context.getOption(annotations, SecretAnswer))
@@ -113,21 +119,21 @@ const routeOf = (endpoint: Endpoint, handler: Handler, context: Context.Context<
 }
 
 /** Brings the requests of an endpoint that touches files to the node that has them. */
-const onItsNode = (route: Route, endpoint: Endpoint, forward: Forward | undefined): Route => {
+const onItsNode = (route: Route, endpoint: Endpoint, scope: Scope | "public", forward: Forward | undefined): Route => {
   const needs = Option.getOrUndefined(Context.getOption(endpoint.annotations, NeedsMachine))
   if (forward === undefined || needs === undefined) return route
   const { answer, mutates } = route
-  return { ...route, answer: forward({ needs, mutates, scope: requiredScope(endpoint) }, answer) }
+  return { ...route, answer: forward({ needs, mutates, scope }, answer) }
 }
 
 type Forward = Effect.Effect.Success<typeof forwarding>
 
-const requiredScope = (endpoint: Endpoint) => {
+const requiredScope = (group: string, endpoint: Endpoint) => {
   const scope = Option.getOrThrowWith(
     Context.getOption(endpoint.annotations, RequiredScope),
     () => new Error(`${endpoint.name} does not say who may call it`)
   )
-  if ((scope === "public") !== publicEndpoints.some((name) => name === endpoint.name)) {
+  if ((scope === "public") !== publicEndpoints.some((name) => name === `${group}.${endpoint.name}`)) {
     throw new Error(`${endpoint.name} is public in one place and not in the other`)
   }
   return scope

@@ -1,5 +1,5 @@
 import { Api } from "@reins/core/Api"
-import { operations } from "@reins/core/Operations"
+import { operations } from "@reins/core/Rooms"
 import { Effect } from "effect"
 import { EventStreams } from "../EventStreams.js"
 import { documentRoutes } from "./Documents.js"
@@ -16,7 +16,8 @@ const allHandlers = Effect.gen(function* () {
     ...own,
     accounts: { ...own.accounts, ...(yield* Own.accounts) },
     workspaces: { ...own.workspaces, ...events.ofWorkspace },
-    sessions: { ...own.sessions, ...events.ofSession },
+    sessions: { ...own.sessions, ...events.ofSession, ...(yield* Own.exports) },
+    shared: yield* Own.shared,
     delegations: { ...own.delegations, ...(yield* Own.waits) },
     catalog: { ...own.catalog, ...Own.version }
   }

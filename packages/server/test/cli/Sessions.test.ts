@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process"
-import { writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { Reins } from "@reins/client"
 import { beginTurn, endlessTool } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -132,6 +133,71 @@ describe("reins sessions diff", () => {
     const refused = await reinsAt(at, ["sessions", "deliver", empty])
     assert.strictEqual(refused.status, 1)
     assert.match(refused.stderr, /^reins: The session changed nothing, .+\n$/)
+  })
+})
+
+describe("reins sessions diff --since", () => {
+  it("prints what has changed since the last changeset, or since one by its id", async () => {
+    const { at, client } = world()
+    const id = await newSession()
+    await client.run({ session_id: id, content }).final()
+    const again = script("Add more.", { tool: "write", path: "more.txt", content: "more\n" }, { say: "More." })
+    await client.run({ session_id: id, content: again }).final()
+    const sealed = await eventually("two changesets", async () => {
+      const { items } = await client.sessions.listChangesets({ session_id: id, state: "ready" })
+      return items.length === 2 ? items : undefined
+    })
+    const whole = (await reinsAt(at, ["sessions", "diff", id])).stdout
+    assert.include(whole, "+hi\n")
+    for (const since of ["last", sealed[1]?.id ?? ""]) {
+      const { stdout } = await reinsAt(at, ["sessions", "diff", id, "--since", since])
+      assert.include(stdout, "+more\n")
+      assert.notInclude(stdout, "+hi\n")
+    }
+  })
+})
+
+describe("reins sessions export", () => {
+  it("prints Markdown, and writes a file", async () => {
+    const { at } = world()
+    const id = await greeted()
+    const { status, stdout } = await reinsAt(at, ["sessions", "export", id])
+    assert.strictEqual(status, 0)
+    assert.match(stdout, /^# A greeting\n[\s\S]*There it is\.[\s\S]*\+hi\n/)
+    const file = join(at.cwd, "session.json")
+    const saved = await reinsAt(at, ["sessions", "export", id, "--format", "json", "-o", file])
+    assert.deepStrictEqual([saved.status, saved.stdout, saved.stderr], [0, "", `The session is in ${file}.\n`])
+    assert.strictEqual(JSON.parse(readFileSync(file, "utf8")).session.id, id)
+    const nowhere = await reinsAt(at, ["sessions", "export", id, "-o", join(at.cwd, "none", "a.md")])
+    assert.strictEqual(nowhere.status, 1)
+    assert.match(nowhere.stderr, /^reins: .+ cannot be written .+ Choose another file with --output\.\n$/)
+    assert.strictEqual((await reinsAt(at, ["sessions", "export", "sess_nope"])).status, 1)
+  })
+})
+
+describe("reins sessions share", () => {
+  it("makes a link that is listed and taken back", async () => {
+    const { at, client } = world()
+    const id = await greeted()
+    const made = await reinsAt(at, ["sessions", "share", id, "--expires", "7d", "--with", "tools"])
+    assert.strictEqual(made.status, 0, made.stderr)
+    const token = /\/ui\/shared#(rsh_[\w-]+)\n$/.exec(made.stdout)?.[1] ?? assert.fail(made.stdout)
+    const share = /reins sessions unshare (shr_\w+)/.exec(made.stderr)?.[1] ?? assert.fail(made.stderr)
+    const reader = new Reins({ baseUrl: client.baseUrl, apiKey: token })
+    assert.deepInclude(await reader.shared.getSession(), { title: "A greeting", includes: ["changes", "tools"] })
+    assert.match(
+      (await reinsAt(at, ["sessions", "shares", id])).stdout,
+      new RegExp(`${share} +active +conversation, changes, tools`)
+    )
+    assert.strictEqual((await reinsAt(at, ["sessions", "unshare", share])).status, 0)
+    assert.match((await reinsAt(at, ["sessions", "shares", id])).stdout, new RegExp(`${share} +revoked`))
+    const refused = await reader.shared.getSession().catch((error: unknown) => error)
+    assert.deepInclude(refused, { status: 404, code: "not_found" })
+    const wrong = await reinsAt(at, ["sessions", "share", id, "--expires", "soon"])
+    assert.deepStrictEqual(
+      [wrong.status, wrong.stderr],
+      [1, 'reins: --expires takes a time as 12h, 7d or 2w, and "soon" is none.\n']
+    )
   })
 })
 

@@ -1,3 +1,4 @@
+import { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
 import { newCaller, newKey, password } from "../Service.js"
 import { fill, type Operation } from "./Document.js"
@@ -36,6 +37,28 @@ const nothing = (): Effect.Effect<Given> => Effect.succeed({})
 
 const idOf = (name: string, made: unknown, at = "id"): Given => ({ ids: { [name]: textAt(made, at) } })
 
+const workspaceName = "Payments"
+
+const freshWorkspace = (tenant: Tenant) =>
+  Effect.map(done(tenant.person, "POST", "/api/workspaces", { name: workspaceName }), (made) =>
+    idOf("workspace_id", made)
+  )
+
+const freshProject = (tenant: Tenant) =>
+  Effect.map(
+    inWorkspace(tenant, "projects", { slug: `p-${newKey().slice(5, 20).replaceAll(/\W/g, "-")}`, name: "Old" }),
+    (made) => idOf("project_id", made)
+  )
+
+/** Makes somebody else an owner of a workspace. */
+const addOwner = (workspace_id: string) =>
+  Effect.gen(function* () {
+    const { account } = yield* newCaller()
+    const { run, sql } = yield* Database
+    const row = { workspace_id, account_id: account.id, role: "owner", created_at: account.created_at }
+    yield* run(sql`insert into workspace_members ${sql.insert(row)}`)
+  })
+
 const address = () => `${newKey()}@example.com`
 
 const inWorkspace = (tenant: Tenant, path: string, body: unknown) =>
@@ -62,6 +85,26 @@ const freshDelivery = (tenant: Tenant, state: string) =>
     return { ids: { delivery_id: id } }
   })
 
+const nightly = {
+  name: "Nightly",
+  trigger: { kind: "schedule", expression: "30 2 * * 1-5", timezone: "Europe/Berlin" },
+  target: {
+    kind: "new_session",
+    message: "Update what is outdated, in one change.",
+    harness: { provider_id: "alpha", model: "thinker" }
+  }
+}
+
+const freshAutomation = (tenant: Tenant) =>
+  Effect.map(inWorkspace(tenant, "automations", nightly), (automation) => idOf("automation_id", automation))
+
+const freshRun = (tenant: Tenant) =>
+  Effect.gen(function* () {
+    const { ids } = yield* freshAutomation(tenant)
+    const run = yield* done(tenant.person, "POST", `/api/automations/${ids?.["automation_id"]}/runs`)
+    return idOf("automation_run_id", run)
+  })
+
 /** A delegation of a session of its own, since few of one session may live at once. */
 const freshDelegation = (tenant: Tenant, state: string) =>
   Effect.gen(function* () {
@@ -74,6 +117,12 @@ const freshDelegation = (tenant: Tenant, state: string) =>
     yield* setState("delegations", delegation, state)
     return { ids: { delegation_id: delegation } }
   })
+
+/** The token of a link to the session of the tenant, and nothing else. */
+const withLink = (tenant: Tenant) =>
+  Effect.map(done(tenant.person, "POST", `/api/sessions/${tenant.ids["session_id"]}/shares`), (made) => ({
+    headers: { authorization: `Bearer ${textAt(made, "token")}` }
+  }))
 
 const furnished = (tenant: Tenant) =>
   Effect.gen(function* () {
@@ -102,7 +151,26 @@ const examples = {
     })),
   "DELETE /api/api-keys/{key_id}": ({ person }: Tenant) =>
     Effect.map(done(person, "POST", "/api/api-keys", { name: "old" }), (key) => idOf("key_id", key)),
+  "POST /api/auth/account-deletions": () =>
+    Effect.map(newCaller(), ({ bearer }) => ({ headers: bearer, body: { password } })),
+  "DELETE /api/workspaces/{workspace_id}": freshWorkspace,
+  "GET /api/workspaces/{workspace_id}/deletion": (tenant: Tenant) =>
+    Effect.tap(freshWorkspace(tenant), ({ ids }) =>
+      done(tenant.person, "DELETE", `/api/workspaces/${ids?.["workspace_id"]}?confirm=${workspaceName}`)
+    ),
+  "DELETE /api/projects/{project_id}": freshProject,
+  "GET /api/projects/{project_id}/deletion": (tenant: Tenant) =>
+    Effect.tap(freshProject(tenant), ({ ids }) =>
+      done(tenant.person, "DELETE", `/api/projects/${ids?.["project_id"]}`)
+    ),
+  "POST /api/workspaces": only({ name: "Payments" }),
   "PATCH /api/workspaces/{workspace_id}": only({ budget: { max_tokens: 1_000_000_000 } }),
+  "POST /api/workspaces/{workspace_id}/leave": (tenant: Tenant) =>
+    Effect.gen(function* () {
+      const made = yield* done(tenant.person, "POST", "/api/workspaces", { name: "Payments" })
+      yield* addOwner(textAt(made, "id"))
+      return idOf("workspace_id", made)
+    }),
   "POST /api/workspaces/{workspace_id}/members": () =>
     Effect.sync(() => ({ body: { email: address(), role: "viewer" } })),
   "DELETE /api/workspaces/{workspace_id}/members/{account_id}": (tenant: Tenant) =>
@@ -124,6 +192,21 @@ const examples = {
     credential: { base_url: "https://gateway.example/v1", api_key: "canary-second-key" }
   }),
   "POST /api/connections/{connection_id}/validations": nothing,
+  "POST /api/workspaces/{workspace_id}/automations": only(nightly),
+  "PATCH /api/automations/{automation_id}": only({ name: "Each night", overlap: "queue" }),
+  "DELETE /api/automations/{automation_id}": freshAutomation,
+  "POST /api/automations/{automation_id}/pauses": (tenant: Tenant) =>
+    Effect.map(freshAutomation(tenant), (given) => ({ ...given, body: { reason: "The team is away." } })),
+  "POST /api/automations/{automation_id}/resumptions": (tenant: Tenant) =>
+    Effect.tap(freshAutomation(tenant), ({ ids }) =>
+      done(tenant.person, "POST", `/api/automations/${ids?.["automation_id"]}/pauses`, {})
+    ),
+  "POST /api/automations/{automation_id}/runs": freshAutomation,
+  "POST /api/automation-runs/{automation_run_id}/cancellations": freshRun,
+  "POST /api/automation-runs/{automation_run_id}/retries": (tenant: Tenant) =>
+    Effect.tap(freshRun(tenant), ({ ids }) =>
+      done(tenant.person, "POST", `/api/automation-runs/${ids?.["automation_run_id"]}/cancellations`)
+    ),
   "POST /api/workspaces/{workspace_id}/webhook-endpoints": only({
     url: "https://hooks.example/other",
     types: ["turn.action_required", "delivery.*"]
@@ -170,6 +253,19 @@ const examples = {
       yield* done(tenant.person, "DELETE", `/api/sessions/${id}`)
       return { ids: { session_id: id } }
     }),
+  "POST /api/sessions/{session_id}/shares": only({
+    includes: ["changes", "tools"],
+    expires_at: "2999-01-01T00:00:00.000Z"
+  }),
+  "DELETE /api/shares/{share_id}": (tenant: Tenant) =>
+    Effect.map(done(tenant.person, "POST", `/api/sessions/${tenant.ids["session_id"]}/shares`), (made) =>
+      idOf("share_id", made)
+    ),
+  "GET /api/shared/session": withLink,
+  "GET /api/shared/messages": withLink,
+  "GET /api/shared/changesets": withLink,
+  "GET /api/shared/changesets/{changeset_id}/diff": withLink,
+  "GET /api/shared/watermark": withLink,
   "POST /api/sessions/{session_id}/changesets": (tenant: Tenant) =>
     Effect.map(furnished(tenant), (given) => ({ ...given, body: { label: "now" } })),
   "POST /api/sessions/{session_id}/delegations": (tenant: Tenant) =>
@@ -257,10 +353,17 @@ export const exampleOf = (operation: Operation, tenant: Tenant): Effect.Effect<E
     const { body, headers, ids }: Given = build === undefined ? {} : yield* Effect.orDie(build(tenant))
     return {
       path: fill(operation.path, { ...tenant.ids, ...ids }) + requiredQuery(operation),
-      headers: operation.security.length === 0 ? {} : (headers ?? tenant.person.bearer),
+      headers: headers ?? (operation.security.length === 0 ? {} : tenant.person.bearer),
       ...(body !== undefined && { body })
     }
   })
 
+const queries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "GET /api/sessions/{session_id}/files/content": { path: fileOfWorkspaces },
+  "GET /api/workspaces/{workspace_id}/automation-previews": { expression: "30 2 * * 1-5", timezone: "Europe/Berlin" },
+  "GET /api/workspaces/{workspace_id}/retention-preview": { sessions_days: "90" },
+  "DELETE /api/workspaces/{workspace_id}": { confirm: workspaceName }
+}
+
 const requiredQuery = ({ name }: Operation): string =>
-  name === "GET /api/sessions/{session_id}/files/content" ? `?path=${encodeURIComponent(fileOfWorkspaces)}` : ""
+  queries[name] === undefined ? "" : `?${new URLSearchParams(queries[name])}`

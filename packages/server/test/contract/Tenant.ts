@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { systemActor } from "@reins/core/access/Access"
-import { workspaceCapture } from "@reins/core/changes/Capture"
+import { treeCapture } from "@reins/core/changes/Capture"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import {
   ApplicationId,
@@ -111,7 +111,7 @@ const sealedChangeset = (sessionId: SessionId) =>
     if (session === undefined) return yield* Effect.dieMessage("no session")
     const id = yield* newId(ChangesetId)
     yield* journal.commit(changesets.open(id, sessionId, actor, { origin: "explicit", label: "test", turnId: null }))
-    const captured = yield* (yield* workspaceCapture)(session, id)
+    const captured = yield* (yield* treeCapture)(session, id)
     yield* journal.commit(changesets.seal(id, captured, actor))
     return id
   })
@@ -313,11 +313,25 @@ export const newTenant = Effect.gen(function* () {
   }
   const endpoint = yield* done(person, "POST", `${workspace}/webhook-endpoints`, { url: "https://hooks.example/reins" })
   const endpointId = textAt(endpoint, "id")
+  const automation = yield* done(person, "POST", `${workspace}/automations`, {
+    name: "Nightly",
+    trigger: { kind: "schedule", expression: "30 2 * * *", timezone: "Europe/Berlin" },
+    target: {
+      kind: "new_session",
+      message: "Look for what is outdated.",
+      harness: { provider_id: "alpha", model: "thinker" }
+    }
+  })
+  const automationId = textAt(automation, "id")
+  const run = yield* done(person, "POST", `/api/automations/${automationId}/runs`)
   const more = {
+    automation_id: automationId,
+    automation_run_id: textAt(run, "id"),
     webhook_endpoint_id: endpointId,
     webhook_delivery_id: yield* newWebhookDelivery(endpointId, sessionId),
     merge_request_id: yield* newMergeRequest(tenant),
     interaction_id: yield* newInteraction(tenant)
   }
-  return { ...tenant, ids: { ...tenant.ids, ...more } } satisfies Tenant
+  const share = textAt(yield* done(person, "POST", `/api/sessions/${sessionId}/shares`), "id")
+  return { ...tenant, ids: { ...tenant.ids, ...more, share_id: share } } satisfies Tenant
 }).pipe(Effect.orDie)

@@ -181,6 +181,10 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   queued_turns: { does: "The turns that wait in a session.", unit: "turns" },
   delegation_depth: { does: "How deep delegations nest.", unit: "levels" },
   live_delegations: { does: "The delegations of a session that live at once.", unit: "delegations" },
+  tree_delegations: {
+    does: "The delegations of all sessions together that work for one another.",
+    unit: "delegations"
+  },
   delegation_seconds: { does: "The time after which a delegation without a result fails.", unit: "seconds" },
   registrations_per_hour: {
     does: "The accounts that one client may register within an hour; any number when the rate limit is off.",

@@ -15,6 +15,7 @@ import { Outbound } from "@reins/core/outbound/Outbound"
 import { WayOut } from "@reins/core/outbound/WayOut"
 import { CredentialProxy } from "@reins/core/relay/gateway/CredentialProxy"
 import { Loans } from "@reins/core/relay/Loans"
+import { ToolLoans } from "@reins/core/relay/mcp/ToolLoans"
 import { fileLocks } from "@reins/core/worktrees/SessionLock"
 import { Effect, Layer } from "effect"
 import { smallAgents } from "../harness/SmallAgent.js"
@@ -35,7 +36,7 @@ const config = CoreConfig.layer({
 
 const machine = BenchHere.layer.pipe(
   Layer.provideMerge(AgentPool.layer),
-  Layer.provideMerge(Layer.mergeAll(CredentialProxy.layer, fileLocks)),
+  Layer.provideMerge(Layer.mergeAll(CredentialProxy.layer, ToolLoans.layer, fileLocks)),
   Layer.provideMerge(Loans.layer),
   Layer.provideMerge(ConnectionKinds.layer),
   Layer.provideMerge(Layer.mergeAll(Harness.layer, HarnessInstall.layer(cacheDir), Forges.layer)),

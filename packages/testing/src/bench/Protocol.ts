@@ -11,6 +11,7 @@ import {
   SnapshotError
 } from "@reins/core/bench/snapshots/TreeSnapshots"
 import { GitLogin, ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } from "@reins/core/bench/TreeOrder"
+import { PromptPart } from "@reins/core/bench/TurnPrompt"
 import { FormContent } from "@reins/core/domain/Form"
 import { ChangesetId, ModelCallId, SessionId } from "@reins/core/domain/Ids"
 import { FileAccessFailed, FileDigestMismatch, FileNotFound, NotADirectory, NotAFile } from "@reins/core/files/Files"
@@ -18,6 +19,7 @@ import { PathRefused } from "@reins/core/files/WorkspacePath"
 import { GitError, type GitErrorKind } from "@reins/core/git/GitError"
 import { DeliveryObstacle } from "@reins/core/git/Obstacle"
 import { HarnessEvent, HarnessFailure } from "@reins/core/harness/HarnessEvent"
+import { OfferedCall, ToolAnswer } from "@reins/core/relay/mcp/ToolOffer"
 import { Schema } from "effect"
 
 type Plain = Schema.Schema.AnyNoContext
@@ -188,6 +190,8 @@ export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
     setAside: verb("effect", [SessionId, Schema.Int], nullable(text)),
     dropScratch: verb("value", [], Schema.Void),
     sweep: verb("value", [], Schema.Void),
+    owners: verb("value", [], Schema.Array(Schema.Struct({ workspace_id: text, project_id: nullable(text) }))),
+    removeOwned: verb("effect", [texts], Schema.Void, GitFailure),
     bytesOf: verb("effect", [SessionId], Schema.Int),
     shares: verb("effect", [Schema.Array(SessionId)], Schema.Record({ key: text, value: Schema.Int }))
   },
@@ -264,6 +268,8 @@ export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
         gives: nullable(Schema.Struct({ option: text, note: nullable(text), content: nullable(FormContent) }))
       },
       nextWord: { takes: null, gives: SaidWord },
+      followUp: { takes: null, gives: nullable(Schema.Array(PromptPart)) },
+      callTool: { takes: [OfferedCall], gives: ToolAnswer },
       settle: { takes: [text, Schema.Literal("taken", "left")], gives: Schema.Void },
       admit: { takes: [nullable(Schema.Number)], gives: Schema.Union(Refusal, Leave) },
       withdrawn: { takes: [Leave], gives: Schema.Void },

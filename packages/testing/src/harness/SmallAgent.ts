@@ -9,11 +9,13 @@ const program = join(import.meta.dirname, "small-agent.mjs")
 
 /** A provider that starts the small agent instead of its own. Its capabilities, its connection and its installation stay. */
 const withSmallAgent = (
-  manifest: typeof alpha | typeof beta,
+  { tools, ...manifest }: typeof alpha | typeof beta,
   permission: "allow" | "ask" | "{{permissions.mode}}",
   environment: Readonly<Record<string, string>> = {}
 ) => ({
   ...manifest,
+  // It calls tools of the service where it is told to.
+  ...("TOOLS" in environment && { tools }),
   runtime: {
     ...manifest.runtime,
     launch: {
@@ -71,6 +73,12 @@ export const askingAgents = (approval: "supported" | "unsupported") => {
     vouched({ ...manifest, capabilities: { ...manifest.capabilities, interactive_approval: approval } })
   ])
 }
+
+/** Alpha and beta with the small agent, which calls tools of the service. */
+export const callingAgents = Manifests.layerOf([
+  vouched(withSmallAgent(alpha, "allow", { TOOLS: "1" })),
+  vouched(withSmallAgent(beta, "allow", { TOOLS: "1" }))
+])
 
 /** Alpha as it is, and beta with the small agent, which can be asked, steered and interrupted. It asks where the permissions say so. */
 export const talkingAgents = Manifests.layerOf([

@@ -7,7 +7,8 @@ import { request } from "node:http"
 import { dirname, resolve } from "node:path"
 import { createInterface } from "node:readline"
 
-const { BASE_URL, HOME, MODEL, ON_ERROR, OPENCODE_CONFIG_CONTENT, PERMISSION, REINS_API_KEY, ...rest } = process.env
+const { BASE_URL, HOME, MODEL, ON_ERROR, OPENCODE_CONFIG_CONTENT, PERMISSION, REINS_API_KEY, TOOLS, ...rest } =
+  process.env
 /** The commands of the agent need no key. */
 const environment = { ...rest, HOME }
 /** Installed in the place of opencode it is told what opencode is told, and keeps its sessions where opencode does. */
@@ -80,6 +81,48 @@ const offered = Object.entries(tools).map(([name, { takes }]) => ({
   }
 }))
 
+/** The servers of tools that each native session was told of; none unless the manifest says that the agent calls them. */
+const servers = new Map()
+let calls = 0
+
+/** Asks a server of tools. Fails with its words. */
+const askServer = async ({ headers, url }, method, params) => {
+  const asking = new AbortController()
+  stop = () => asking.abort()
+  const response = await fetch(url, {
+    method: "POST",
+    signal: asking.signal,
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2025-06-18",
+      ...Object.fromEntries(headers.map(({ name, value }) => [name, value]))
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: ++calls, method, params })
+  })
+  const text = await response.text()
+  const line = text.split("\n").findLast((each) => each.startsWith("data: ")) ?? `data: ${text}`
+  const { error, result } = JSON.parse(line.slice("data: ".length))
+  if (result === undefined) throw new Error(error?.message ?? text)
+  return result
+}
+
+/** The tools of the servers of a session, by the names that the model sees. */
+const lent = new Map()
+const listTools = async (sessionId) => {
+  lent.clear()
+  for (const server of servers.get(sessionId) ?? []) {
+    const { tools } = await askServer(server, "tools/list", {})
+    for (const tool of tools) lent.set(`${server.name}_${tool.name}`, { server, tool })
+  }
+}
+
+const runLent = async ({ server, tool }, input, callId) => {
+  const params = { name: tool.name, arguments: input, _meta: { callId } }
+  const { content, isError } = await askServer(server, "tools/call", params)
+  return `${isError ? "Error: " : ""}${content.map(({ text }) => text).join("")}`
+}
+
 /** The gateway's answer. Fails with its status and its words when it refuses. */
 const post = (body) =>
   new Promise((done, fail) => {
@@ -94,11 +137,17 @@ const post = (body) =>
     asking.end(JSON.stringify(body))
   })
 
+const lentOffered = () =>
+  [...lent].map(([name, { tool }]) => ({
+    type: "function",
+    function: { name, description: tool.description, parameters: tool.inputSchema }
+  }))
+
 /** One answer of the model, told as it comes: its words, and the tools that it calls. */
 const answerOf = async (messages, update) => {
   const said = { role: "assistant", content: "" }
   const chunk = (sessionUpdate, text) => update({ sessionUpdate, content: { type: "text", text } })
-  const response = await post({ model, messages, tools: offered, stream: true })
+  const response = await post({ model, messages, tools: [...offered, ...lentOffered()], stream: true })
   let isAnswer = false
   for await (const line of createInterface({ input: response })) {
     if (!line.startsWith("data: {")) continue
@@ -136,7 +185,10 @@ const permissions = [
 
 /** Runs a tool and gives back what it printed; nothing when a person forbids it. */
 const runTool = async (call, { cwd, sessionId, update }) => {
-  const { kind, run } = tools[call.function.name]
+  const own = lent.get(call.function.name)
+  const { kind, run } = own
+    ? { kind: "other", run: (input) => runLent(own, input, call.id) }
+    : tools[call.function.name]
   const rawInput = JSON.parse(call.function.arguments)
   const toolCall = { toolCallId: call.id, title: call.function.name, kind, rawInput }
   await update({ sessionUpdate: "tool_call", ...toolCall, status: "pending" })
@@ -155,6 +207,7 @@ const runTool = async (call, { cwd, sessionId, update }) => {
 const prompt = async ({ prompt, sessionId }) => {
   const { cwd, messages } = sessions[sessionId]
   const update = (update) => send({ method: "session/update", params: { sessionId, update } })
+  await listTools(sessionId)
   messages.push({ role: "user", content: prompt.map(({ text, uri }) => text ?? uri).join("\n") })
   steered.set(sessionId, [])
   for (let calls = 1; ; calls++) {
@@ -182,14 +235,22 @@ const known = (sessionId) => {
 }
 
 const methods = {
-  initialize: () => ({ protocolVersion: 1, agentInfo: { name: "small", version: "1.0.0" } }),
-  "session/new": ({ cwd }) => {
+  initialize: () => ({
+    protocolVersion: 1,
+    agentInfo: { name: "small", version: "1.0.0" },
+    ...((TOOLS || asOpencode) && { agentCapabilities: { mcpCapabilities: { http: true } } })
+  }),
+  "session/new": ({ cwd, mcpServers }) => {
     const sessionId = randomUUID()
+    servers.set(sessionId, mcpServers)
     sessions[sessionId] = { cwd, messages: [] }
     keep()
     return { sessionId }
   },
-  "session/resume": ({ sessionId }) => known(sessionId),
+  "session/resume": ({ mcpServers, sessionId }) => {
+    servers.set(sessionId, mcpServers)
+    return known(sessionId)
+  },
   "session/prompt": async (params) => {
     isCancelled = false
     try {

@@ -11,6 +11,7 @@ import * as MailJob from "@reins/core/identity/MailJob"
 import { Members } from "@reins/core/identity/Members"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Passwords } from "@reins/core/identity/Passwords"
+import { Workspaces } from "@reins/core/identity/Workspaces"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
@@ -90,7 +91,7 @@ export const identityWith = <M>(
   passwords: Layer.Layer<Passwords>,
   mailer: Layer.Layer<M>
 ) =>
-  Layer.mergeAll(Accounts.layer, PasswordChanges.layer, Members.layer).pipe(
+  Layer.mergeAll(Accounts.layer, PasswordChanges.layer, Members.layer, Workspaces.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, jobs, Boot.layerSingle)),
     Layer.provideMerge(oneMachine),
     Layer.provideMerge(Layer.mergeAll(Access.layer, BudgetStore.layer, IdentityStores.layer, Idempotency.layer)),

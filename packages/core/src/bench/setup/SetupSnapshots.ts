@@ -10,6 +10,7 @@ import { type CopyOptions, copyTree } from "../../files/CopyTree.js"
 import { bytesBelow } from "../../files/DiskUse.js"
 import { removeTree } from "../../files/RemoveTree.js"
 import { Git } from "../../git/Git.js"
+import { type DirectoryOwner, markOwner, setupMark } from "../OwnerMarks.js"
 import type { SessionPaths } from "../SessionPaths.js"
 import { making, sizeFile, snapshotsIn, sparesOf, taken, temporaryIn } from "./SetupPlaces.js"
 
@@ -175,7 +176,7 @@ export const setupSnapshots = Effect.gen(function* () {
       return true
     }),
     /** Keeps the trees of a session, in which nobody works, for others. What cannot be kept is not, and the log says so. */
-    publish: Effect.fnUntraced(function* (key: string, trees: SetupTrees) {
+    publish: Effect.fnUntraced(function* (key: string, trees: SetupTrees, owner: DirectoryOwner) {
       const warn = orWarn("what a setup has left could not be kept, so it runs again for the next session")
       const made = temporaryIn(root, making)
       const isCopied = yield* warn(false, async (signal) => {
@@ -191,6 +192,7 @@ export const setupSnapshots = Effect.gen(function* () {
       const bytes = yield* bytesBelow(made)
       yield* warn(undefined, async () => {
         await writeFile(join(made, sizeFile), String(bytes))
+        await markOwner(setupMark(made), owner)
         await flush(made)
         // Another process may have been first, and both are as good.
         await rename(made, join(root, key)).catch(() => removeTree(made))

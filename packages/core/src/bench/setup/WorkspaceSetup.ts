@@ -10,6 +10,7 @@ import { GitError } from "../../git/GitError.js"
 import type { MakingEar } from "../Bench.js"
 import { FileLocks } from "../FileLocks.js"
 import { objectStores } from "../ObjectStores.js"
+import type { DirectoryOwner } from "../OwnerMarks.js"
 import { agentPlaces, sessionPaths } from "../SessionPaths.js"
 import type { SetupOrder, TreeBase, TreeOrigin } from "../TreeOrder.js"
 import type { SetupNote } from "./SetupReport.js"
@@ -78,7 +79,7 @@ export const workspaceSetup = Effect.gen(function* () {
       )
       yield* git.adopt({ ...trees, base: base.base_commit })
       yield* failpoint("setup.ran")
-      yield* snapshots.publish(keyOf(setup, base), trees)
+      yield* snapshots.publish(keyOf(setup, base), trees, ownerOf(origin, setup))
       yield* told("setup.succeeded", { base_commit: base.base_commit })
       return base
     })
@@ -97,6 +98,11 @@ interface SetupFacts {
   readonly from_snapshot: boolean
   readonly reason: string | null
 }
+
+const ownerOf = ({ workspace }: TreeOrigin, { sameness: { project_id } }: SetupOrder): DirectoryOwner => ({
+  workspace_id: workspace,
+  project_id: typeof project_id === "string" ? project_id : null
+})
 
 /** The name of what a setup leaves, in which everything is that it depends on. */
 const keyOf = ({ sameness }: SetupOrder, { base_commit, base_ref }: TreeBase): string =>

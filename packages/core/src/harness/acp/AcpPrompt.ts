@@ -72,6 +72,10 @@ const sayAndHear = Effect.fnUntraced(function* (
   )
 })
 
+/** What the agent is told that has ended its work by itself; undefined for nothing. */
+const followUp = ({ input }: RunningTurn, { stopReason }: PromptResult) =>
+  input.followUp !== undefined && stopReason === "end_turn" ? input.followUp : Effect.succeed(undefined)
+
 /** Says the message of the turn, and then all that follows it in the same turn. Gives the last answer; none for a turn that was cancelled. */
 const converse = Effect.fnUntraced(function* (
   turn: RunningTurn,
@@ -84,7 +88,7 @@ const converse = Effect.fnUntraced(function* (
     if (Option.isNone(result)) return result
     yield* turn.emit(transcript.usage(result.value).map(turn.agent.meter.read))
     if (yield* Ref.get(turn.cancelled)) return result
-    const next = yield* turn.talk.next
+    const next = (yield* followUp(turn, result.value)) ?? (yield* turn.talk.next)
     if (next === undefined) return result
     yield* turn.emit(transcript.finish())
     said = next

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { makeHearers } from "../../base/Hearers.js"
 import { fn } from "../../base/Traced.js"
 import type { SessionId } from "../../domain/Ids.js"
 import type { Database } from "../../store/Database.js"
@@ -62,7 +63,7 @@ export const make = (
   const now = nowMs(sql)
   const self = tenure.holder.name
   const fields = sql.literal(columns)
-  const listeners: Array<PlacedListener> = []
+  const hearers = makeHearers<PlacedListener>()
   let needsOf = (_: SessionId): Effect.Effect<SessionNeeds> => Effect.succeed({ providerId: null, besideId: null })
 
   const placeOf = placeFor(self)
@@ -81,8 +82,7 @@ export const make = (
         : Effect.succeed(false)
     )
 
-  const tell: PlacedListener = (sessionId, node) =>
-    Effect.forEach(listeners, (listener) => listener(sessionId, node), { discard: true })
+  const tell: PlacedListener = (sessionId, node) => hearers.tell((hear) => hear(sessionId, node))
 
   const place = fn("Placements.place")(function* (sessionId: SessionId, node: string) {
     const [row] = yield* all(sql<PlacementRow>`insert into placements
@@ -152,7 +152,7 @@ export const make = (
     isSettled: (sessionId, node) =>
       sql`exists (select 1 from placements where session_id = ${sessionId} and node_id = ${node})
         and not ${isGivenUp(sql, node, reclaimMs)}`,
-    onPlaced: (listener) => Effect.sync(() => void listeners.push(listener)),
+    onPlaced: hearers.register,
     describe: (describer) =>
       Effect.sync(() => {
         needsOf = describer

@@ -71,7 +71,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
       const db = yield* Database
       const journal = yield* Journal
       const sql = db.sql
-      const search = searchIndex(db)
+      const search = yield* searchIndex
 
       const insertRow = db.prepareRow((row) => sql`insert into messages ${sql.insert(row)}`)
       /** Adds a message and tells it. The append of the event counts the message. */

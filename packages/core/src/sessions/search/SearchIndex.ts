@@ -2,7 +2,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
 import type { SessionId } from "../../domain/Ids.js"
 import type { Commit } from "../../store/Commit.js"
-import type { Database } from "../../store/Database.js"
+import { Database } from "../../store/Database.js"
 import { searchWords, type Term, termsOf } from "./Words.js"
 
 type Kind = "title" | "message"
@@ -11,7 +11,7 @@ type Kind = "title" | "message"
  * The words of titles and messages, kept beside their text. Reins makes the words, so that both databases find the same: SQLite has them in FTS5, and
  * PostgreSQL in a `tsvector`.
  */
-export const searchIndex = (db: Database["Type"]) => {
+export const searchIndex = Effect.map(Database, (db) => {
   const { sql } = db
   const insert =
     db.dialect === "pg"
@@ -70,7 +70,7 @@ export const searchIndex = (db: Database["Type"]) => {
         title === null ? Effect.void : add(sessionId, "title", title)
       )
   }
-}
+})
 
 /** The condition of sessions whose title or one of whose messages has every word of a text. A text without a word finds none. */
 export const isFoundBy = ({ dialect, sql }: Database["Type"], text: string): Fragment => {

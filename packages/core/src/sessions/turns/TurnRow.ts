@@ -1,8 +1,8 @@
 import type { EventType, NewEvent } from "../../domain/Event.js"
 import type { ApiKeyId, JobId } from "../../domain/Ids.js"
 import type { Interaction } from "../Interaction.js"
-import { usageOf } from "../Session.js"
-import { askingTurnState, type Turn, type TurnState } from "../Turn.js"
+import { type Usage, usageOf } from "../Session.js"
+import { askingTurnState, type Turn, type TurnReason, type TurnState } from "../Turn.js"
 
 /** A turn as it is stored. */
 export interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {
@@ -13,6 +13,20 @@ export interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {
   readonly usage: string
   readonly settings: string
 }
+
+/** The columns of a turn that a move sets besides the state. */
+export interface TurnEnd {
+  readonly reason?: TurnReason
+  readonly reasonMessage?: string
+  readonly outcome?: Turn["outcome"]
+  /** The usage by the agent's own report. A turn whose model calls the relay has seen has the usage of these instead. */
+  readonly usage?: Usage
+  /** The question of the agent. A move to `requires_action`, and the move back to `running`, come with it, and no other move does. */
+  readonly interaction?: Interaction
+}
+
+/** The end of a turn that was cancelled after it had left the queue. */
+export const userCancelled = { reason: "user_cancelled", reasonMessage: "The turn was cancelled." } as const
 
 /** The turn of a row as clients see it. */
 export const toTurn = ({ api_key_id: _key, job_id: _job, outcome, settings, usage, ...row }: TurnRow): Turn => ({

@@ -1,57 +1,22 @@
 import { Context, Effect, Layer } from "effect"
-import { systemActor } from "../../access/Access.js"
-import { Observer } from "../../base/Observer.js"
 import { fn } from "../../base/Traced.js"
-import { BudgetStore } from "../../budgets/BudgetStore.js"
 import type { Actor } from "../../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../../domain/Ids.js"
 import type { Page, StatePageRequest } from "../../domain/Page.js"
 import type { ReinsError } from "../../domain/ReinsError.js"
-import { now, toMillis } from "../../domain/Timestamp.js"
 import type { OperationRef } from "../../jobs/Job.js"
 import { JobStore } from "../../jobs/JobStore.js"
-import { Projects } from "../../projects/Projects.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { existingOf } from "../../store/Existing.js"
-import { Journal } from "../../store/Journal.js"
 import * as Keyset from "../../store/Keyset.js"
 import { andState, stateList } from "../../store/StateList.js"
-import type { Interaction } from "../Interaction.js"
 import { MessageStore } from "../messages/MessageStore.js"
-import type { Usage } from "../Session.js"
-import { SessionListeners } from "../SessionListeners.js"
 import type { SessionRow } from "../SessionRow.js"
-import { SessionStore } from "../SessionStore.js"
-import {
-  cancellableTurnStates,
-  type Turn,
-  type TurnReason,
-  type TurnState,
-  turnStates,
-  unprovenTurnState,
-  waitingTurnState
-} from "../Turn.js"
-import { modelCallStore } from "../usage/ModelCallStore.js"
-import { usageStore } from "../usage/UsageStore.js"
+import { cancellableTurnStates, type Turn, type TurnState, turnStates, waitingTurnState } from "../Turn.js"
+import { turnMoves, turnsActor } from "./TurnMoves.js"
 import { turnQueue } from "./TurnQueue.js"
-import { movedEvent, type TurnRow, toTurn } from "./TurnRow.js"
-
-const system = systemActor("turns")
-
-/** The end of a turn that was cancelled after it had left the queue. */
-export const userCancelled = { reason: "user_cancelled", reasonMessage: "The turn was cancelled." } as const
-
-/** The columns of a turn that a move sets besides the state. */
-export interface TurnEnd {
-  readonly reason?: TurnReason
-  readonly reasonMessage?: string
-  readonly outcome?: Turn["outcome"]
-  /** The usage by the agent's own report. A turn whose model calls the relay has seen has the usage of these instead. */
-  readonly usage?: Usage
-  /** The question of the agent. A move to `requires_action`, and the move back to `running`, come with it, and no other move does. */
-  readonly interaction?: Interaction
-}
+import { type TurnEnd, type TurnRow, toTurn, userCancelled } from "./TurnRow.js"
 
 /**
  * The rows of turns, their states, and the events that tell of them. The turns of a session run one at a time, first in, first out. An
@@ -137,86 +102,6 @@ export class TurnStore extends Context.Tag("@reins/core/sessions/turns/TurnStore
   )
 }
 
-/** The moves of turns from state to state. `dispatch` starts the next turn of a session. */
-const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) => Effect.Effect<void, never, Commit>) {
-  const db = yield* Database
-  const journal = yield* Journal
-  const sessions = yield* SessionStore
-  const listeners = yield* SessionListeners
-  const projects = yield* Projects
-  const usages = usageStore(db)
-  const calls = modelCallStore(db)
-  const budgets = yield* BudgetStore
-  const observer = yield* Observer
-  const sql = db.sql
-
-  const findRow = (id: string) => db.first(sql<TurnRow>`select * from turns where id = ${id}`)
-  const existing = existingOf("turn", findRow)
-
-  const acknowledge = Effect.fnUntraced(function* (turnId: TurnId, actor: Actor) {
-    yield* db.run(sql`update turns set acknowledged_at = ${yield* now} where id = ${turnId}`)
-    const turn = toTurn(yield* existing(turnId))
-    yield* journal.append(turn.session_id, actor, [
-      { type: "turn.acknowledged", payload: { turn }, subjects: { turn_id: turn.id } }
-    ])
-    yield* dispatch(turn.session_id)
-    return turn
-  })
-
-  /** True where the project version of the session says that nobody needs to look at an interrupted turn. */
-  const goesOnByItself = Effect.fnUntraced(function* (session: SessionRow) {
-    if (session.project === null) return false
-    const version = yield* Effect.orDie(
-      projects.resolve(session.workspace_id, { versionId: session.project.version_id })
-    )
-    return version.spec.auto_acknowledge === true
-  })
-
-  /** Counts the usage of a turn that has ended, and lets the queue go on. */
-  const settle = Effect.fnUntraced(function* (turn: Turn, keyId: TurnRow["api_key_id"]) {
-    const session = yield* sessions.find(turn.session_id)
-    if (session === undefined) return
-    yield* sessions.addUsage(session, turn.usage)
-    yield* usages.count(session.workspace_id, turn, keyId)
-    yield* budgets.lose(turn.id)
-    if (turn.state === unprovenTurnState && (yield* goesOnByItself(session))) yield* acknowledge(turn.id, system)
-    else yield* dispatch(session.id)
-  })
-
-  const move = Effect.fnUntraced(function* (turnId: TurnId, to: TurnState, actor: Actor, end: TurnEnd = {}) {
-    const unheld = yield* existing(turnId)
-    yield* sessions.lock(unheld.session_id)
-    const row = yield* existing(turnId)
-    yield* Effect.orDie(turnStates.check(row.state, to))
-    const at = yield* now
-    const isEnd = turnStates.isTerminal(to)
-    const usage = (isEnd ? yield* calls.usageOf(turnId) : undefined) ?? end.usage
-    const change = {
-      state: to,
-      reason: end.reason ?? null,
-      reason_message: end.reasonMessage ?? null,
-      outcome: end.outcome === undefined ? row.outcome : JSON.stringify(end.outcome),
-      usage: usage === undefined ? row.usage : JSON.stringify(usage),
-      started_at: to === "running" ? (row.started_at ?? at) : row.started_at,
-      finished_at: isEnd ? at : null
-    }
-    yield* db.run(sql`update turns set ${sql.update(change)} where id = ${turnId}`)
-    const turn = toTurn(yield* existing(turnId))
-    yield* journal.append(row.session_id, actor, [
-      { ...movedEvent(row.state, turn, end.interaction), subjects: { turn_id: turnId, job_id: row.job_id } }
-    ])
-    if (isEnd) {
-      yield* journal.afterCommit(observer.turnEnded(turn))
-      yield* settle(turn, row.api_key_id)
-    } else if (row.state === waitingTurnState)
-      yield* journal.afterCommit(observer.turnBegun(turn, toMillis(at) - toMillis(turn.created_at)))
-    yield* listeners.turnMoved(turn, actor)
-    return turn
-  })
-
-  return { acknowledge, findRow, move }
-})
-
 /** The stop of a turn that can be cancelled, with its job and the message that waits for it. */
 const turnStops = Effect.fnUntraced(function* (move: TurnStore["Type"]["move"]) {
   const jobs = yield* JobStore
@@ -227,7 +112,7 @@ const turnStops = Effect.fnUntraced(function* (move: TurnStore["Type"]["move"]) 
     if (row.state !== waitingTurnState) {
       const cancelling = yield* move(row.id, "cancelling", actor)
       // Between two attempts no worker has the turn, so nobody else would end it.
-      return isIdle ? yield* move(row.id, "cancelled", system, userCancelled) : cancelling
+      return isIdle ? yield* move(row.id, "cancelled", turnsActor, userCancelled) : cancelling
     }
     yield* messages.cancel(row.message_id)
     return yield* move(row.id, "cancelled", actor, { reason: "user_cancelled" })

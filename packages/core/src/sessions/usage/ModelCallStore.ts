@@ -4,13 +4,13 @@ import { ModelCallId, newId, type TurnId } from "../../domain/Ids.js"
 import { fromMillis } from "../../domain/Timestamp.js"
 import type { ModelCall } from "../../relay/gateway/ModelCall.js"
 import type { Commit } from "../../store/Commit.js"
-import type { Database } from "../../store/Database.js"
+import { Database } from "../../store/Database.js"
 import type { Usage } from "../Session.js"
 import type { SessionRow } from "../SessionRow.js"
 import type { Turn } from "../Turn.js"
 
 /** The model calls of turns, as the relay saw them. */
-export const modelCallStore = ({ all, first, run, sql }: Database["Type"]) => ({
+export const modelCallStore = Effect.map(Database, ({ all, first, run, sql }) => ({
   /** Keeps calls that have ended. */
   add: Effect.fnUntraced(function* (
     session: Pick<SessionRow, "id" | "workspace_id">,
@@ -50,7 +50,7 @@ export const modelCallStore = ({ all, first, run, sql }: Database["Type"]) => ({
       all(sql`select 1 as one from model_calls where turn_id = ${turnId} and outcome = 'answered' limit 1`),
       (rows) => rows.length > 0
     )
-})
+}))
 
 interface SummedCalls extends Omit<Usage, "source" | "cost_usd"> {
   readonly cost_nano_usd: number | null

@@ -1,15 +1,18 @@
 import { Effect } from "effect"
+import { type ListPrice, listPriceOf } from "../../connections/ListPrices.js"
 import type { SessionId, WorkspaceId } from "../../domain/Ids.js"
 import type { Commit } from "../../store/Commit.js"
-import type { Database } from "../../store/Database.js"
-import { toNanos, usageOf } from "../Session.js"
+import { Database } from "../../store/Database.js"
+import { usageOf } from "../Session.js"
 import type { Turn } from "../Turn.js"
-import { addCounts, countsOf, type UsageSum } from "../UsageSum.js"
+import { addCounts, countsOf, sumOfTurn, type UsageCounts, type UsageSum } from "../UsageSum.js"
+import { answeredSum, listedPart, type UnpricedTokens, unpricedTotals } from "./ListedSums.js"
 
 /** The usage of the turns that ran with one model. */
 export interface ModelCounts extends UsageSum {
   readonly provider_id: string
   readonly model: string | null
+  readonly list_price: ListPrice | null
 }
 
 interface EndedTurn {
@@ -22,14 +25,21 @@ const byModel = (rows: ReadonlyArray<EndedTurn>): ReadonlyArray<ModelCounts> => 
   const models = new Map<string, Array<UsageSum>>()
   for (const { settings, usage } of rows) {
     const counts = models.get(settings) ?? []
-    counts.push(countsOf(usageOf(usage)))
+    counts.push(sumOfTurn(modelOf(settings), usageOf(usage)))
     models.set(settings, counts)
   }
-  return [...models].map(([settings, counts]) => ({ ...JSON.parse(settings), ...addCounts(counts) }))
+  return [...models].map(([settings, counts]) => ({
+    ...JSON.parse(settings),
+    list_price: listPriceOf(modelOf(settings)),
+    ...addCounts(counts)
+  }))
 }
 
+/** The model in the settings of a turn, as they are stored. */
+export const modelOf = (settings: string): string | null => JSON.parse(settings).model
+
 /** The usage of turns that were started and have ended: of sessions from their turns, of a workspace from sums that are kept by day. */
-export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
+export const usageStore = Effect.map(Database, ({ all, run, sql }) => ({
   /** Adds a turn that has ended to the sums of its workspace. A turn that was never started used nothing. */
   count: (
     workspaceId: WorkspaceId,
@@ -67,16 +77,19 @@ export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
   /** Days are as in `2026-01-31`, in UTC and inclusive. */
   ofWorkspace: (workspaceId: WorkspaceId, from: string, to: string): Effect.Effect<ReadonlyArray<ModelCounts>> =>
     Effect.map(
-      all(sql<ModelCounts>`select provider_id, model, ${sql.literal(usageTotals)} from usage_days
+      all(sql<
+        UsageCounts & UnpricedTokens & { provider_id: string }
+      >`select provider_id, model, ${sql.literal(usageTotals)},
+          ${sql.literal(unpricedTotals)} from usage_days
         where workspace_id = ${workspaceId} and day >= ${from} and day <= ${to} group by provider_id, model`),
       (rows) =>
-        rows.map((row) => ({
-          ...row,
-          model: row.model === "" ? null : row.model,
-          cost_usd: row.cost_usd === null ? null : toNanos(row.cost_usd)
-        }))
+        rows.map((row) => {
+          const model = row.model === "" ? null : row.model
+          const sum = answeredSum(row, listedPart(row))
+          return { provider_id: row.provider_id, model, list_price: listPriceOf(model), ...sum }
+        })
     )
-})
+}))
 
 /** The columns of a sum, in `usage_days` and in the statements that sum it up. */
 export const usageColumns = [
@@ -88,7 +101,7 @@ export const usageColumns = [
   "cached_tokens",
   "reasoning_tokens",
   "cost_usd"
-] as const satisfies ReadonlyArray<keyof UsageSum>
+] as const satisfies ReadonlyArray<keyof UsageCounts>
 
 /** A figure that is unknown on one side is that of the other side. */
 const sums = usageColumns

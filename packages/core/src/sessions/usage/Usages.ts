@@ -4,7 +4,6 @@ import { fn } from "../../base/Traced.js"
 import { WorkspaceId } from "../../domain/Ids.js"
 import type { Principal } from "../../domain/Principal.js"
 import type { ReinsError } from "../../domain/ReinsError.js"
-import { Database } from "../../store/Database.js"
 import { SessionStore } from "../SessionStore.js"
 import type { SessionUsage, UsageQuery, WorkspaceUsage } from "../Usage.js"
 import { addCounts } from "../UsageSum.js"
@@ -36,9 +35,8 @@ export class Usages extends Context.Tag("@reins/core/sessions/usage/Usages")<
     Effect.gen(function* () {
       const access = yield* Access
       const sessions = yield* SessionStore
-      const db = yield* Database
-      const store = usageStore(db)
-      const groups = usageGroups(db)
+      const store = yield* usageStore
+      const groups = yield* usageGroups
       return Usages.of({
         session: fn("Usages.session")(function* (principal, sessionId) {
           const session = yield* sessions.readable(principal, sessionId)

@@ -1,4 +1,7 @@
-/** The receipts of deleted sessions, which outlive their sessions and refer to nothing. `deleted_by` is an actor as JSON. */
+/**
+ * The receipts of what was deleted, which outlive it and refer to nothing. `deleted_by` is an actor as JSON. Those of sessions have a table of their
+ * own. The account of `account_id` may read the receipt of a workspace, which has no members any more.
+ */
 export const deletion: ReadonlyArray<string> = [
   `create table session_deletions (
     session_id text primary key,
@@ -11,5 +14,17 @@ export const deletion: ReadonlyArray<string> = [
     requested_at text not null,
     finished_at text
   )`,
-  `create index session_deletions_workspace on session_deletions (workspace_id, session_id)`
+  `create index session_deletions_workspace on session_deletions (workspace_id, session_id)`,
+  `create table deletions (
+    id text primary key,
+    kind text not null,
+    workspace_id text,
+    account_id text,
+    deleted_by text not null,
+    state text not null,
+    operation_id text not null,
+    job_id text not null,
+    requested_at text not null,
+    finished_at text
+  )`
 ]

@@ -38,7 +38,9 @@ export const identity: ReadonlyArray<string> = [
     id text primary key,
     name text not null,
     personal_account_id text unique references accounts(id),
-    created_at text not null
+    retention_session_days integer,
+    created_at text not null,
+    deleting_at text
   )`,
   `create table workspace_invitations (
     id text primary key,

@@ -1,4 +1,4 @@
-/** Projects, their versions, and the secrets that the environment of a version names. */
+/** A project that is being deleted is out of sight, and has its id as its slug. Projects, their versions, and the secrets that the environment of a version names. */
 export const projects: ReadonlyArray<string> = [
   `create table projects (
     id text primary key,
@@ -7,6 +7,7 @@ export const projects: ReadonlyArray<string> = [
     name text not null,
     description text,
     archived_at text,
+    deleting_at text,
     version integer not null,
     created_at text not null,
     updated_at text not null,

@@ -24,6 +24,7 @@ export const worktrees: ReadonlyArray<string> = [
     sparse text,
     seed text
   )`,
+  `create index working_trees_repository on working_trees (repository, session_id) where repository is not null`,
   `create table agent_states (
     session_id text primary key references sessions(id) on delete cascade,
     native_session_id text,

@@ -1,4 +1,4 @@
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Layer, Schedule, Stream } from "effect"
 import { digestOf } from "../../base/CanonicalJson.js"
 import { fn } from "../../base/Traced.js"
 import { Bench } from "../../bench/Bench.js"
@@ -9,7 +9,7 @@ import { turnStates } from "../../sessions/Turn.js"
 import { Blobs } from "../../store/Blobs.js"
 import { Journal } from "../../store/Journal.js"
 import { AgentStateStore } from "../AgentStateStore.js"
-import { makeStoreBlobs, notStored } from "./BlobStoring.js"
+import { beingDeleted, makeStoreBlobs, notStored } from "./BlobStoring.js"
 import { makeSnapshotRestore } from "./SnapshotRestoring.js"
 import { makeSeal } from "./SnapshotSealing.js"
 import { snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
@@ -75,6 +75,8 @@ const kept = Layer.scoped(
 /** Needs what a core has, and makes the store of blobs that its configuration names. */
 export const layer = Layer.provide(kept, Blobs.layer)
 
+const deletionPatience = Schedule.intersect(Schedule.spaced("100 millis"), Schedule.recurs(100))
+
 const makeKeepUploads = Effect.gen(function* () {
   const store = yield* snapshotStore
   const storeBlobs = yield* makeStoreBlobs
@@ -83,11 +85,13 @@ const makeKeepUploads = Effect.gen(function* () {
     const digest = digestOf(bytes)
     const blob = { digest, size: bytes.length }
     return storeBlobs(sessionId, [{ ...blob, content: Stream.make(bytes) }]).pipe(
+      // The same bytes may just go with another session, which takes a moment.
+      Effect.retry({ while: (error) => error === beingDeleted, schedule: deletionPatience }),
       Effect.as((upload_id: UnsealedUpload["upload_id"], path: string) =>
         Effect.flatMap(store.confirm([blob]), (isKept) =>
           isKept
             ? Effect.zipRight(store.noteUpload(sessionId, { upload_id, path, mode, digest }), store.changed(sessionId))
-            : // Its blob was announced a moment ago, so that nobody deletes it for a day.
+            : // Its blob is announced for this session, so that nobody deletes it for a day.
               Effect.dieMessage(`the blob of upload ${upload_id} is being deleted`)
         )
       )

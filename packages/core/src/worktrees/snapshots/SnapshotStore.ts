@@ -162,7 +162,7 @@ const blobRows = Effect.gen(function* () {
       for (const { digest, size } of [...blobs].sort((one, other) => (one.digest < other.digest ? -1 : 1))) {
         const row = yield* db.first(sql`insert into snapshot_blobs (digest, size, state, used_at)
           values (${digest}, ${size}, 'storing', ${yield* now})
-          on conflict (digest) do update set used_at = excluded.used_at
+          on conflict (digest) do update set state = 'storing', used_at = excluded.used_at
             where snapshot_blobs.state <> 'deleting' returning digest`)
         if (row === undefined) return false
         yield* db.run(sql`insert into blob_sessions (session_id, digest) values (${sessionId}, ${digest})
@@ -187,10 +187,12 @@ const blobRows = Effect.gen(function* () {
       yield* condemnWhere(sql`used_at < ${before}`)
       return yield* condemned
     }),
-    /** The same for some blobs, at once. Whoever seals one of them at the moment stores it anew. */
+    /** The same for some blobs, at once, but for those that other sessions are storing. */
     condemnUnneeded: Effect.fnUntraced(function* (digests: ReadonlyArray<string>) {
       yield* Commit
-      for (const digest of digests) yield* condemnWhere(sql`digest = ${digest}`)
+      for (const digest of digests)
+        yield* condemnWhere(sql`digest = ${digest} and not (snapshot_blobs.state = 'storing'
+          and exists (select 1 from blob_sessions where blob_sessions.digest = snapshot_blobs.digest))`)
       return yield* condemned
     }),
     /** Forgets a blob that was deleted. */

@@ -1,4 +1,5 @@
 import type { ServerPoint } from "@reins/core/base/Failpoint"
+import { occurrenceRunsOnce } from "./AutomationRows.js"
 import {
   branchIsPushedOnce,
   captureIsSealedOnce,
@@ -7,7 +8,7 @@ import {
   mergeRequestIsMergedOnce,
   mergeRequestIsOpenedOnce
 } from "./ChangeRows.js"
-import { sessionIsDeletedOnce } from "./DeletionRows.js"
+import { accountIsDeleted, projectIsDeletedOnce, sessionIsDeletedOnce, workspaceIsDeleted } from "./DeletionRows.js"
 import {
   executorIsActivatedOnce,
   executorIsReleasedOnce,
@@ -17,6 +18,7 @@ import {
 } from "./ExecutorRows.js"
 import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
+import { childIsMadeOnce, resultIsGivenOnce } from "./ToolRows.js"
 import {
   delegationRunsOnce,
   idleAgentIsEnded,
@@ -75,7 +77,17 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "deletion.files_removed": [sessionIsDeletedOnce(again)],
   "deletion.blobs_deleted": [sessionIsDeletedOnce(again)],
   "deletion.rows_deleted": [sessionIsDeletedOnce(again)],
-  "deletion.overwritten": [sessionIsDeletedOnce(again)],
+  "deletion.overwritten": [
+    sessionIsDeletedOnce(again),
+    projectIsDeletedOnce(again),
+    workspaceIsDeleted,
+    accountIsDeleted
+  ],
+  "deletion.project_released": [projectIsDeletedOnce(again)],
+  "deletion.project_rows_deleted": [projectIsDeletedOnce(again)],
+  "deletion.workspace_sessions_gone": [workspaceIsDeleted],
+  "deletion.workspace_rows_deleted": [workspaceIsDeleted],
+  "deletion.account_rows_deleted": [accountIsDeleted],
   "release.quiesced": [executorIsReleasedOnce(again), workspaceIsRemoved],
   "release.reaped": [executorIsReleasedOnce(again)],
   "release.salvaged": [executorIsReleasedOnce(again), workspaceIsRemoved],
@@ -92,6 +104,9 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "merge_request.looked_up": [mergeRequestIsOpenedOnce(again)],
   "merge_request.created": [mergeRequestIsOpenedOnce(again)],
   "merge_request.merged": [mergeRequestIsMergedOnce],
+  "tool.called": [childIsMadeOnce("after the kill")],
+  "tool.committed": [childIsMadeOnce("before the kill")],
+  "result.accepted": [resultIsGivenOnce],
   "wait.kept": [waitIsKept],
   "wait.delivered": [sessionIsWokenOnce],
   "mail.composed": [mailArrives(1)],
@@ -99,7 +114,9 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "follower.read": [eventsArrive(1)],
   "follower.took": [eventsArrive(1), endpointIsDisabledOnce],
   "webhook.sent": [eventsArrive(2), endpointIsDisabledOnce],
-  "webhook.recorded": [eventsArrive(1), endpointIsDisabledOnce]
+  "webhook.recorded": [eventsArrive(1), endpointIsDisabledOnce],
+  "automation.claimed": [occurrenceRunsOnce],
+  "automation.begun": [occurrenceRunsOnce]
 }
 
 const isPoint = (name: string): name is ServerPoint => name in matrix
@@ -116,6 +133,9 @@ export const onPostgres: ReadonlyArray<ServerPoint> = [
   "delivery.pushed",
   "merge_request.created",
   "wait.delivered",
+  "tool.committed",
+  "result.accepted",
   "mail.sent",
-  "webhook.sent"
+  "webhook.sent",
+  "automation.begun"
 ]

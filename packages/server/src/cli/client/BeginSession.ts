@@ -110,7 +110,7 @@ const harnessOf = async (reins: Remote["reins"], given: SessionOptions) => {
 }
 
 /** A server of another machine would look for the path in its own files. */
-const refuseFarPath = ({ isLocal, url }: Pick<ChosenRepository, "isLocal" | "url">, server: string): void => {
+export const refuseFarPath = ({ isLocal, url }: Pick<ChosenRepository, "isLocal" | "url">, server: string): void => {
   if (!isLocal || /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(new URL(server).hostname)) return
   throw new CommandFailed({
     message: `${url} has no remote that ${server} could reach. Push it somewhere, or name a URL with --repo.`

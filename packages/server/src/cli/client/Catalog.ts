@@ -5,7 +5,7 @@ import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
 import { agentOptions, chosenProvider, wantedAgent } from "./Providers.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
-import { requireYes, yes } from "./SessionState.js"
+import { requireYes, untilDeleted, yes } from "./SessionState.js"
 
 const json = flag("json", "Lines of JSON in the place of text")
 
@@ -168,8 +168,27 @@ const showProject = remoteCommand({
   }
 })
 
+const removeProject = remoteCommand({
+  takes: { project: argument("project", "The id of a project"), yes },
+  details:
+    "Its versions, secrets and prepared setups go. Its sessions stay, without a project. Waits until nothing is left of it.",
+  examples: [
+    ["reins projects delete prj_01h…", "Delete it, after a question"],
+    ["reins projects delete prj_01h… --yes", "Delete it without one"]
+  ],
+  run: async ({ project: project_id, yes }, connect) => {
+    const { reins } = await connect()
+    const { name } = await reins.projects.get({ project_id })
+    await requireYes(`Delete "${harmless(name)}" for good, with its versions and secrets?`, yes)
+    await reins.projects.delete({ project_id })
+    await untilDeleted(() => reins.projects.getDeletion({ project_id }))
+    tell("Deleted. Its sessions are still there.")
+  }
+})
+
 /** `reins projects` */
 export const projects = group(
   entry("list", "List the projects", listProjects),
-  entry("show", "Print a version of a project", showProject)
+  entry("show", "Print a version of a project", showProject),
+  entry("delete", "Delete a project for good, with its versions and secrets", removeProject)
 )

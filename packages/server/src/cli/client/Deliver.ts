@@ -21,6 +21,13 @@ export const newestChangeset = async (reins: Reins, session_id: string): Promise
   })
 }
 
+/** The id of the sealed changeset before one of the same session; undefined for the first. */
+export const changesetBefore = async (reins: Reins, { id, session_id }: Changeset): Promise<string | undefined> => {
+  for await (const each of reins.sessions.listChangesets({ session_id, state: "ready" }))
+    if (each.id < id) return each.id
+  return undefined
+}
+
 /** The changeset that a turn has made, if it has. */
 export const changesetOf = async (
   reins: Reins,
@@ -32,8 +39,11 @@ export const changesetOf = async (
 }
 
 /** Writes a diff: with colours for a person, else exactly as it is, so that `git apply` takes it. */
-export const writeDiff = async (reins: Reins, changeset: Changeset): Promise<void> => {
-  const { diff, omitted } = await reins.changesets.getDiff({ changeset_id: changeset.id })
+export const writeDiff = async (reins: Reins, changeset: Changeset, against?: string): Promise<void> => {
+  const { diff, omitted } = await reins.changesets.getDiff({
+    changeset_id: changeset.id,
+    ...(against !== undefined && { against })
+  })
   process.stdout.write(process.stdout.isTTY ? shown(diff) : diff)
   if (omitted.length === 0) return
   tell("The diff is longer than the server shows, so it was cut. `reins sessions deliver` gives all of it. Not shown:")

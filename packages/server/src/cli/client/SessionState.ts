@@ -115,6 +115,29 @@ const close = remoteCommand({
   }
 })
 
+/** Waits until a receipt says that nothing is left. */
+export const untilDeleted = async (receipt: () => Promise<{ readonly state: string }>): Promise<void> => {
+  while ((await receipt()).state !== "deleted") await new Promise((resume) => setTimeout(resume, 250))
+}
+
+const remove = remoteCommand({
+  takes: { session, yes },
+  details:
+    "Its messages, files, changesets and events go, with the sessions that work for it. Waits until nothing is left.",
+  examples: [
+    ["reins sessions delete sess_01h…", "Delete it, after a question"],
+    ["reins sessions delete sess_01h… --yes", "Delete it without one"]
+  ],
+  run: async ({ session: session_id, yes }, connect) => {
+    const { reins } = await connect()
+    const { title } = await reins.sessions.get({ session_id })
+    await requireYes(`Delete "${harmless(title ?? session_id)}" for good, with its files and changes?`, yes)
+    await reins.sessions.delete({ session_id })
+    await untilDeleted(() => reins.sessions.getDeletion({ session_id }))
+    tell("Deleted. Nothing is left of it.")
+  }
+})
+
 const cancel = remoteCommand({
   takes: { session },
   examples: [
@@ -137,5 +160,6 @@ export const stateCommands: ReadonlyArray<Entry> = [
   entry("cancel", "Cancel the turn that runs in a session", cancel),
   entry("archive", "Put a session away", archive),
   entry("unarchive", "Open an archived session again", unarchive),
-  entry("close", "Close a session for good", close)
+  entry("close", "Close a session for good", close),
+  entry("delete", "Delete a session for good, with its files", remove)
 ]

@@ -5,10 +5,20 @@ import { printJsonNow, tell } from "../terminal/Output.js"
 import { isInteractive } from "../terminal/Prompts.js"
 import { harmless, table } from "../terminal/Style.js"
 import { withBudgets } from "./Budgets.js"
-import { allowOption, deliver, newestChangeset, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
+import {
+  allowOption,
+  changesetBefore,
+  deliver,
+  newestChangeset,
+  tellDelivery,
+  tellDiagnostics,
+  writeDiff
+} from "./Deliver.js"
+import { exportSession } from "./Export.js"
 import { display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
 import { exitCodes, remoteCommand, workspaceOption } from "./Remote.js"
 import { stateCommands, stateOf } from "./SessionState.js"
+import { shareCommands } from "./Shares.js"
 
 const session = argument("session", "The id of a session")
 const json = flag("json", "Lines of JSON in the place of text")
@@ -90,17 +100,22 @@ const beginOf = async (reins: Reins, session_id: string, turn_id: string): Promi
 }
 
 const diff = remoteCommand({
-  takes: { session },
+  takes: {
+    session,
+    since: option("since", "`last` or the id of a changeset: what has changed since it", { value: "changeset" })
+  },
   examples: [
     ["reins sessions diff sess_01h…", "See what the session has changed"],
+    ["reins sessions diff sess_01h… --since last", "See what has changed since the last changeset"],
     ["reins sessions diff sess_01h… | git apply", "Apply it to your working tree"]
   ],
-  run: async ({ session }, connect) => {
+  run: async ({ session, since }, connect) => {
     const { reins } = await connect()
     const changeset = await newestChangeset(reins, session)
     tellDiagnostics(changeset)
-    if (changeset.empty) return tell("The session changed nothing.")
-    await writeDiff(reins, changeset)
+    const against = since === "last" ? await changesetBefore(reins, changeset) : since
+    if (changeset.empty && against === undefined) return tell("The session changed nothing.")
+    await writeDiff(reins, changeset, against)
   }
 })
 
@@ -160,5 +175,7 @@ export const sessions = group(
   entry("diff", "Print the newest changes of a session as a diff", diff),
   entry("deliver", "Deliver the newest changes of a session as a branch", deliverSession),
   entry("set", "Tell a session the new URL of its repository", set),
+  entry("export", "Keep a session as a file", exportSession),
+  ...shareCommands,
   ...stateCommands
 )

@@ -9,11 +9,20 @@ type Sum = WorkspaceUsage["total"]
 
 const count = (tokens: number | null): string => (tokens === null ? "-" : tokens.toLocaleString("en-US"))
 
-const cellsOf = ({ cost_usd, input_tokens, output_tokens, turns }: Omit<Sum, "cached_tokens" | "reasoning_tokens">) => [
-  String(turns),
-  count(input_tokens),
-  count(output_tokens),
-  cost_usd === null ? "unknown" : `$${cost_usd.toFixed(2)}`
+/** A cost by list prices stands apart, because a connection can cost something else. */
+const costIn = ({ cost_usd, list_cost_usd }: Pick<Sum, "cost_usd" | "list_cost_usd">): string => {
+  const parts = [
+    ...(cost_usd === null ? [] : [`$${cost_usd.toFixed(2)}`]),
+    ...(list_cost_usd === null ? [] : [`$${list_cost_usd.toFixed(2)} (list price)`])
+  ]
+  return parts.length === 0 ? "unknown" : parts.join(" + ")
+}
+
+const cellsOf = (sum: Pick<Sum, "cost_usd" | "list_cost_usd" | "input_tokens" | "output_tokens" | "turns">) => [
+  String(sum.turns),
+  count(sum.input_tokens),
+  count(sum.output_tokens),
+  costIn(sum)
 ]
 
 const head = ["TURNS", "READ", "WRITTEN", "COST"]
@@ -28,7 +37,8 @@ export const usage = remoteCommand({
     json: flag("json", "Lines of JSON in the place of text"),
     workspace: workspaceOption
   },
-  details: "Tokens and cost of turns that have ended. A cost is unknown where nobody has said the prices of the model.",
+  details:
+    "Tokens and cost of turns that have ended. Without a price of the connection it counts the list price of the model, if Reins knows one, and says so.",
   examples: [
     ["reins usage --since 30d", "What each of the last thirty days has cost"],
     ["reins usage --by model", "What each model has cost"]

@@ -1,4 +1,5 @@
 import { text } from "node:stream/consumers"
+import { AccountDeletions } from "@reins/core/deletion/AccountDeletions"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Scope } from "@reins/core/domain/Scope"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -8,6 +9,7 @@ import { Effect, Redacted } from "effect"
 import { command, entry, flag, group, option, requiredOption } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { attempt } from "../client/Remote.js"
+import { requireYes, yes } from "../client/SessionState.js"
 import { ask } from "../terminal/Prompts.js"
 import * as Installation from "./Installation.js"
 import { runningAddress } from "./ServerAddress.js"
@@ -73,10 +75,38 @@ const setupLink = command({
     })
 })
 
+const removeAccount = command({
+  takes: { email, yes, ...installationOptions },
+  details:
+    "Its logins, keys, memberships and mails go, and the workspaces in which nobody else is. What it made elsewhere stays. A running server does the work, or the next one that starts.",
+  examples: [
+    ["reins accounts delete --email ann@example.com", "Delete it, after a question"],
+    ["reins accounts delete --email ann@example.com --yes", "Delete it without one"]
+  ],
+  run: ({ email, yes, ...options }) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      yield* attempt(() => requireYes(`Delete the account of ${email} for good, with its own workspaces?`, yes))
+      const receipt = yield* Effect.provide(
+        Effect.gen(function* () {
+          const account = yield* Effect.flatMap(Accounts, (accounts) => accounts.get(email)).pipe(
+            Effect.mapError(() => new CommandFailed({ message: `There is no account of ${email}.` }))
+          )
+          return yield* Effect.flatMap(AccountDeletions, (deletions) => deletions.deleteFor(account.id)).pipe(
+            Effect.mapError(({ message }) => new CommandFailed({ message }))
+          )
+        }),
+        Installation.existing(config)
+      )
+      yield* Effect.sync(() => process.stdout.write(`${JSON.stringify(receipt)}\n`))
+    })
+})
+
 /** `reins accounts` */
 export const accounts = group(
   entry("create", "Make an account that can be used at once", createAccount),
-  entry("first", "Print the link that makes the first account in a browser", setupLink)
+  entry("first", "Print the link that makes the first account in a browser", setupLink),
+  entry("delete", "Delete an account for good", removeAccount)
 )
 
 /** `reins keys create` */

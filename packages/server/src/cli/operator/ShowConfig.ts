@@ -87,6 +87,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   queued_turns: core.limits.queuedTurns,
   delegation_depth: core.limits.delegationDepth,
   live_delegations: core.limits.liveDelegations,
+  tree_delegations: core.limits.treeDelegations,
   delegation_seconds: core.limits.delegationSeconds,
   registrations_per_hour: core.limits.registrationsPerHour,
   sessions_per_workspace: core.limits.sessionsPerWorkspace,

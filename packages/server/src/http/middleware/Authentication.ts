@@ -106,7 +106,8 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
     )
 }
 
-const bearerOf = (exchange: Exchange): string | undefined =>
+/** The token of the header `Authorization: Bearer`. */
+export const bearerOf = (exchange: Exchange): string | undefined =>
   /^bearer +(\S+) *$/i.exec(exchange.header("authorization") ?? "")?.[1]
 
 const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined)

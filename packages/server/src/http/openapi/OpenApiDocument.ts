@@ -116,6 +116,7 @@ const completed = (operation: Json, known: Operation): Json => {
   const isPublic = scope === "public"
   const { 400: _, ...responses } = fieldsOf(operation["responses"])
   const streams = endpoint.path.endsWith("/events")
+  const exports = known.name === "sessions.getExport"
   const body = fieldsOf(operation["requestBody"])
   const parameters = Array.isArray(operation["parameters"]) ? operation["parameters"].map(fieldsOf) : []
   const example = examples[`${endpoint.method} ${patternOf(endpoint)}`]
@@ -145,7 +146,7 @@ const completed = (operation: Json, known: Operation): Json => {
     security: isPublic ? [] : [{ bearer: [] }, { cookie: [] }],
     responses: {
       ...mapFields(responses, (_, response) => ({
-        ...(streams ? withStream(answer(response)) : answer(response)),
+        ...(streams ? withStream(answer(response)) : exports ? withMarkdown(answer(response)) : answer(response)),
         description: Texts.answerDescription(summary, endpoint.successSchema.ast),
         headers: successHeaders(answering)
       })),
@@ -242,6 +243,14 @@ const withStream = (response: Json): Json => ({
       },
       examples: { stream: { summary: "Two events, and the end.", value: Texts.streamExample } }
     }
+  }
+})
+
+const withMarkdown = (response: Json): Json => ({
+  ...response,
+  content: {
+    ...fieldsOf(response["content"]),
+    "text/markdown": { schema: { type: "string", description: Texts.markdownDescription } }
   }
 })
 

@@ -17,6 +17,7 @@ export const tags: Readonly<Record<string, string>> = {
   accounts: "Registering, logging in and out, and changing or resetting a password.",
   apiKeys: "Keys that programs call with. A key is shown once, when it is created.",
   applications: "A changeset on its way into the workspace of a session.",
+  automations: "Work that begins by itself, at its time, and its runs.",
   catalog: "What this installation has: providers, models, executors and limits. Reads without side effects.",
   changesets: "The sealed work of a session: what changed, against the commit that it started from.",
   connections: "Credentials for gateways and forges. A secret that was stored never comes back.",
@@ -28,6 +29,8 @@ export const tags: Readonly<Record<string, string>> = {
   messages: "The conversation of a session.",
   projects: "What sessions of the same kind start from, in published versions that never change.",
   sessions: "A conversation and a workspace, run by an executor with one provider.",
+  shared: "A session as everybody with a link sees it. The token of the link is the bearer.",
+  shares: "Links with which anybody may read a session.",
   turns: "What an agent does with one message.",
   webhooks: "Addresses to which the events of a workspace are sent, and what became of each delivery.",
   workspaces: "Who owns what: projects, connections and sessions belong to a workspace, and people are members of it."
@@ -39,6 +42,8 @@ export const parameters: Readonly<Record<string, string>> = {
   activity: "Only sessions that are doing this.",
   after: "Only events after this one: the `seq` of the last that was read. Exclusive.",
   application_id: "The application, by its id, which begins with `app_`.",
+  automation_id: "The automation, by its id, which begins with `aut_`.",
+  automation_run_id: "The run of an automation, by its id, which begins with `run_`.",
   changeset_id: "The changeset, by its id, which begins with `cs_`.",
   connection_id: "The connection, by its id, which begins with `con_`.",
   context: "Unchanged lines around each change.",
@@ -64,6 +69,7 @@ export const parameters: Readonly<Record<string, string>> = {
   project_id: "The project, by its id, which begins with `prj_`.",
   provider_id: "The provider, as GET /api/harnesses lists it.",
   session_id: "The session, by its id, which begins with `sess_`.",
+  share_id: "The share, by its id, which begins with `shr_`.",
   state: "Only items in this state.",
   turn_id: "The turn, by its id, which begins with `turn_`.",
   types: "Only these types of events: a comma list of names, or of prefixes as in `turn.*`.",
@@ -94,6 +100,9 @@ export const streamExample = [
   "",
   ""
 ].join("\n")
+
+export const markdownDescription =
+  "The same for people: conversation, questions, turns and changes. Tool calls have the shortened texts of the messages."
 
 export const bodyDescription =
   "Fields that the operation does not know are passed over, and named in the header `Reins-Unknown-Fields` of the answer."

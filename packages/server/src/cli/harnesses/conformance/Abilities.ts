@@ -210,9 +210,12 @@ export const exporting = Effect.fnUntraced(function* (ground: Ground, place: Pla
   )
 })
 
-/** An agent that says so connects to a server of tools over HTTP with its token. Nothing is found of one that does not say so. */
+/**
+ * An agent that says so connects to a server of tools over HTTP with its token, offers them to its model and calls one. Nothing is found of one that
+ * does not say so. A tool that was only listed proves nothing: some agents hide tools from their model.
+ */
 export const connecting = Effect.fnUntraced(function* (ground: Ground) {
-  const { asked, toolServer } = yield* startToolServer
+  const { asked, toolServer } = yield* startToolServer(ground.manifest.tools?.needs.includes("always_load") === true)
   const before = ground.gateway.requests.length
   let isOffered = false
   const ended = yield* turnAlone(ground, {
@@ -239,7 +242,7 @@ export const connecting = Effect.fnUntraced(function* (ground: Ground) {
     finding(
       "tools over http",
       null,
-      asked.includes("tools/list"),
+      asked.includes("tools/call") && isTold,
       `${ended}; a server with a token: ${seen.join(", ")}`
     )
   ]

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { sessionPaths } from "@reins/core/bench/SessionPaths"
-import { liveState } from "@reins/core/execution/TurnSetup"
+import { liveState } from "@reins/core/execution/AgentDigest"
 import { signal } from "@reins/core/executor/ProcessTable"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Effect, Schedule } from "effect"

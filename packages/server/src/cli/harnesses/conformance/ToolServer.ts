@@ -20,11 +20,20 @@ const results: Readonly<Record<string, (params: Call["params"]) => unknown>> = {
     serverInfo: { name: "verify", version: "1" }
   }),
   ping: () => ({}),
-  "tools/list": () => ({
-    tools: [{ name: toolName, description: "Says a word.", inputSchema: { type: "object", properties: {} } }]
-  }),
   "tools/call": () => ({ content: [{ type: "text", text: toolWord }] })
 }
+
+/** The list as the service gives it, with the mark for agents that hide tools without it. */
+const listed = (isAlwaysLoaded: boolean) => ({
+  tools: [
+    {
+      name: toolName,
+      description: "Says a word.",
+      inputSchema: { type: "object", properties: {} },
+      ...(isAlwaysLoaded && { _meta: { "anthropic/alwaysLoad": true } })
+    }
+  ]
+})
 
 const bodyOf = async (request: IncomingMessage): Promise<Call> => {
   const pieces: Array<Buffer> = []
@@ -37,7 +46,7 @@ const bodyOf = async (request: IncomingMessage): Promise<Call> => {
 }
 
 /** A server of the Model Context Protocol over HTTP, without streams, which writes down the methods that callers with its token ask for. */
-export const startToolServer = Effect.gen(function* () {
+export const startToolServer = Effect.fnUntraced(function* (isAlwaysLoaded: boolean) {
   const token = randomBytes(16).toString("hex")
   const asked: Array<string> = []
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
@@ -46,7 +55,7 @@ export const startToolServer = Effect.gen(function* () {
     const { id, method = "", params } = await bodyOf(request)
     asked.push(method)
     if (id === undefined) return response.writeHead(202).end()
-    const result = results[method]?.(params)
+    const result = method === "tools/list" ? listed(isAlwaysLoaded) : results[method]?.(params)
     const error = { code: -32601, message: "Method not found" }
     const said = { jsonrpc: "2.0", id, ...(result === undefined ? { error } : { result }) }
     return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(said))

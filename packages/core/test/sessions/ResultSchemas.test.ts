@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { ResultSchemas } from "@reins/core/delegations/ResultSchemas"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { ResultSchemas } from "@reins/core/sessions/results/ResultSchemas"
 import { faultsOf } from "@reins/testing/Faults"
 import { Effect } from "effect"
 
@@ -80,7 +80,7 @@ it.live("a value is told of everything that is wrong with it, each at its place 
           [["body", "value", "files", 1], false]
         ]
       )
-      const absent = yield* detailsOf(schemas.checkResult(schema, { kind: "generic", summary: "Done." }))
+      const absent = yield* detailsOf(schemas.checkResult(schema, { summary: "Done." }))
       assert.deepInclude(absent[0], { loc: ["body", "value"], isMissing: true })
     })
   )

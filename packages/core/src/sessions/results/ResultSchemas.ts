@@ -1,23 +1,31 @@
 import { runInNewContext } from "node:vm"
 import { Context, Effect, Layer, ParseResult, Schema, SchemaAST } from "effect"
-import { cutText } from "../base/CutText.js"
-import { once } from "../base/Once.js"
-import { fn } from "../base/Traced.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
-import type { ResultSchema } from "./Delegation.js"
-import type { ResultInput } from "./DelegationsApi.js"
+import { cutText } from "../../base/CutText.js"
+import { once } from "../../base/Once.js"
+import { fn } from "../../base/Traced.js"
+import { RequestInvalid } from "../../domain/RequestInvalid.js"
+import type { ResultSchema } from "./TurnResult.js"
+
+/** A result, as far as its schema goes. An absent value satisfies none. */
+interface ResultInput {
+  readonly value?: unknown
+  readonly summary?: string
+}
 
 /** The longest schema, in characters of its JSON. A schema is compiled to code, so its size has to be bounded. */
 const maxSchemaLength = 64 * 1024
 
 const draft = "https://json-schema.org/draft/2020-12/schema"
 
-/** Checks the results of delegations against their schemas. `format` only describes and refuses nothing, as the draft says. */
-export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSchemas")<
+/** Checks the results of turns and delegations against their schemas. `format` only describes and refuses nothing, as the draft says. */
+export class ResultSchemas extends Context.Tag("@reins/core/sessions/results/ResultSchemas")<
   ResultSchemas,
   {
-    /** Fails unless the schema is a JSON Schema of the draft 2020-12 that refers to nothing outside of itself. */
-    readonly checkSchema: (schema: ResultSchema) => Effect.Effect<void, RequestInvalid>
+    /** Fails, at a place of the request, unless the schema is absent or a JSON Schema of the draft 2020-12 that refers to nothing outside of itself. */
+    readonly checkSchema: (
+      schema: ResultSchema | undefined,
+      loc?: ReadonlyArray<string>
+    ) => Effect.Effect<void, RequestInvalid>
     /** Fails with each place at which the `value` of a result does not satisfy the schema. An absent value satisfies none. */
     readonly checkResult: (schema: ResultSchema, result: ResultInput) => Effect.Effect<void, RequestInvalid>
   }
@@ -32,7 +40,7 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
         Effect.map(library, ({ Ajv2020 }) => new Ajv2020({ strict: false, validateFormats: false, logger: false }))
       )
 
-      const compile = Effect.fnUntraced(function* (schema: ResultSchema) {
+      const compile = Effect.fnUntraced(function* (schema: ResultSchema, loc: ReadonlyArray<string> = []) {
         const { Ajv2020 } = yield* library
         return yield* Effect.try({
           try: () => {
@@ -48,22 +56,23 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
             })
             return inTime(() => ajv.compile(schema))
           },
-          catch: (error) => invalidSchema(schema, error instanceof Error ? error.message : "it is malformed")
+          catch: (error) => invalidSchema(loc, schema, error instanceof Error ? error.message : "it is malformed")
         })
       })
 
       return ResultSchemas.of({
-        checkSchema: fn("ResultSchemas.checkSchema")(function* (schema) {
+        checkSchema: fn("ResultSchemas.checkSchema")(function* (schema, loc = ["body", "result_schema"]) {
+          if (schema === undefined) return
           if (JSON.stringify(schema).length > maxSchemaLength)
-            return yield* invalidSchema(schema, `it is longer than ${maxSchemaLength} characters`)
+            return yield* invalidSchema(loc, schema, `it is longer than ${maxSchemaLength} characters`)
           if (![undefined, draft, `${draft}#`].some((known) => known === schema["$schema"]))
-            return yield* invalidSchema(schema, `its $schema is not ${draft}`)
+            return yield* invalidSchema(loc, schema, `its $schema is not ${draft}`)
           // `$async` is no part of the draft, and would make the library answer with a promise.
-          if ("$async" in schema) return yield* invalidSchema(schema, "it holds $async")
+          if ("$async" in schema) return yield* invalidSchema(loc, schema, "it holds $async")
           const ajv = yield* metaValidator
           if (ajv.validate(draft, schema) !== true)
-            return yield* invalidSchema(schema, ajv.errorsText(ajv.errors, { dataVar: "result_schema" }))
-          yield* compile(schema)
+            return yield* invalidSchema(loc, schema, ajv.errorsText(ajv.errors, { dataVar: "result_schema" }))
+          yield* compile(schema, loc)
         }),
         checkResult: fn("ResultSchemas.checkResult")(function* (schema, result) {
           if (!("value" in result)) {
@@ -141,10 +150,10 @@ const tooSlow = (result: ResultInput): RequestInvalid => {
 const missingAt = (path: readonly [string, ...Array<string | number>], result: ResultInput) =>
   new ParseResult.Pointer(path, result, new ParseResult.Missing(new SchemaAST.Type(Schema.Unknown.ast)))
 
-const invalidSchema = (schema: ResultSchema, reason: string): RequestInvalid => {
+const invalidSchema = (loc: ReadonlyArray<string>, schema: ResultSchema, reason: string): RequestInvalid => {
   const message = `Input should be a JSON Schema of the draft 2020-12: ${cutText(reason, 300)}`
   return new RequestInvalid({
-    loc: ["body", "result_schema"],
+    loc,
     issue: new ParseResult.Type(Schema.Unknown.ast, schema, message),
     input: schema
   })

@@ -1,0 +1,66 @@
+import type { BudgetInput } from "../budgets/Budget.js"
+import { nano } from "../budgets/BudgetRow.js"
+import type { AutomationOptions } from "./Automation.js"
+import type { AutomationRow } from "./AutomationStore.js"
+import { budgetOf, type RunRow } from "./RunStore.js"
+
+/** The answer to a run that is due while others may not have ended. */
+export type OverlapVerdict = "begin" | "wait" | "overlap" | "coalesced"
+
+/** Decides whether a run begins beside the live ones. */
+export const judgeOverlap = (
+  { max_parallel, overlap }: Pick<AutomationOptions, "max_parallel" | "overlap">,
+  live: ReadonlyArray<RunRow>
+): OverlapVerdict => {
+  if (live.length === 0) return "begin"
+  if (overlap === "skip") return "overlap"
+  if (overlap === "parallel") return live.length < max_parallel ? "begin" : "overlap"
+  return live.some(isUnbegun) ? "coalesced" : "wait"
+}
+
+/** True for a run that waits for the end of the one before. */
+export const isUnbegun = ({ started_at, state }: RunRow): boolean => state === "waiting" && started_at === null
+
+/** The limits of a run; null for none. `spent` when the total is used up, `reserved` when live runs may use up the rest of it. */
+export type Allowance = { readonly limits: BudgetInput | null } | "spent" | "reserved"
+
+/** What a run may spend: its own limit, and at most what is left of the total, from which the limits of live runs are taken. */
+export const allowanceOf = (
+  { budget }: Pick<AutomationOptions, "budget">,
+  spent: Pick<AutomationRow, "spent_nano_usd" | "spent_tokens">,
+  live: ReadonlyArray<RunRow>
+): Allowance => {
+  const reserved = live.map(budgetOf)
+  const tokens = leftOf(
+    budget?.total?.max_tokens,
+    spent.spent_tokens,
+    reserved.map((limits) => limits?.max_tokens ?? 0)
+  )
+  const nanos = leftOf(
+    budget?.total?.max_cost_usd === undefined ? undefined : Math.round(budget.total.max_cost_usd * nano),
+    spent.spent_nano_usd ?? 0,
+    reserved.map((limits) => Math.round((limits?.max_cost_usd ?? 0) * nano))
+  )
+  if (tokens === "spent" || nanos === "spent") return "spent"
+  if (tokens === "reserved" || nanos === "reserved") return "reserved"
+  const max_tokens = least(budget?.run?.max_tokens, tokens)
+  const max_cost_usd = least(budget?.run?.max_cost_usd, nanos === undefined ? undefined : nanos / nano)
+  if (max_tokens === undefined && max_cost_usd === undefined) return { limits: null }
+  return {
+    limits: { ...(max_tokens !== undefined && { max_tokens }), ...(max_cost_usd !== undefined && { max_cost_usd }) }
+  }
+}
+
+const leftOf = (
+  total: number | undefined,
+  spent: number,
+  reserved: ReadonlyArray<number>
+): number | undefined | "spent" | "reserved" => {
+  if (total === undefined) return undefined
+  if (spent >= total) return "spent"
+  const left = total - spent - reserved.reduce((sum, one) => sum + one, 0)
+  return left <= 0 ? "reserved" : left
+}
+
+const least = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined ? b : b === undefined ? a : Math.min(a, b)

@@ -1,0 +1,366 @@
+import { Context, Effect, Layer, ParseResult, Schema } from "effect"
+import { Access, type Denied, type Unseen } from "../access/Access.js"
+import { fn } from "../base/Traced.js"
+import { requireAll } from "../domain/Condition.js"
+import { AutomationId, newId, WorkspaceId } from "../domain/Ids.js"
+import type { Page } from "../domain/Page.js"
+import { keyOf, type Principal } from "../domain/Principal.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import { now, type Timestamp } from "../domain/Timestamp.js"
+import { Git } from "../git/Git.js"
+import { checkPosted } from "../git/PostedUrl.js"
+import { JobStore } from "../jobs/JobStore.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import type { Command } from "../store/Command.js"
+import { Journal } from "../store/Journal.js"
+import { expectVersion } from "../store/Version.js"
+import { type Automation, type AutomationTarget, type AutomationTrigger, defaultOptions } from "./Automation.js"
+import {
+  type AutomationFilter,
+  type AutomationRow,
+  AutomationStore,
+  notDue,
+  optionsOf,
+  triggerOf
+} from "./AutomationStore.js"
+import type { AutomationInput, AutomationPatch, AutomationPreview, PauseInput, PreviewQuery } from "./AutomationsApi.js"
+import { automationAccess, automationRules, makeShow } from "./AutomationViews.js"
+import { makeCancelWaiting, makePause } from "./Pausing.js"
+import { loadSchedules, makePlan, type Planned, plannedAfter, type Schedules } from "./Plan.js"
+
+/** The automations that a workspace can have. */
+export const maxAutomations = 50
+
+/**
+ * Automations: work that begins by itself. Everybody in a workspace sees them. A member changes those that act for it, and an owner all. Whoever makes,
+ * changes or resumes one is the account that it acts for from then on.
+ */
+export class Automations extends Context.Tag("@reins/core/automations/Automations")<
+  Automations,
+  {
+    /** The automations of a workspace, newest first. */
+    readonly list: (
+      principal: Principal,
+      workspaceId: string,
+      filter: AutomationFilter
+    ) => Effect.Effect<Page<Automation>, Unseen | ReinsError<"invalid_cursor">>
+    readonly get: (principal: Principal, id: string) => Effect.Effect<Automation, Unseen>
+    /** The next times of a schedule. Fails with `RequestInvalid` for one that has none. */
+    readonly preview: (
+      principal: Principal,
+      workspaceId: string,
+      query: PreviewQuery
+    ) => Effect.Effect<AutomationPreview, Unseen | RequestInvalid>
+    /**
+     * Fails with `quota_exhausted` when the workspace has its share, with `not_found` for a session of another workspace, and with `RequestInvalid` for a
+     * trigger that never comes and a repository that this installation never contacts.
+     */
+    readonly create: (
+      principal: Principal,
+      workspaceId: string,
+      input: AutomationInput
+    ) => Command<Automation, Denied | ReinsError<"quota_exhausted"> | RequestInvalid>
+    /** Changes what is given and leaves the rest. Fails as `create` does, and with `version_conflict`. */
+    readonly update: (
+      principal: Principal,
+      id: string,
+      patch: AutomationPatch
+    ) => Command<Automation, Denied | ReinsError<"version_conflict"> | RequestInvalid>
+    /** Runs that go on are not cancelled. */
+    readonly remove: (principal: Principal, id: string) => Command<Automation, Denied>
+    /** Fails with `invalid_transition` for one that is not active. */
+    readonly pause: (
+      principal: Principal,
+      id: string,
+      input: PauseInput
+    ) => Command<Automation, Denied | ReinsError<"invalid_transition">>
+    /** Fails with `invalid_transition` for one that is not paused. What was due meanwhile is not made up for. */
+    readonly resume: (
+      principal: Principal,
+      id: string
+    ) => Command<Automation, Denied | ReinsError<"invalid_transition"> | RequestInvalid>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Automations,
+    Effect.gen(function* () {
+      const access = yield* Access
+      const store = yield* AutomationStore
+      const show = yield* makeShow
+      const { readable } = yield* automationAccess
+      const create = yield* makeCreate
+      const update = yield* makeUpdate
+      const turns = yield* makeTurns
+
+      return Automations.of({
+        list: fn("Automations.list")(function* (principal, workspaceId, filter) {
+          const role = yield* access.read(principal, workspaceId)
+          const { items, next_cursor } = yield* store.list(workspaceId, filter)
+          return { items: yield* Effect.forEach(items, (row) => show(principal, role, row)), next_cursor }
+        }),
+        get: fn("Automations.get")(function* (principal, id) {
+          const { role, row } = yield* readable(principal, id)
+          return yield* show(principal, role, row)
+        }),
+        preview: fn("Automations.preview")(function* (principal, workspaceId, query) {
+          yield* access.read(principal, workspaceId)
+          const schedules = yield* loadSchedules
+          const { count = 10, expression, timezone } = query
+          const from = query.from ?? (yield* now)
+          const trigger = { kind: "schedule" as const, expression, timezone }
+          const times = yield* tryOf(schedules, () => schedules.preview(trigger, from, count), ["query"], query)
+          return { times }
+        }),
+        create,
+        update,
+        ...turns
+      })
+    })
+  )
+}
+
+/** Does something with the schedule of a trigger. A fault is told at its place in the request. */
+const tryOf = <A>(
+  { ScheduleFault }: Schedules,
+  make: () => A,
+  loc: ReadonlyArray<string>,
+  input: object
+): Effect.Effect<A, RequestInvalid> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(make())
+    } catch (fault) {
+      if (!(fault instanceof ScheduleFault)) throw fault
+      const { field, why } = fault
+      const value: unknown = Object.entries(input).find(([name]) => name === field)?.[1]
+      const issue = new ParseResult.Type(Schema.Unknown.ast, value, `The ${field} ${why}`)
+      return Effect.fail(new RequestInvalid({ loc: [...loc, field], issue, input: value }))
+    }
+  })
+
+/** The next occurrence of a trigger of a request. Fails for one that never comes. */
+const nextOf = (schedules: Schedules, id: AutomationId, trigger: AutomationTrigger, at: Timestamp) =>
+  Effect.flatMap(
+    tryOf(
+      schedules,
+      () => {
+        const planned = plannedAfter(schedules, id, trigger, at)
+        if (planned !== undefined) return planned
+        throw trigger.kind === "once"
+          ? new schedules.ScheduleFault("at", "is not in the future")
+          : new schedules.ScheduleFault("expression", "never comes")
+      },
+      ["body", "trigger"],
+      trigger
+    ),
+    (planned: Planned) => Effect.succeed(planned)
+  )
+
+/** Gives the function that checks what can be known of a target before it is used. */
+const makeCheckTarget = Effect.gen(function* () {
+  const git = yield* Git
+  const sessions = yield* SessionStore
+  return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, target: AutomationTarget) {
+    if (target.kind === "new_session")
+      return yield* checkPosted(git, ["body", "target", "repository"], target.repository)
+    const session = yield* Effect.option(sessions.readable(principal, target.session_id))
+    if (session._tag === "Some" && session.value.workspace_id === workspaceId && session.value.lifecycle !== "closed")
+      return
+    const { session_id } = target
+    const issue = new ParseResult.Type(
+      Schema.Unknown.ast,
+      session_id,
+      "There is no open session of this workspace with that id"
+    )
+    return yield* new RequestInvalid({ loc: ["body", "target", "session_id"], issue, input: session_id })
+  })
+})
+
+const projectOf = (target: AutomationTarget) => (target.kind === "new_session" ? (target.project_id ?? null) : null)
+
+const actsFor = (principal: Principal) => ({ acts_for: principal.accountId, api_key_id: keyOf(principal) })
+
+/** Gives `Automations.create`. */
+const makeCreate = Effect.gen(function* () {
+  const access = yield* Access
+  const journal = yield* Journal
+  const store = yield* AutomationStore
+  const plan = yield* makePlan
+  const show = yield* makeShow
+  const checkTarget = yield* makeCheckTarget
+
+  const inside = Effect.fnUntraced(function* (
+    schedules: Schedules,
+    principal: Principal,
+    workspaceId: string,
+    input: AutomationInput
+  ) {
+    const { name, target, trigger, ...options } = input
+    const role = yield* access.write(principal, workspaceId)
+    yield* checkTarget(principal, workspaceId, target)
+    const used = yield* store.count(workspaceId)
+    if (used >= maxAutomations) return yield* tooMany(used)
+    const at = yield* now
+    const id = yield* newId(AutomationId)
+    const named = { id, workspace_id: WorkspaceId.make(workspaceId), generation: 1 }
+    const row: AutomationRow = {
+      ...named,
+      name,
+      project_id: projectOf(target),
+      state: "active",
+      pause_reason: null,
+      pause_message: null,
+      due: JSON.stringify(trigger),
+      target: JSON.stringify(target),
+      options: JSON.stringify({ ...defaultOptions, ...options }),
+      ...actsFor(principal),
+      ...(yield* plan(named, yield* nextOf(schedules, id, trigger, at))),
+      failures: 0,
+      spent_tokens: 0,
+      spent_nano_usd: null,
+      version: 1,
+      created_at: at,
+      updated_at: at,
+      deleted_at: null
+    }
+    yield* store.insert(row)
+    return yield* show(principal, role, row)
+  })
+
+  const create: Automations["Type"]["create"] = (principal, workspaceId, input) =>
+    journal.prepared(
+      "Automations.create",
+      { by: principal, about: { type: "workspace", id: workspaceId } },
+      Effect.map(loadSchedules, (schedules) => inside(schedules, principal, workspaceId, input))
+    )
+  return create
+})
+
+const about = (principal: Principal, id: string) => ({ by: principal, about: { type: "automation", id } })
+
+/** Gives the function of the columns of an automation whose trigger begins anew. */
+const makeAnew = Effect.gen(function* () {
+  const jobs = yield* JobStore
+  const plan = yield* makePlan
+  return Effect.fnUntraced(function* (
+    schedules: Schedules,
+    row: AutomationRow,
+    trigger: AutomationTrigger,
+    isDue: boolean
+  ) {
+    const planned = yield* nextOf(schedules, row.id, trigger, yield* now)
+    if (row.fire_job_id !== null) yield* jobs.cancel(row.fire_job_id)
+    const generation = row.generation + 1
+    return { generation, failures: 0, ...(isDue ? yield* plan({ ...row, generation }, planned) : notDue) }
+  })
+})
+
+/** Gives `Automations.update`. */
+const makeUpdate = Effect.gen(function* () {
+  const journal = yield* Journal
+  const store = yield* AutomationStore
+  const show = yield* makeShow
+  const anew = yield* makeAnew
+  const checkTarget = yield* makeCheckTarget
+  const { writable } = yield* automationAccess
+
+  const inside = Effect.fnUntraced(function* (
+    schedules: Schedules,
+    principal: Principal,
+    id: string,
+    { expected_version, name, target, trigger, ...options }: AutomationPatch
+  ) {
+    const { role, row } = yield* writable(principal, id)
+    yield* expectVersion(row.version, expected_version)
+    if (target !== undefined) yield* checkTarget(principal, row.workspace_id, target)
+    const state = trigger !== undefined && row.state === "done" ? "active" : row.state
+    const changed = yield* store.update(row.id, {
+      ...(name !== undefined && { name }),
+      ...(target !== undefined && { target: JSON.stringify(target), project_id: projectOf(target) }),
+      ...(trigger !== undefined && {
+        due: JSON.stringify(trigger),
+        state,
+        ...(yield* anew(schedules, row, trigger, state === "active"))
+      }),
+      options: JSON.stringify({ ...optionsOf(row), ...options }),
+      ...actsFor(principal),
+      version: row.version + 1,
+      updated_at: yield* now
+    })
+    return yield* show(principal, role, changed)
+  })
+
+  const update: Automations["Type"]["update"] = (principal, id, patch) =>
+    journal.prepared(
+      "Automations.update",
+      about(principal, id),
+      Effect.map(loadSchedules, (schedules) => inside(schedules, principal, id, patch))
+    )
+  return update
+})
+
+/** Gives the commands that stop an automation, and have it go on. */
+const makeTurns = Effect.gen(function* () {
+  const journal = yield* Journal
+  const store = yield* AutomationStore
+  const jobs = yield* JobStore
+  const show = yield* makeShow
+  const pause = yield* makePause
+  const anew = yield* makeAnew
+  const cancelWaiting = yield* makeCancelWaiting
+  const { writable } = yield* automationAccess
+
+  const resume = Effect.fnUntraced(function* (schedules: Schedules, principal: Principal, id: string) {
+    const { role, row } = yield* writable(principal, id)
+    yield* requireAll(automationRules.resume, row)
+    const resumed = yield* store.update(row.id, {
+      state: "active",
+      pause_reason: null,
+      pause_message: null,
+      ...(yield* anew(schedules, row, triggerOf(row), true)),
+      ...actsFor(principal),
+      version: row.version + 1,
+      updated_at: yield* now
+    })
+    return yield* show(principal, role, resumed)
+  })
+
+  return {
+    remove: (principal, id) =>
+      journal.command(
+        "Automations.remove",
+        about(principal, id),
+        Effect.gen(function* () {
+          const { role, row } = yield* writable(principal, id)
+          if (row.fire_job_id !== null) yield* jobs.cancel(row.fire_job_id)
+          yield* cancelWaiting(row, "deleted", "The automation was deleted before it began.")
+          const removed = yield* store.update(row.id, { ...notDue, deleted_at: yield* now })
+          return { ...(yield* show(principal, role, removed)), actions: [] }
+        })
+      ),
+    pause: (principal, id, { reason = null }) =>
+      journal.command(
+        "Automations.pause",
+        about(principal, id),
+        Effect.gen(function* () {
+          const { role, row } = yield* writable(principal, id)
+          yield* requireAll(automationRules.pause, row)
+          return yield* show(principal, role, yield* pause(row, { reason: "by_hand", message: reason }))
+        })
+      ),
+    resume: (principal, id) =>
+      journal.prepared(
+        "Automations.resume",
+        about(principal, id),
+        Effect.map(loadSchedules, (schedules) => resume(schedules, principal, id))
+      )
+  } satisfies Partial<Automations["Type"]>
+})
+
+const tooMany = (used: number) =>
+  new ReinsError({
+    code: "quota_exhausted",
+    message: `This workspace has ${used} automations, and ${maxAutomations} are the most. Delete one that is not needed.`,
+    details: { quota: "automations", used, limit: maxAutomations }
+  })

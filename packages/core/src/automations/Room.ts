@@ -1,0 +1,25 @@
+import { Effect } from "effect"
+import { oneByOne, onTopOf } from "../base/Layered.js"
+import { expireJob, fireJob, startJob } from "./AutomationJobs.js"
+import { AutomationRuns } from "./AutomationRuns.js"
+import { AutomationStore } from "./AutomationStore.js"
+import { Automations } from "./Automations.js"
+import * as operations from "./Operations.js"
+import { RunStore } from "./RunStore.js"
+import * as RunTurns from "./RunTurns.js"
+
+/** Work that begins by itself. */
+export const automations = {
+  name: "automations",
+  layer: oneByOne(Automations.layer, AutomationRuns.layer, RunTurns.layer).pipe(
+    onTopOf(oneByOne(AutomationStore.layer, RunStore.layer))
+  ),
+  operations,
+  tables: ["automations", "automation_runs"],
+  jobs: [fireJob, startJob, expireJob],
+  sweeps: {
+    "automation runs": Effect.map(Effect.all([RunStore, AutomationStore]), ([runs, automations]) =>
+      Effect.zipRight(runs.purge, automations.purge)
+    )
+  }
+} as const

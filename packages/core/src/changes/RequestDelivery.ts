@@ -1,0 +1,73 @@
+import { Effect } from "effect"
+import { actorOf } from "../access/Access.js"
+import { requireAll } from "../domain/Condition.js"
+import { DeliveryId, newId } from "../domain/Ids.js"
+import type { Principal } from "../domain/Principal.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { changesetRules } from "./ChangeRules.js"
+import type { DeliveryInput } from "./ChangesApi.js"
+import { Changesets } from "./Changesets.js"
+import { deliveryAnswers, deliveryJobKind, hasMoved } from "./DeliveryAnswers.js"
+import { DeliveryStore, type DeliveryTarget } from "./DeliveryStore.js"
+import { deliveryTargets } from "./DeliveryTerms.js"
+
+/** The inside of `Deliveries.request`. */
+export const makeRequest = Effect.gen(function* () {
+  const changesets = yield* Changesets
+  const sessions = yield* SessionStore
+  const store = yield* DeliveryStore
+  const answers = yield* deliveryAnswers
+  const targetsOf = yield* deliveryTargets
+
+  /** The delivery that was requested before, to the first of the targets that has one. */
+  const knownOf = Effect.fnUntraced(function* (targets: ReadonlyArray<DeliveryTarget>) {
+    for (const target of targets) {
+      const known = yield* store.findOf(target)
+      if (known !== undefined) return known
+    }
+    return undefined
+  })
+
+  return Effect.fnUntraced(function* (principal: Principal, changesetId: string, input: DeliveryInput) {
+    const changeset = yield* changesets.get(principal, changesetId)
+    const session = yield* sessions.writable(principal, changeset.session_id)
+    yield* requireAll(changesetRules.deliver, changeset)
+    const [target, ...others] = yield* targetsOf(principal, session, changeset, input)
+    const known = yield* knownOf([target, ...others])
+    if (known === undefined) {
+      const delivery = yield* store.insert(
+        {
+          ...target,
+          id: yield* newId(DeliveryId),
+          sessionId: session.id,
+          connectionId: input.connection_id ?? null,
+          updateStrategy: input.update_strategy ?? "fast_forward",
+          allow: input.allow ?? [],
+          title: input.title ?? session.title,
+          remoteUrl: target.transport === "git_branch" ? session.tree.repository : null
+        },
+        actorOf(principal)
+      )
+      return yield* answers.start(deliveryJobKind, { principal, session, delivery })
+    }
+    const means = {
+      connectionId: input.connection_id ?? known.connection_id,
+      updateStrategy: input.update_strategy ?? known.update_strategy,
+      allow: input.allow ?? known.allow
+    }
+    const isSame =
+      !hasMoved(session, known) &&
+      means.connectionId === known.connection_id &&
+      means.updateStrategy === known.update_strategy &&
+      isSameSet(means.allow, known.allow)
+    const commanded = { principal, session, delivery: known }
+    if (isSame || (known.state !== "failed" && known.state !== "blocked")) return yield* answers.keep(commanded)
+    yield* store.equip(known.id, means)
+    return yield* answers.retry(commanded)
+  })
+})
+
+const isSameSet = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean => {
+  const of = new Set(left)
+  return of.size === new Set(right).size && right.every((name) => of.has(name))
+}

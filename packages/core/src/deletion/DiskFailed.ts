@@ -1,0 +1,6 @@
+import type { GitError } from "../git/GitError.js"
+import { JobError } from "../jobs/JobKind.js"
+
+/** A machine could not remove what sessions have left for others. */
+export const diskFailed = ({ message }: GitError): JobError =>
+  new JobError({ code: "disk_failed", message, retryable: true })

@@ -1,0 +1,6 @@
+import { ExecutorApi } from "./ExecutorApi.js"
+
+/** The endpoints of this room. */
+export const groups = [ExecutorApi] as const
+
+export { operationErrors as errors } from "./Errors.js"

@@ -1,0 +1,83 @@
+import { Effect, Redacted } from "effect"
+import { Access } from "../access/Access.js"
+import type { BudgetInput } from "../budgets/Budget.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
+import { type AccountId, ApiKeyId, newId, type WorkspaceId } from "../domain/Ids.js"
+import type { Principal } from "../domain/Principal.js"
+import { notFound } from "../domain/ReinsError.js"
+import type { Scope } from "../domain/Scope.js"
+import { now, type Timestamp } from "../domain/Timestamp.js"
+import * as Token from "../secrets/Token.js"
+import { AccountStore } from "./AccountStore.js"
+import type { ApiKey } from "./ApiKey.js"
+import * as ApiKeySecret from "./ApiKeySecret.js"
+import { ApiKeyStore, type StoredApiKey } from "./ApiKeyStore.js"
+
+/** A key that the operator wants. */
+export interface NewApiKey {
+  /** Tells people what the key is for. */
+  readonly name: string
+  /** The acts that the key allows. `admin` includes `write`, and `write` includes `read`. */
+  readonly scopes: ReadonlyArray<Scope>
+  /** The only workspace that the key may touch; null is every workspace of the account. */
+  readonly workspaceId: WorkspaceId | null
+}
+
+/** Makes keys, and shows keys with their budgets. */
+export const makeIssue = Effect.gen(function* () {
+  const access = yield* Access
+  const accounts = yield* AccountStore
+  const store = yield* ApiKeyStore
+  const budgets = yield* BudgetStore
+
+  const shown = (key: StoredApiKey): Effect.Effect<ApiKey> =>
+    Effect.map(budgets.find(key.id), (budget) => ({ ...key, budget }))
+
+  const issue = Effect.fnUntraced(function* (
+    accountId: AccountId,
+    wanted: NewApiKey,
+    expiresAt: Timestamp | null,
+    budget?: BudgetInput
+  ) {
+    const secret = yield* ApiKeySecret.make
+    const key = yield* keyOf(secret, wanted, expiresAt)
+    yield* store.insert(accountId, key, Token.digest(secret))
+    if (budget !== undefined) yield* budgets.set(key.id, budget)
+    return { ...(yield* shown(key)), secret: Redacted.value(secret) }
+  })
+
+  /** Makes a key that does not expire for an active account, and for a workspace that it belongs to. */
+  const issueFor = Effect.fnUntraced(function* (accountId: AccountId, wanted: NewApiKey) {
+    const account = yield* accounts.find(accountId)
+    if (account?.state !== "active") return yield* notFound()
+    const owner: Principal = { accountId, scopes: ["admin"], workspaceId: null, via: { kind: "embedded" } }
+    if (wanted.workspaceId !== null) yield* access.read(owner, wanted.workspaceId)
+    return yield* issue(accountId, wanted, null)
+  })
+
+  return { issue, issueFor, shown }
+})
+
+const keyOf = Effect.fnUntraced(function* (
+  secret: Redacted.Redacted,
+  { name, scopes, workspaceId }: NewApiKey,
+  expiresAt: Timestamp | null
+) {
+  const text = Redacted.value(secret)
+  const key: StoredApiKey = {
+    id: yield* newId(ApiKeyId),
+    name,
+    prefix: text.slice(0, 7),
+    last4: text.slice(-4),
+    scopes: allScopes.filter((scope) => scopes.includes(scope)),
+    workspace_id: workspaceId,
+    expires_at: expiresAt,
+    last_used_at: null,
+    revoked_at: null,
+    created_at: yield* now
+  }
+  return key
+})
+
+/** The order in which the scopes of a key are listed. */
+const allScopes: ReadonlyArray<Scope> = ["admin", "write", "read"]

@@ -1,0 +1,25 @@
+import { Effect } from "effect"
+import type { ProjectId } from "../domain/Ids.js"
+import { now } from "../domain/Timestamp.js"
+import { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
+import type { OwnedRows } from "../store/OwnedRows.js"
+
+/** The secrets and the versions of a project. Sessions name versions, so they go of them before. */
+export const projectRows: ReadonlyArray<OwnedRows> = ["project_secrets", "project_versions"].map((table) => ({
+  table,
+  of: (sql, id) => sql`project_id = ${id}`
+}))
+
+/** The ways in which a project goes for good. */
+export const projectRemoval = Effect.map(Database, ({ run, sql }) => ({
+  /** Takes a project from everybody's sight, and empties it. Its slug is free. The commit holds the project. */
+  hide: Effect.fnUntraced(function* (id: ProjectId): Effect.fn.Return<void, never, Commit> {
+    yield* run(sql`update projects set ${sql.update({ deleting_at: yield* now, slug: id, name: "", description: null })}
+      where id = ${id}`)
+  }),
+
+  /** Deletes the project itself, of which nothing else is left. */
+  remove: (id: string): Effect.Effect<void, never, Commit> =>
+    Effect.zipRight(Commit, run(sql`delete from projects where id = ${id}`))
+}))

@@ -1,0 +1,197 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type * as Mcp from "@modelcontextprotocol/server"
+import type { Effect } from "effect"
+import { release } from "../../base/Release.js"
+import type { LoanKind, LoanTerms } from "../Loans.js"
+import { refuse } from "../Refusal.js"
+import type { CallTool, ToolAnswer, ToolOffer } from "./ToolOffer.js"
+
+type Library = typeof Mcp
+type Run = <A>(effect: Effect.Effect<A>, options?: { readonly signal?: AbortSignal }) => Promise<A>
+
+/** The longest input of a call, in characters of its JSON. */
+const maxInput = 256 * 1024
+
+/** The longest request, in bytes. */
+const maxBody = 1024 * 1024
+
+/** The clients of agents give up on a call that says nothing, the first after a minute. */
+const progressMs = 10_000
+
+/**
+ * The servers of the tools of one agent, as a kind of loan. Each request stands alone, so a restart of the service loses no session of the
+ * protocol. It speaks the protocol of 2025 and that of 2026.
+ */
+export class McpEndpoint implements LoanKind {
+  private call: CallTool | undefined
+  /** The calls under way, by the number of their request. Clients that are not one connection may use a number twice. */
+  private readonly running = new Map<string, Set<AbortController>>()
+  private readonly handlers = new Map<string, Promise<Mcp.McpHttpHandler>>()
+
+  constructor(
+    private readonly offer: ToolOffer,
+    private readonly library: Promise<Library>,
+    private readonly run: Run
+  ) {}
+
+  /** Answers the calls of a turn from here on; those of none where it is undefined. */
+  begin(call: CallTool | undefined): void {
+    this.call = call
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse, terms: LoanTerms): void {
+    void this.serve(request, response, terms).catch(() => response.destroy())
+  }
+
+  /** Between turns the agent may list its tools. A call gets an answer that its model understands, and no refusal of the token. */
+  answerClosed(request: IncomingMessage, response: ServerResponse, terms: LoanTerms): void {
+    this.answer(request, response, terms)
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse, { path }: LoanTerms): Promise<void> {
+    const { headers, method = "GET", url = "" } = request
+    // A page in a browser that was led here sends its origin, or the name of its own host.
+    if (headers.origin !== undefined || !isLoopback(headers.host))
+      return refuse(response, 403, "permission_error", "This address is for agents on this machine.")
+    const server = this.offer.servers.find(({ name }) => url === `${path}/${name}`)
+    if (server === undefined) return refuse(response, 404, "not_found_error", "There is no server of tools here.")
+    const body = await read(request)
+    if (body === undefined) return refuse(response, 413, "invalid_request_error", "The request is too long.")
+    this.withdraw(body)
+    const gone = new AbortController()
+    response.once("close", () => gone.abort())
+    const asked = new Request(`http://127.0.0.1${url}`, {
+      method,
+      headers: headersOf(headers),
+      signal: gone.signal,
+      ...(method === "POST" && { body })
+    })
+    const handler = await this.handlerOf(server.name)
+    await send(await handler.fetch(asked), response)
+  }
+
+  /** A client of 2025 withdraws a call with a request of its own, and some send one for a call that has ended. */
+  private withdraw(body: Buffer): void {
+    if (!body.includes('"notifications/cancelled"')) return
+    const id = requestIdIn(body)
+    const found = [...(this.running.get(String(id)) ?? [])]
+    if (found.length === 1) found[0]?.abort()
+  }
+
+  private handlerOf(server: string): Promise<Mcp.McpHttpHandler> {
+    const found = this.handlers.get(server)
+    if (found !== undefined) return found
+    const made = this.library.then((library) =>
+      library.createMcpHandler((request) => this.serverFor(library, server, request), { maxRequestBodySize: maxBody })
+    )
+    this.handlers.set(server, made)
+    return made
+  }
+
+  private serverFor({ Server }: Library, name: string, { requestInfo }: Mcp.McpRequestContext): Mcp.Server {
+    const server = new Server({ name, version: release }, { capabilities: { tools: {} } })
+    server.setRequestHandler("tools/list", () => ({ tools: this.listed(name) }))
+    server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
+      const meta = params._meta ?? {}
+      const { progressToken } = meta
+      const withdrawn = new AbortController()
+      const signals = [mcpReq.signal, withdrawn.signal, ...(requestInfo === undefined ? [] : [requestInfo.signal])]
+      const ofNumber = this.running.get(String(mcpReq.id)) ?? new Set()
+      this.running.set(String(mcpReq.id), ofNumber.add(withdrawn))
+      let progress = 0
+      const tell = () =>
+        mcpReq.notify({
+          method: "notifications/progress",
+          params: { progressToken: progressToken ?? 0, progress: ++progress }
+        })
+      const beat = progressToken === undefined ? undefined : setInterval(() => void tell().catch(() => {}), progressMs)
+      try {
+        const { is_error, text } = await this.answerTo(
+          {
+            server: name,
+            tool: params.name,
+            call_id: callIdOf(meta, mcpReq.id),
+            input: params.arguments ?? {},
+            hears_progress: progressToken !== undefined
+          },
+          AbortSignal.any(signals)
+        )
+        return { content: [{ type: "text", text }], ...(is_error && { isError: true }) }
+      } finally {
+        clearInterval(beat)
+        ofNumber.delete(withdrawn)
+        if (ofNumber.size === 0) this.running.delete(String(mcpReq.id))
+      }
+    })
+    return server
+  }
+
+  private listed(server: string): Array<Mcp.Tool> {
+    const tools = this.offer.servers.find(({ name }) => name === server)?.tools ?? []
+    return tools.map(({ description, input_schema, is_read_only, name }) => ({
+      name,
+      description,
+      inputSchema: { ...input_schema, type: "object" as const },
+      annotations: { readOnlyHint: is_read_only, openWorldHint: false },
+      ...(this.offer.is_always_loaded && { _meta: { "anthropic/alwaysLoad": true } })
+    }))
+  }
+
+  private async answerTo(call: Parameters<CallTool>[0], signal: AbortSignal): Promise<ToolAnswer> {
+    const known = this.offer.servers.find(({ name }) => name === call.server)?.tools ?? []
+    if (!known.some(({ name }) => name === call.tool))
+      return failed(`There is no tool ${call.tool}. There are: ${known.map(({ name }) => name).join(", ")}.`)
+    if (JSON.stringify(call.input).length > maxInput)
+      return failed(`The input is longer than ${maxInput} characters. Call the tool with less.`)
+    if (this.call === undefined) return failed("No turn of yours runs. Call tools while you work on a message.")
+    return this.run(this.call(call), { signal })
+  }
+}
+
+const failed = (text: string): ToolAnswer => ({ text, is_error: true })
+
+/** The id that the agent's model gave the call. Of agents that do not tell it, the id of the request. */
+const callIdOf = (meta: Readonly<Record<string, unknown>>, requestId: string | number): string => {
+  const given = meta["claudecode/toolUseId"] ?? meta["callId"]
+  return typeof given === "string" && given.length <= 200 ? given : `request-${requestId}`
+}
+
+const requestIdIn = (body: Buffer): unknown => {
+  try {
+    return JSON.parse(body.toString("utf8")).params?.requestId
+  } catch {
+    return undefined
+  }
+}
+
+const isLoopback = (host: string | undefined): boolean => /^(?:127\.0\.0\.1|localhost)(?::\d+)?$/i.test(host ?? "")
+
+const headersOf = (given: IncomingMessage["headers"]): Headers => {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(given))
+    if (name !== "authorization" && value !== undefined) headers.set(name, String(value))
+  return headers
+}
+
+/** The body of a request; undefined for one that is too long. */
+const read = async (request: IncomingMessage): Promise<Buffer | undefined> => {
+  const pieces: Array<Buffer> = []
+  let length = 0
+  for await (const piece of request) {
+    length += piece.length
+    if (length > maxBody) return undefined
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces)
+}
+
+const send = async (answer: Response, response: ServerResponse): Promise<void> => {
+  response.writeHead(answer.status, Object.fromEntries(answer.headers))
+  response.flushHeaders()
+  if (answer.body !== null)
+    for await (const piece of answer.body) {
+      if (response.destroyed) return
+      response.write(piece)
+    }
+  response.end()
+}

@@ -1,0 +1,78 @@
+import { Effect } from "effect"
+import { Access, actorOf, type Denied } from "../access/Access.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
+import { WorkspaceId } from "../domain/Ids.js"
+import type { Principal } from "../domain/Principal.js"
+import type { RequestInvalid } from "../domain/RequestInvalid.js"
+import { Git } from "../git/Git.js"
+import { checkPosted } from "../git/PostedUrl.js"
+import { existingOf } from "../store/Existing.js"
+import { Inbox } from "./Inbox.js"
+import type { Unpostable } from "./MessageAdmission.js"
+import { ResultSchemas } from "./results/ResultSchemas.js"
+import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
+import { SessionListeners } from "./SessionListeners.js"
+import type { SessionRow } from "./SessionRow.js"
+import { configuredRules } from "./SessionRules.js"
+import { SessionStore } from "./SessionStore.js"
+import type { SessionInput } from "./SessionsApi.js"
+import { toSession } from "./SessionView.js"
+import { sessionBudgets } from "./usage/SessionBudgets.js"
+
+/** The refusals of a new session and of its first message. */
+export type CreateRefusal = Denied | Unbegun | Unpostable | RequestInvalid
+
+/** The preparation and the inside of `Sessions.create`. A schema takes a while to check, so that comes before the commit. */
+export const creation = Effect.gen(function* () {
+  const schemas = yield* ResultSchemas
+  const access = yield* Access
+  const sessions = yield* SessionStore
+  const lifecycles = yield* SessionLifecycles
+  const listeners = yield* SessionListeners
+  const inbox = yield* Inbox
+  const git = yield* Git
+  const { sessionActions } = yield* configuredRules
+  const budgets = yield* BudgetStore
+  const limits = yield* sessionBudgets
+
+  const inside = Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
+    const role = yield* access.write(principal, workspaceId)
+    yield* checkPosted(git, ["body", "repository"], input.repository)
+    const shown = (row: SessionRow) => toSession(row, sessionActions(principal, role, row))
+    const anew = (row: SessionRow) => Effect.map(existingOf("session", sessions.find)(row.id), shown)
+    const actor = actorOf(principal)
+    const row = yield* lifecycles.begin(WorkspaceId.make(workspaceId), actor, input)
+    if (input.budget !== undefined) {
+      yield* limits.require(row, actor, input.budget)
+      yield* budgets.set(row.id, input.budget)
+    }
+    const waits = input.prewarm === false ? Effect.void : listeners.begun(row)
+    if (input.message === undefined) {
+      yield* waits
+      return input.budget === undefined ? shown(row) : yield* anew(row)
+    }
+    const { at, message } = firstOf(input.message)
+    const sent = yield* inbox.accept(row, actor, message, { at })
+    if (sent.turn_id === undefined) yield* waits
+    return {
+      ...(yield* anew(row)),
+      ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),
+      ...(sent.operation !== undefined && { operation: sent.operation })
+    }
+  })
+
+  return (principal: Principal, workspaceId: string, input: SessionInput) =>
+    Effect.as(
+      schemas.checkSchema(wantedBy(input.message), ["body", "message", "result_schema"]),
+      inside(principal, workspaceId, input)
+    )
+})
+
+const wantedBy = (message: SessionInput["message"]) =>
+  typeof message === "object" && "content" in message ? message.result_schema : undefined
+
+/** The first message as any other one, and where the body holds its content. */
+const firstOf = (given: NonNullable<SessionInput["message"]>) =>
+  typeof given === "object" && "content" in given
+    ? { message: given, at: ["message", "content"] }
+    : { message: { content: given }, at: ["message"] }

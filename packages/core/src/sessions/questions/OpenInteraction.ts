@@ -1,0 +1,63 @@
+import { Effect } from "effect"
+import { CoreConfig } from "../../base/CoreConfig.js"
+import { fn } from "../../base/Traced.js"
+import type { Actor } from "../../domain/Event.js"
+import { InteractionId, newId, type TurnId } from "../../domain/Ids.js"
+import { fromMillis, now, toMillis } from "../../domain/Timestamp.js"
+import type { Asked } from "../../harness/HarnessEvent.js"
+import type { Commit } from "../../store/Commit.js"
+import { Database } from "../../store/Database.js"
+import type { Interaction } from "../Interaction.js"
+import { SessionStore } from "../SessionStore.js"
+import { isStarted } from "../Turn.js"
+import { TurnStore } from "../turns/TurnStore.js"
+import { type InteractionRow, toInteraction } from "./InteractionRows.js"
+import { nothing } from "./ResolveInteraction.js"
+
+/** The questions that people are asked. */
+export interface Question extends Omit<Asked, "_tag" | "request_id"> {
+  /** The resource whose budget is used up, for the kind `budget`. */
+  readonly budget_of?: string
+}
+
+/** `InteractionStore.open`. */
+export const makeOpen = Effect.fnUntraced(function* (
+  tell: (interaction: Interaction, actor: Actor) => Effect.Effect<void, never, Commit>
+) {
+  const db = yield* Database
+  const config = yield* CoreConfig
+  const sessions = yield* SessionStore
+  const turns = yield* TurnStore
+
+  return fn("InteractionStore.open")(function* (turnId: TurnId, actor: Actor, asked: Question) {
+    const unheld = yield* turns.find(turnId)
+    if (unheld !== undefined) yield* sessions.lock(unheld.session_id)
+    const turn = yield* turns.find(turnId)
+    if (turn === undefined || !isStarted(turn.state)) return undefined
+    const at = yield* now
+    const row: InteractionRow = {
+      id: yield* newId(InteractionId),
+      session_id: turn.session_id,
+      turn_id: turn.id,
+      kind: asked.kind,
+      title: asked.title,
+      description: asked.description,
+      tool_id: asked.tool_id,
+      budget_of: asked.budget_of ?? null,
+      options: JSON.stringify(asked.options),
+      form: asked.form === null ? null : JSON.stringify(asked.form),
+      url: asked.url,
+      default_option: asked.default,
+      state: "pending",
+      ...nothing,
+      content: null,
+      expires_at: fromMillis(toMillis(at) + config.interactionExpiryMs),
+      created_at: at,
+      resolved_at: null
+    }
+    yield* db.run(db.sql`insert into interactions ${db.sql.insert({ ...row })}`)
+    const interaction = toInteraction(row)
+    yield* tell(interaction, actor)
+    return interaction
+  })
+})

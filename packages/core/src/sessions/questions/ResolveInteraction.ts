@@ -1,0 +1,58 @@
+import { Effect } from "effect"
+import type { Actor } from "../../domain/Event.js"
+import { now } from "../../domain/Timestamp.js"
+import { interactionTopic } from "../../store/Bell.js"
+import { Database } from "../../store/Database.js"
+import { existingOf } from "../../store/Existing.js"
+import { Journal } from "../../store/Journal.js"
+import { type Interaction, type InteractionState, interactionStates } from "../Interaction.js"
+import { askingTurnState, isStarted } from "../Turn.js"
+import { actionEvent } from "../turns/TurnRow.js"
+import { TurnStore } from "../turns/TurnStore.js"
+import { interactionRows } from "./InteractionRows.js"
+
+/** The answer that ends an interaction. */
+export type GivenAnswer = Pick<Interaction, "answer" | "note" | "content">
+
+export const nothing: GivenAnswer = { answer: null, note: null, content: null }
+
+/** An end of an interaction. */
+export type Resolution = Exclude<InteractionState, "pending">
+
+/** The end of an interaction, and the word of it to the turn and its readers. */
+export const makeResolve = Effect.gen(function* () {
+  const db = yield* Database
+  const journal = yield* Journal
+  const turns = yield* TurnStore
+  const rows = yield* interactionRows
+
+  /** Tells a question or its end. The turn moves when it begins to wait, and when it has waited for the last answer. */
+  const tell = Effect.fnUntraced(function* (interaction: Interaction, actor: Actor) {
+    const turn = yield* existingOf("turn", turns.find)(interaction.turn_id)
+    const to = (yield* rows.pendingOf(turn.id)).length > 0 ? askingTurnState : "running"
+    if (isStarted(turn.state) && turn.state !== to) {
+      yield* turns.move(turn.id, to, actor, { interaction })
+    } else {
+      const subjects = { turn_id: turn.id }
+      yield* journal.append(turn.session_id, actor, [{ ...actionEvent(turn, interaction), subjects }])
+    }
+  })
+
+  const resolve = Effect.fnUntraced(function* (
+    interaction: Interaction,
+    to: Resolution,
+    given: GivenAnswer,
+    actor: Actor
+  ) {
+    yield* Effect.orDie(interactionStates.check(interaction.state, to))
+    const resolved: Interaction = { ...interaction, ...given, state: to, resolved_at: yield* now }
+    const content = given.content === null ? null : JSON.stringify(given.content)
+    yield* db.run(db.sql`update interactions set state = ${to}, answer = ${given.answer}, note = ${given.note},
+      content = ${content}, resolved_at = ${resolved.resolved_at} where id = ${interaction.id}`)
+    yield* journal.ringAfterCommit(interactionTopic(interaction.id))
+    yield* tell(resolved, actor)
+    return resolved
+  })
+
+  return { resolve, tell }
+})

@@ -1,0 +1,85 @@
+import { Data, Effect, JSONSchema, ParseResult, Schema } from "effect"
+import type { TurnPrincipal } from "../domain/Principal.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import type { OfferedTool } from "../relay/mcp/ToolOffer.js"
+import type { SessionRow } from "../sessions/SessionRow.js"
+import type { Turn } from "../sessions/Turn.js"
+
+/** A turn on whose behalf tools are called. */
+export interface ToolTurn {
+  /** The agent, which acts for the account that sent the message of the turn. */
+  readonly principal: TurnPrincipal
+  readonly session: SessionRow
+  readonly turn: Turn
+  /** The first turn of those that try the same message again. Its model wants the same work, in other words perhaps. */
+  readonly rootTurnId: string
+}
+
+/** A call of a tool whose input has the right form. */
+export interface HeldCall {
+  readonly callId: string
+  /** The longest time until the tool has to answer, in milliseconds; infinite for a caller that hears of progress. */
+  readonly patienceMs: number
+}
+
+/** The tool could not do what it was asked for. The message is for the model: what happened, and what to do next. */
+export class ToolFailed extends Data.TaggedError("ToolFailed")<{ readonly message: string }> {}
+
+export type ToolFailure = ToolFailed | ReinsError | RequestInvalid
+
+/** A tool of the service, as a plain value. */
+export interface HostedTool {
+  readonly offered: OfferedTool
+  /** True for a tool without which the turn cannot do what it was asked for. */
+  readonly isAlwaysOffered?: boolean
+  /** The key under which a call takes effect once; null for one that may be repeated. */
+  readonly keyOf: (turn: ToolTurn, input: unknown) => string | null
+  /** Gives a text, or a value that becomes JSON. It is interrupted when the agent withdraws the call. */
+  readonly run: (turn: ToolTurn, input: unknown, call: HeldCall) => Effect.Effect<unknown, ToolFailure>
+}
+
+/** Makes a tool whose input is checked before it runs. The texts of the schema describe the fields to the model. */
+export const makeTool = <A, I>(
+  tool: Pick<OfferedTool, "name" | "description" | "is_read_only"> & {
+    readonly input: Schema.Schema<A, I>
+    /** Stands in the place of what the schema says of itself. */
+    readonly inputSchema?: Readonly<Record<string, unknown>>
+    readonly isAlwaysOffered?: boolean
+    readonly keyOf?: (turn: ToolTurn, input: A) => string
+    readonly run: (turn: ToolTurn, input: A, call: HeldCall) => Effect.Effect<unknown, ToolFailure>
+  }
+): HostedTool => {
+  const { description, input: schema, is_read_only, name } = tool
+  const decode = Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })
+  const decodeOption = Schema.decodeUnknownOption(schema)
+  return {
+    ...(tool.isAlwaysOffered !== undefined && { isAlwaysOffered: tool.isAlwaysOffered }),
+    offered: { name, description, is_read_only, input_schema: tool.inputSchema ?? jsonSchemaOf(schema) },
+    keyOf: (turn, input) => {
+      const decoded = decodeOption(input)
+      return decoded._tag === "None" || tool.keyOf === undefined ? null : tool.keyOf(turn, decoded.value)
+    },
+    run: (turn, input, call) =>
+      Effect.flatMap(Effect.mapError(decode(input), misfit), (decoded) => tool.run(turn, decoded, call))
+  }
+}
+
+const jsonSchemaOf = (schema: Schema.Schema.AnyNoContext): Readonly<Record<string, unknown>> => {
+  const { $schema: _, ...rest } = JSONSchema.make(schema)
+  return rest
+}
+
+const misfit = (error: ParseResult.ParseError): ToolFailed =>
+  new ToolFailed({ message: `The input does not fit. ${placesOf(error.issue)}` })
+
+const placesOf = (issue: ParseResult.ParseIssue): string =>
+  ParseResult.ArrayFormatter.formatIssueSync(issue)
+    .map(({ message, path }) => `${path.length === 0 ? "input" : path.join(".")}: ${message}.`)
+    .join(" ")
+
+/** The words of a failure for the model. */
+export const textOfTool = (failure: ToolFailure): string => {
+  if (failure instanceof RequestInvalid) return `${failure.loc.slice(1).join(".")} ${placesOf(failure.issue)}`.trim()
+  return failure instanceof ReinsError ? `${failure.message} (${failure.code})` : failure.message
+}

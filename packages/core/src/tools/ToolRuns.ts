@@ -1,0 +1,189 @@
+import { Context, Effect, Exit, Fiber, Layer, Option, type Scope } from "effect"
+import { canonicalJson } from "../base/CanonicalJson.js"
+import { cutEnd, cutText } from "../base/CutText.js"
+import { failpoint } from "../base/Failpoint.js"
+import { once } from "../base/Once.js"
+import { fn } from "../base/Traced.js"
+import { Manifests } from "../harness/Manifests.js"
+import type { CallTool, OfferedCall, ToolAnswer } from "../relay/mcp/ToolOffer.js"
+import type { SessionRow } from "../sessions/SessionRow.js"
+import type { Turn } from "../sessions/Turn.js"
+import { TurnStore } from "../sessions/turns/TurnStore.js"
+import { logDefect } from "../store/FailedStatement.js"
+import { turnPrincipal } from "./Acting.js"
+import { CallLedger } from "./CallLedger.js"
+import { type HostedTool, type ToolTurn, textOfTool } from "./Tool.js"
+import { awaitCall, ToolSources } from "./ToolSources.js"
+
+/** The longest answer that a model gets, in characters. */
+const maxAnswer = 100_000
+
+/** The most calls of one turn, and the most that may be open at once. */
+const maxCalls = 500
+const maxOpen = 32
+
+/** Runs the tools that agents call. */
+export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
+  ToolRuns,
+  {
+    /** Answers the calls of the agent in a turn, until the scope closes. */
+    readonly of: (session: SessionRow, turn: Turn) => Effect.Effect<CallTool, never, Scope.Scope>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ToolRuns,
+    Effect.gen(function* () {
+      const ledger = yield* CallLedger
+      const manifests = yield* Manifests
+      const sources = yield* ToolSources
+      const turns = yield* TurnStore
+      const principalOf = yield* turnPrincipal
+
+      /** The turn that this one tries again, and so on to the first. */
+      const rootOf = Effect.fnUntraced(function* (turn: Turn) {
+        let root = turn
+        while (root.retry_of_turn_id !== null) {
+          const before = yield* turns.find(root.retry_of_turn_id)
+          if (before === undefined) break
+          root = before
+        }
+        return root.id
+      })
+
+      const run = Effect.fnUntraced(function* (
+        turn: ToolTurn,
+        tool: HostedTool,
+        call: OfferedCall,
+        patienceMs: number
+      ) {
+        const id = yield* ledger.open(turn.turn, call, tool.keyOf(turn, call.input))
+        yield* failpoint("tool.called")
+        const answer = yield* tool.run(turn, call.input, { callId: call.call_id, patienceMs }).pipe(
+          Effect.map((value) => said(typeof value === "string" ? value : JSON.stringify(value), false)),
+          Effect.catchAll((failure) => Effect.succeed(said(textOfTool(failure), true))),
+          Effect.catchAllDefect((defect) =>
+            Effect.as(logDefect(`the tool ${call.tool} has failed`, defect), said(brokenTool, true))
+          ),
+          Effect.onInterrupt(() => ledger.end(id, "cancelled", null))
+        )
+        yield* failpoint("tool.committed")
+        yield* ledger.end(id, answer.is_error ? "failed" : "succeeded", answer)
+        return answer
+      })
+
+      return ToolRuns.of({
+        of: fn("ToolRuns.of")(function* (session, turn) {
+          const scope = yield* Effect.scope
+          const manners = (yield* Effect.orDie(manifests.get(session.provider_id))).tools
+          const calls = new TurnCalls(scope)
+          const patienceOf = ({ hears_progress }: OfferedCall) =>
+            manners === undefined || (hears_progress && manners.progress) ? Infinity : manners.hold_seconds * 1000
+          /** Looked up once: a turn keeps its message, and every use looks the access of the account up anew. */
+          const context = yield* once(
+            Effect.gen(function* () {
+              const principal = yield* principalOf(session, turn)
+              return principal && { principal, session, turn, rootTurnId: yield* rootOf(turn) }
+            })
+          )
+          const answer: CallTool = Effect.fnUntraced(function* (call) {
+            if (call.tool === awaitCall.name) return yield* calls.again(call, patienceOf(call))
+            const tool = (yield* sources.toolsOf(session)).get(call.tool)
+            const toolTurn = yield* context
+            if (tool === undefined) return said(`The tool ${call.tool} is not there any more.`, true)
+            if (toolTurn === undefined) return said(nobodysTurn, true)
+            return yield* calls.join(call, patienceOf(call), run(toolTurn, tool, call, patienceOf(call)))
+          })
+          return answer
+        })
+      })
+    })
+  )
+}
+
+/** A call that runs, or that has run. */
+interface KnownCall {
+  readonly fiber: Fiber.RuntimeFiber<ToolAnswer>
+  /** Those that wait for its answer. */
+  waiting: number
+}
+
+/** The calls of one turn. A call that is sent again is the same call, and gets the same answer. */
+class TurnCalls {
+  private readonly known = new Map<string, KnownCall>()
+  private readonly byId = new Map<string, KnownCall>()
+  private open = 0
+  private count = 0
+
+  constructor(private readonly scope: Scope.Scope) {}
+
+  /** Waits for the call, which runs in a fiber of the turn. When nobody waits any more the agent has withdrawn it, and it is interrupted. */
+  join(call: OfferedCall, patienceMs: number, run: Effect.Effect<ToolAnswer>): Effect.Effect<ToolAnswer> {
+    return Effect.acquireUseRelease(
+      this.begin(call, run),
+      (held) => (held === undefined ? Effect.succeed(said(tooMany, true)) : answerIn(held, call.call_id, patienceMs)),
+      (held, exit) => {
+        if (held === undefined) return Effect.void
+        held.waiting -= 1
+        return Exit.isInterrupted(exit) && held.waiting === 0 ? Effect.asVoid(Fiber.interrupt(held.fiber)) : Effect.void
+      }
+    )
+  }
+
+  /** Waits on for a call whose answer was not there in time. Whoever stops waiting leaves it running. */
+  again({ input }: OfferedCall, patienceMs: number): Effect.Effect<ToolAnswer> {
+    const id = typeof input === "object" && input !== null && "call_id" in input ? String(input.call_id) : ""
+    const found = this.byId.get(id)
+    return found === undefined
+      ? Effect.succeed(
+          said(`No call ${id} of this turn is known. Give the call_id of an answer that was pending.`, true)
+        )
+      : answerIn(found, id, patienceMs)
+  }
+
+  private begin(call: OfferedCall, run: Effect.Effect<ToolAnswer>) {
+    return Effect.gen(this, function* () {
+      const id = `${call.server} ${call.tool} ${call.call_id} ${canonicalJson(call.input)}`
+      const found = this.known.get(id)
+      if (found !== undefined) {
+        found.waiting += 1
+        return found
+      }
+      if (this.open >= maxOpen || this.count >= maxCalls) return undefined
+      this.open += 1
+      this.count += 1
+      const ended = Effect.sync(() => {
+        this.open -= 1
+        // A client that connects anew counts its requests anew, so the number of a request tells calls apart only while they run.
+        if (call.call_id.startsWith("request-")) this.known.delete(id)
+      })
+      const fiber = yield* Effect.forkIn(Effect.interruptible(Effect.ensuring(run, ended)), this.scope)
+      const made: KnownCall = { fiber, waiting: 1 }
+      this.known.set(id, made)
+      this.byId.set(call.call_id, made)
+      return made
+    })
+  }
+}
+
+const answerIn = ({ fiber }: KnownCall, callId: string, patienceMs: number): Effect.Effect<ToolAnswer> => {
+  const answer = Effect.flatten(Fiber.await(fiber))
+  if (patienceMs === Infinity) return answer
+  return Effect.map(
+    Effect.timeoutOption(Effect.interruptible(answer), patienceMs),
+    Option.getOrElse(() => said(JSON.stringify({ state: "pending", call_id: callId, next: "Call await_call." }), false))
+  )
+}
+
+/** An answer that is no longer than a model should get, with the middle left out. */
+const said = (text: string, is_error: boolean): ToolAnswer => ({
+  is_error,
+  text:
+    text.length <= maxAnswer
+      ? text
+      : `${cutText(text, maxAnswer / 2)}\n[${text.length - maxAnswer} characters are left out]\n${cutEnd(text, maxAnswer / 2)}`
+})
+
+const brokenTool = "The tool has failed inside of the service. Go on without it, or try it again later."
+const nobodysTurn =
+  "Nobody is known who has sent the message of this turn, or the key that sent it was revoked. Go on without this tool."
+const tooMany = `At most ${maxOpen} calls may be open at once, and a turn makes at most ${maxCalls}. Wait for the others first.`

@@ -1,0 +1,91 @@
+import { Context, Effect, Layer } from "effect"
+import type { TurnId } from "../domain/Ids.js"
+import { Manifests } from "../harness/Manifests.js"
+import { Projects } from "../projects/Projects.js"
+import type { OfferedTool, ToolOffer } from "../relay/mcp/ToolOffer.js"
+import type { SessionRow } from "../sessions/SessionRow.js"
+import type { HostedTool } from "./Tool.js"
+
+/** The name of the server that has the tools of the service. No other server may have it. */
+export const ownServer = "reins"
+
+/** Waits on for the answer of a call that was not there in time. */
+export const awaitCall: OfferedTool = {
+  name: "await_call",
+  description:
+    "Waits on for a call of a tool that answered with the state pending, and gives its answer. Call it again while the state is pending.",
+  input_schema: {
+    type: "object",
+    properties: { call_id: { type: "string", description: "The call_id of the pending answer." } },
+    required: ["call_id"],
+    additionalProperties: false
+  },
+  is_read_only: true
+}
+
+/** Somebody who has tools for agents. */
+export interface ToolSource {
+  /** The tools for the agent of a session. The list is that of an agent's start, so it holds no more than the session tells. */
+  readonly toolsOf: (session: SessionRow) => Effect.Effect<ReadonlyArray<HostedTool>>
+  /** The turn for which a session works that nobody wrote to by himself; undefined where the source knows of none. */
+  readonly delegatingTurnOf?: (session: SessionRow) => Effect.Effect<TurnId | undefined>
+}
+
+/** The rooms that have tools for agents. They register here, so that whoever runs agents need not know them. */
+export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
+  ToolSources,
+  {
+    /** Adds a source for as long as the service lives. */
+    readonly register: (source: ToolSource) => Effect.Effect<void>
+    /** The tools of the service for the agent of a session, by their names. None for an agent that is not known to call them. */
+    readonly toolsOf: (session: SessionRow) => Effect.Effect<ReadonlyMap<string, HostedTool>>
+    /** The offer to the agent of a session; undefined where nothing is offered. */
+    readonly offerOf: (session: SessionRow) => Effect.Effect<ToolOffer | undefined>
+    /** As `ToolSource.delegatingTurnOf`. */
+    readonly delegatingTurnOf: (session: SessionRow) => Effect.Effect<TurnId | undefined>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ToolSources,
+    Effect.gen(function* () {
+      const manifests = yield* Manifests
+      const projects = yield* Projects
+      const sources: Array<ToolSource> = []
+      const mannersOf = ({ provider_id }: SessionRow) =>
+        Effect.map(Effect.orDie(manifests.get(provider_id)), ({ tools }) => tools)
+
+      const toolsOf = Effect.fnUntraced(function* (session: SessionRow) {
+        const found = new Map<string, HostedTool>()
+        if ((yield* mannersOf(session)) === undefined) return found
+        const own = (yield* projects.specOf(session)).tools?.own
+        const isOffered = (tool: HostedTool) =>
+          own === undefined || tool.isAlwaysOffered === true || own.some((name) => name === tool.offered.name)
+        for (const source of sources)
+          for (const tool of yield* source.toolsOf(session)) if (isOffered(tool)) found.set(tool.offered.name, tool)
+        return found
+      })
+
+      return ToolSources.of({
+        register: (source) => Effect.sync(() => void sources.push(source)),
+        toolsOf,
+        offerOf: Effect.fnUntraced(function* (session) {
+          const tools = [...(yield* toolsOf(session)).values()].map(({ offered }) => offered)
+          if (tools.length === 0) return undefined
+          const needs = (yield* mannersOf(session))?.needs ?? []
+          const offer: ToolOffer = {
+            servers: [{ name: ownServer, tools: [...tools, awaitCall] }],
+            is_always_loaded: needs.includes("always_load")
+          }
+          return offer
+        }),
+        delegatingTurnOf: Effect.fnUntraced(function* (session) {
+          for (const source of sources) {
+            const found = yield* source.delegatingTurnOf?.(session) ?? Effect.succeed(undefined)
+            if (found !== undefined) return found
+          }
+          return undefined
+        })
+      })
+    })
+  )
+}

@@ -1,0 +1,142 @@
+import { Readable, Writable } from "node:stream"
+import { ndJsonStream } from "@agentclientprotocol/sdk"
+import { Reins, ReinsValidationError, type Session } from "@reins/client"
+import packageJson from "../../../package.json" with { type: "json" }
+import { type Caller, openDoor, type Permissions } from "../../doors/acp/AcpDoor.js"
+import { authRequired, invalid } from "../../doors/acp/Refusals.js"
+import { modeNames } from "../../doors/acp/Settings.js"
+import { choice, type Given, option } from "../Command.js"
+import { CommandFailed } from "../CommandFailed.js"
+import { tell } from "../terminal/Output.js"
+import { refuseFarPath } from "./BeginSession.js"
+import { target } from "./Profile.js"
+import { agentOptions, chosenProvider, wantedAgent } from "./Providers.js"
+import { type Remote, remoteCommand, workspaceOption } from "./Remote.js"
+import { type ChosenRepository, chooseRepository } from "./Repository.js"
+
+const takes = {
+  project: option("project", "Start sessions from this project (that of the folder's repository)", { value: "slug" }),
+  ...agentOptions,
+  mode: choice("mode", modeNames, "Permissions of the agents (those of the project)"),
+  onClose: choice("on-close", ["leave", "cancel"], "The fate of a turn when the editor closes (leave)"),
+  workspace: workspaceOption
+}
+
+type Options = Given<typeof takes>
+
+/** `reins acp` */
+export const acp = remoteCommand({
+  takes,
+  details:
+    "An editor starts it and speaks the Agent Client Protocol with it. Sessions go on when the editor closes,\n" +
+    "and other editors can open them.",
+  examples: [
+    ["reins acp", "Serve an editor with the agent of your server"],
+    ["reins acp --agent codex --mode ask", "Use another agent, which asks before it changes something"]
+  ],
+  run: (given, connect) => serve(given, connect)
+})
+
+const serve = async (given: Options, connect: (workspace?: string) => Promise<Remote>): Promise<void> => {
+  // A person who starts it by hand is told at once what is wrong.
+  if (process.stdin.isTTY) {
+    await connect(given.workspace)
+    tell("An editor speaks with this command over its standard input. Ctrl-C ends it.")
+  }
+  const door = openDoor(
+    {
+      version: packageJson.version,
+      caller: () => callerOf(given, connect),
+      begin: (caller, folder, permissions) => begin(given, caller, folder, permissions),
+      repositoryOf: (folder) => repositoryOf(folder)?.url,
+      mode: given.mode,
+      cancelsOnClose: given.onClose === "cancel",
+      tell: (line) => tell(`reins acp: ${line}`)
+    },
+    ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin), { maxMessageBytes: mostBytes })
+  )
+  await door.closed
+}
+
+/** The longest line of an editor. */
+const mostBytes = 32 * 1024 * 1024
+
+/** The caller, with a client that waits for a server which starts again. */
+const callerOf = async (given: Options, connect: (workspace?: string) => Promise<Remote>): Promise<Caller> => {
+  try {
+    const { url, workspaceId } = await connect(given.workspace)
+    return { reins: new Reins({ baseUrl: url, apiKey: target(url).apiKey, maxRetries: 8 }), workspaceId }
+  } catch (error) {
+    throw error instanceof CommandFailed ? authRequired(error.message) : error
+  }
+}
+
+const repositoryOf = (folder: string): ChosenRepository | undefined => {
+  try {
+    return chooseRepository(folder, undefined)
+  } catch (error) {
+    if (error instanceof CommandFailed) return undefined
+    throw error
+  }
+}
+
+const begin = async (given: Options, caller: Caller, folder: string, permissions: Permissions): Promise<Session> => {
+  const { reins, workspaceId: workspace_id } = caller
+  const wanted = wantedAgent(given)
+  const provider = wanted && chosenProvider((await reins.catalog.listHarnesses()).items, wanted).provider_id
+  const shared = { workspace_id, ...permissions, ...(provider !== undefined && { harness: { provider_id: provider } }) }
+  if (given.project !== undefined) {
+    const project_id = await projectNamed(caller, given.project)
+    return reins.sessions.create({ ...shared, project_id })
+  }
+  const { base_ref, isLocal, overHttps, url } = repositoryFor(folder, reins.baseUrl)
+  const project_id = isLocal ? undefined : await projectOf(caller, url)
+  if (project_id !== undefined) return reins.sessions.create({ ...shared, project_id })
+  const createAt = (address: string) =>
+    reins.sessions.create({ ...shared, repository: { url: address, ...(base_ref !== undefined && { base_ref }) } })
+  return createAt(url).catch((error: unknown) => {
+    // A server that uses no SSH says so before it makes a session.
+    if (overHttps === null || !(error instanceof ReinsValidationError)) throw error
+    return createAt(overHttps)
+  })
+}
+
+const repositoryFor = (folder: string, server: string): ChosenRepository => {
+  try {
+    const repository = chooseRepository(folder, undefined)
+    refuseFarPath(repository, server)
+    return repository
+  } catch (error) {
+    throw error instanceof CommandFailed ? invalid(`${error.message} Or start with \`reins acp --project\`.`) : error
+  }
+}
+
+const projectNamed = async ({ reins, workspaceId: workspace_id }: Caller, name: string): Promise<string> => {
+  const { items } = await reins.projects.list({ workspace_id, limit: 200 })
+  const found = items.find(({ id, slug }) => slug === name || id === name)
+  if (found !== undefined) return found.id
+  throw invalid(`There is no project "${name}". \`reins projects\` lists them.`)
+}
+
+/** The newest project whose repository this is; undefined for none. */
+const projectOf = async ({ reins, workspaceId: workspace_id }: Caller, url: string): Promise<string | undefined> => {
+  const { items } = await reins.projects.list({ workspace_id, limit: lookedAt })
+  const specs = await Promise.all(
+    items
+      .filter(({ archived_at, latest_version }) => archived_at === null && latest_version !== null)
+      .map(async ({ id }) => {
+        const [newest] = (await reins.projects.listVersions({ project_id: id, limit: 1 })).items
+        return { id, repository: newest?.spec.repository?.url }
+      })
+  )
+  return specs.find(({ repository }) => repository !== undefined && plainUrl(repository) === plainUrl(url))?.id
+}
+
+/** More projects than these are not searched for the repository of a folder; `--project` names one of them. */
+const lookedAt = 20
+
+const plainUrl = (url: string): string =>
+  url
+    .replace(/\/+$/, "")
+    .replace(/\.git$/, "")
+    .toLowerCase()

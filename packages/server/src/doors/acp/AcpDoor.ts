@@ -1,0 +1,260 @@
+import {
+  type AgentConnection,
+  agent,
+  type ClientCapabilities,
+  type InitializeResponse,
+  methods,
+  RequestError,
+  type Stream
+} from "@agentclientprotocol/sdk"
+import type { Reins, Session, SessionInput } from "@reins/client"
+import { type Editor, OpenSession } from "./OpenSession.js"
+import { invalid, refusing } from "./Refusals.js"
+import { type ModeName, modes, Settings } from "./Settings.js"
+
+/** The server and the caller, as far as they are known before an editor asks for a session. */
+export interface Caller {
+  readonly reins: Reins
+  readonly workspaceId: string
+}
+
+/** What the agents of a new session may do by themselves, where the door was told. */
+export type Permissions = Pick<SessionInput, "permissions">
+
+export interface DoorOptions {
+  readonly version: string
+  /** Asked for once, with the first request that needs the server. Fails with the sentence for the person. */
+  readonly caller: () => Promise<Caller>
+  /** Makes a session for a folder, on its repository or project. Fails with the sentence for the person. */
+  readonly begin: (caller: Caller, folder: string, permissions: Permissions) => Promise<Session>
+  /** The repository of a folder, for the list of its sessions; undefined for none. */
+  readonly repositoryOf: (folder: string) => string | undefined
+  readonly mode: ModeName | undefined
+  /** Cancels the turns of an editor that closes. They go on otherwise. */
+  readonly cancelsOnClose: boolean
+  /** Writes a line for people, outside of the protocol. */
+  readonly tell: (line: string) => void
+}
+
+export interface AcpDoor {
+  /** The end of the connection, with all that follows from it. */
+  readonly closed: Promise<void>
+}
+
+/** Serves an editor that speaks the Agent Client Protocol. Its sessions are sessions of Reins, and go on when it closes. */
+export const openDoor = (options: DoorOptions, stream: Stream): AcpDoor => {
+  const editors = new Door(options)
+  const connection = editors.app().connect(stream)
+  return { closed: connection.closed.then(editors.close) }
+}
+
+class Door {
+  private readonly open = new Map<string, OpenSession>()
+  private capabilities: ClientCapabilities = {}
+  private connection: AgentConnection["signal"] | undefined
+  private asked: Promise<Caller> | undefined
+
+  constructor(private readonly options: DoorOptions) {}
+
+  readonly app = () => {
+    const { agent: asked } = methods
+    return agent({ name: "reins" })
+      .onConnect(({ signal }) => {
+        this.connection = signal
+      })
+      .onRequest(asked.initialize, ({ params }) => this.initialize(params.clientCapabilities ?? {}))
+      .onRequest(asked.authenticate, () => ({}))
+      .onRequest(
+        asked.session.new,
+        refusing(async ({ client, params }) => {
+          this.tellOfServers(params.mcpServers)
+          const session = await this.begin(params.cwd)
+          const opened = await this.enter(session, { client, capabilities: this.capabilities, folder: params.cwd })
+          // Editors drop updates that come before the answer.
+          setImmediate(() => opened.follow(session.event_watermark))
+          return { sessionId: session.id, ...shown(opened) }
+        })
+      )
+      .onRequest(
+        asked.session.load,
+        refusing(async ({ client, params }) => {
+          this.tellOfServers(params.mcpServers)
+          const session = await this.session(params.sessionId)
+          const opened = await this.enter(session, { client, capabilities: this.capabilities, folder: params.cwd })
+          const goOn = await opened.replay(session.event_watermark)
+          setImmediate(goOn)
+          return shown(opened)
+        })
+      )
+      .onRequest(
+        asked.session.resume,
+        refusing(async ({ client, params }) => {
+          this.tellOfServers(params.mcpServers ?? [])
+          const session = await this.session(params.sessionId)
+          const opened = await this.enter(session, { client, capabilities: this.capabilities, folder: params.cwd })
+          setImmediate(() => {
+            opened.follow(session.event_watermark)
+            void opened.askPending().catch((error: unknown) => this.options.tell(String(error)))
+          })
+          return shown(opened)
+        })
+      )
+      .onRequest(
+        asked.session.list,
+        refusing(({ params }) => this.list(params.cwd ?? undefined, params.cursor))
+      )
+      .onRequest(
+        asked.session.close,
+        refusing(async ({ params }) => {
+          const opened = this.opened(params.sessionId)
+          await opened.cancel()
+          this.forget(opened)
+          return {}
+        })
+      )
+      .onRequest(
+        asked.session.delete,
+        refusing(async ({ params }) => {
+          const { reins } = await this.caller()
+          await reins.sessions.archive({ session_id: params.sessionId })
+          const opened = this.open.get(params.sessionId)
+          if (opened !== undefined) this.forget(opened)
+          return {}
+        })
+      )
+      .onRequest(
+        asked.session.setMode,
+        refusing(async ({ params }) => {
+          if (await this.opened(params.sessionId).settings.setMode(params.modeId)) return {}
+          throw invalid(`There is no mode "${params.modeId}".`)
+        })
+      )
+      .onRequest(
+        asked.session.setConfigOption,
+        refusing(async ({ params }) => {
+          const { settings } = this.opened(params.sessionId)
+          if (await settings.setOption(params.configId, params.value)) return { configOptions: settings.options() }
+          throw invalid(`There is no option "${params.configId}".`)
+        })
+      )
+      .onRequest(
+        asked.session.prompt,
+        refusing(async ({ params, signal }) =>
+          this.opened(params.sessionId).prompt(params.prompt, this.cancelling(signal))
+        )
+      )
+      .onNotification(asked.session.cancel, async ({ params }) => this.open.get(params.sessionId)?.cancel())
+  }
+
+  readonly close = async (): Promise<void> => {
+    const sessions = [...this.open.values()]
+    if (this.options.cancelsOnClose) await Promise.all(sessions.map((session) => session.cancel()))
+    for (const session of sessions) this.forget(session)
+  }
+
+  private initialize(capabilities: ClientCapabilities): InitializeResponse {
+    this.capabilities = capabilities
+    const login = {
+      type: "terminal" as const,
+      id: "init",
+      name: "Set up Reins",
+      description: "Runs `reins init`, which stores a key for a server",
+      args: ["init"]
+    }
+    return {
+      protocolVersion: 1,
+      agentInfo: { name: "reins", title: "Reins", version: this.options.version },
+      authMethods: capabilities.auth?.terminal === true ? [login] : [],
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { image: false, audio: false, embeddedContext: true },
+        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} }
+      }
+    }
+  }
+
+  private caller(): Promise<Caller> {
+    this.asked ??= this.options.caller().catch((error: unknown) => {
+      // A server that is away now may be there for the next request.
+      this.asked = undefined
+      throw error
+    })
+    return this.asked
+  }
+
+  private async session(session_id: string): Promise<Session> {
+    const { reins } = await this.caller()
+    return reins.sessions.get({ session_id })
+  }
+
+  private async begin(folder: string): Promise<Session> {
+    const caller = await this.caller()
+    const policy = this.options.mode === undefined ? undefined : modes[this.options.mode].policy
+    return this.options.begin(caller, folder, policy === undefined ? {} : { permissions: policy })
+  }
+
+  private async enter(session: Session, editor: Editor): Promise<OpenSession> {
+    const { reins } = await this.caller()
+    const settings = await Settings.read(reins, session)
+    this.open.get(session.id)?.leave()
+    const opened = new OpenSession(reins, editor, session, settings)
+    this.open.set(session.id, opened)
+    return opened
+  }
+
+  private opened(sessionId: string): OpenSession {
+    const session = this.open.get(sessionId)
+    if (session === undefined)
+      throw new RequestError(-32002, `The session ${sessionId} is not open here. Load it first.`)
+    return session
+  }
+
+  private forget(session: OpenSession): void {
+    session.leave()
+    this.open.delete(session.id)
+  }
+
+  private async list(folder: string | undefined, cursor: string | null | undefined) {
+    const { reins, workspaceId: workspace_id } = await this.caller()
+    const repository_url = folder === undefined ? undefined : this.options.repositoryOf(folder)
+    if (folder !== undefined && repository_url === undefined) return { sessions: [] }
+    const { items, next_cursor } = await reins.sessions.list({
+      workspace_id,
+      limit: 50,
+      ...(repository_url !== undefined && { repository_url }),
+      ...(cursor != null && { cursor })
+    })
+    return {
+      sessions: items.map(({ id, title, updated_at }) => ({
+        sessionId: id,
+        cwd: folder ?? process.cwd(),
+        title,
+        updatedAt: updated_at
+      })),
+      ...(next_cursor !== null && { nextCursor: next_cursor })
+    }
+  }
+
+  /** The protocol's package aborts a prompt for a cancel and for a connection that ends. Only the first is a cancel. */
+  private cancelling(signal: AbortSignal): AbortSignal {
+    const cancelled = new AbortController()
+    const abort = () => {
+      if (this.connection?.aborted !== true) cancelled.abort()
+    }
+    if (signal.aborted) abort()
+    else signal.addEventListener("abort", abort, { once: true })
+    return cancelled.signal
+  }
+
+  private tellOfServers(servers: ReadonlyArray<{ readonly name: string }>): void {
+    if (servers.length > 0)
+      this.options.tell(
+        `The MCP servers of the editor are left out, because they would run on its machine: ${servers.map(({ name }) => name).join(", ")}.`
+      )
+  }
+}
+
+const shown = ({ settings }: OpenSession) => {
+  const state = settings.modeState()
+  return { ...(state !== undefined && { modes: state }), configOptions: settings.options() }
+}

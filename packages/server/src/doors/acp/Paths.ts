@@ -1,0 +1,64 @@
+import { realpathSync } from "node:fs"
+import { isAbsolute, join, relative, sep } from "node:path"
+import { fileURLToPath } from "node:url"
+
+/** The paths of a session, as the editor's folder has them. The two are the same repository on different machines, or in different folders. */
+export interface Paths {
+  readonly folder: string
+  /** A path that the agent names, as an absolute one below the editor's folder. */
+  readonly toEditor: (path: string) => string
+  /** A text in which the paths of the session's workspace become those of the editor's folder. */
+  readonly inText: (text: string) => string
+  /** The path from the root of the repository for a file of the editor; undefined for one outside of its folder. */
+  readonly fromEditor: (uri: string) => string | undefined
+}
+
+export const makePaths = (sessionId: string, folder: string): Paths => {
+  const marker = `/${sessionId}/workspace`
+  const inText = (text: string): string => {
+    let out = ""
+    let from = 0
+    for (let at = text.indexOf(marker); at !== -1; at = text.indexOf(marker, from)) {
+      let start = at
+      while (start > from && !/[\s"'`(<=,;:[]/.test(text[start - 1] ?? " ")) start--
+      out += text.slice(from, start) + folder
+      from = at + marker.length
+    }
+    return out + text.slice(from)
+  }
+  return {
+    folder,
+    inText,
+    toEditor: (path) => {
+      const plain = inText(path)
+      return isAbsolute(plain) ? plain : join(folder, plain)
+    },
+    fromEditor: (uri) => {
+      const file = fileOf(uri)
+      if (file === undefined) return undefined
+      // A link in the folder may lead out of it.
+      const path = relative(resolved(folder), resolved(file))
+      return path === "" || isAbsolute(path) || path.split(sep)[0] === ".." ? undefined : path.split(sep).join("/")
+    }
+  }
+}
+
+/** The file that an address names; undefined for another kind of address. */
+export const fileOf = (uri: string): string | undefined => {
+  if (isAbsolute(uri)) return uri
+  try {
+    return uri.startsWith("file:") ? fileURLToPath(uri) : undefined
+  } catch {
+    // An address of another machine is no file here.
+    return undefined
+  }
+}
+
+const resolved = (path: string): string => {
+  try {
+    return realpathSync(path)
+  } catch {
+    // A file that is not saved yet has no other name.
+    return path
+  }
+}

@@ -1,0 +1,93 @@
+import { createHash } from "node:crypto"
+import { readFileSync, statSync } from "node:fs"
+import { basename } from "node:path"
+import { type AgentContext, type ClientCapabilities, type ContentBlock, methods } from "@agentclientprotocol/sdk"
+import type { Reins, TextBlock } from "@reins/client"
+import { fileOf, type Paths } from "./Paths.js"
+import { invalid } from "./Refusals.js"
+
+interface Source {
+  readonly reins: Reins
+  readonly client: AgentContext
+  readonly capabilities: ClientCapabilities
+  readonly sessionId: string
+  readonly paths: Paths
+}
+
+/** The text that a person typed, without what the editor adds to it. */
+export const typedText = (prompt: ReadonlyArray<ContentBlock>): string =>
+  prompt.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("")
+
+/** The blocks of a prompt as the content of a message. */
+export const messageOf = (source: Source, prompt: ReadonlyArray<ContentBlock>): Promise<ReadonlyArray<TextBlock>> =>
+  Promise.all(prompt.map(async (block) => ({ type: "text" as const, text: await textOf(source, block) })))
+
+const textOf = async (source: Source, block: ContentBlock): Promise<string> => {
+  switch (block.type) {
+    case "text":
+      return block.text
+    case "resource":
+      return "text" in block.resource
+        ? named(placeOf(source.paths, block.resource.uri), block.resource.text, "")
+        : `(${block.resource.uri} is no text, so it is not part of the message.)`
+    case "resource_link":
+      return linked(source, block.uri, block.name)
+    default:
+      throw invalid("Reins takes text and files in a prompt. Images and sounds are not taken yet.")
+  }
+}
+
+const placeOf = (paths: Paths, uri: string): string => paths.fromEditor(uri) ?? uri
+
+const linked = async (source: Source, uri: string, name: string): Promise<string> => {
+  const path = source.paths.fromEditor(uri)
+  const file = fileOf(uri)
+  if (path !== undefined && file !== undefined) {
+    const theirs = await editorText(source, file)
+    if (theirs === undefined || !(await differs(source, path, theirs))) return `\`${path}\``
+    return `\`${path}\`, which differs in the editor:\n${named(path, theirs, ' version="of the editor"')}`
+  }
+  if (file === undefined) return uri
+  const outside = plainText(file)
+  return outside === undefined
+    ? `(${basename(file)} is outside of the folder and no short text, so it is not part of the message.)`
+    : named(name, outside, "")
+}
+
+const named = (path: string, content: string, more: string): string =>
+  `<file path="${path}"${more}>\n${content.replace(/\n$/, "")}\n</file>`
+
+/** The text of a file as the editor has it, which may not be saved. Undefined for one that is too long, or no text. */
+const editorText = async ({ capabilities, client, sessionId }: Source, file: string): Promise<string | undefined> => {
+  if (capabilities.fs?.readTextFile !== true) return plainText(file)
+  try {
+    const { content } = await client.request(methods.client.fs.readTextFile, { sessionId, path: file })
+    return Buffer.byteLength(content) > mostBytes ? undefined : content
+  } catch {
+    // An editor may refuse a file that it has not opened.
+    return plainText(file)
+  }
+}
+
+const mostBytes = 65_536
+
+const plainText = (file: string): string | undefined => {
+  try {
+    if (!statSync(file).isFile() || statSync(file).size > mostBytes) return undefined
+    const content = readFileSync(file, "utf8")
+    return content.includes("\u0000") || content.includes("\ufffd") ? undefined : content
+  } catch {
+    // The link names a folder, or a file that is gone.
+    return undefined
+  }
+}
+
+/** True unless the session has the same file. A session whose workspace is not made yet counts as different. */
+const differs = async ({ reins, sessionId }: Source, path: string, content: string): Promise<boolean> => {
+  try {
+    const { digest } = await reins.sessions.getFile({ session_id: sessionId, path })
+    return digest !== `sha256:${createHash("sha256").update(content).digest("hex")}`
+  } catch {
+    return true
+  }
+}

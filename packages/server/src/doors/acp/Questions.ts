@@ -1,0 +1,157 @@
+import {
+  type AgentContext,
+  type ClientCapabilities,
+  type ElicitationPropertySchema,
+  methods,
+  type RequestPermissionRequest
+} from "@agentclientprotocol/sdk"
+import { type FormField, type Interaction, type Reins, ReinsApiError } from "@reins/client"
+import type { Paths } from "./Paths.js"
+import { text, toolCallId } from "./ToolUpdates.js"
+
+interface Asking {
+  readonly reins: Reins
+  readonly client: AgentContext
+  readonly capabilities: ClientCapabilities
+  readonly paths: Paths
+  /** Shows a line in the conversation. */
+  readonly say: (line: string) => void
+}
+
+interface Answer {
+  readonly answer: string
+  readonly content?: Readonly<Record<string, string | number | boolean | ReadonlyArray<string>>>
+}
+
+/** Puts what agents ask to the person at the editor. It takes no option by itself: an unanswered question stays open. */
+export class Questions {
+  private readonly open = new Map<string, AbortController>()
+
+  constructor(private readonly asking: Asking) {}
+
+  readonly ask = async (interaction: Interaction): Promise<void> => {
+    if (this.open.has(interaction.id)) return
+    const gone = new AbortController()
+    this.open.set(interaction.id, gone)
+    const { reins, say } = this.asking
+    try {
+      const given = await this.answerOf(interaction, gone.signal)
+      if (given !== undefined && !gone.signal.aborted)
+        await reins.interactions.answer({ interaction_id: interaction.id, ...given })
+    } catch (error) {
+      // It was answered elsewhere, or the editor is gone. An editor that refuses the request itself cannot show the question.
+      if (gone.signal.aborted) return
+      say(error instanceof ReinsApiError ? `The answer was not taken: ${error.message}` : this.elsewhere(interaction))
+    }
+  }
+
+  /** Takes back a question that was answered elsewhere, or that nobody may answer any more. */
+  readonly withdraw = (id: string): void => this.open.get(id)?.abort()
+
+  readonly close = (): void => {
+    for (const gone of this.open.values()) gone.abort()
+  }
+
+  private answerOf(interaction: Interaction, gone: AbortSignal): Promise<Answer | undefined> {
+    const { elicitation } = this.asking.capabilities
+    if (interaction.kind === "form" && interaction.form !== null)
+      return elicitation?.form != null ? this.form(interaction, interaction.form, gone) : this.tell(interaction)
+    if (interaction.kind === "link" && interaction.url !== null)
+      return elicitation?.url != null ? this.link(interaction, interaction.url, gone) : this.tell(interaction)
+    return this.permission(interaction, gone)
+  }
+
+  private async tell(interaction: Interaction): Promise<undefined> {
+    this.asking.say(this.elsewhere(interaction))
+  }
+
+  private elsewhere({ session_id, title }: Interaction): string {
+    return `The agent asks: ${title}. Answer at ${this.asking.reins.baseUrl}/ui/sessions/${session_id}`
+  }
+
+  private async permission(interaction: Interaction, gone: AbortSignal): Promise<Answer | undefined> {
+    const { client, paths } = this.asking
+    const { budget_of, description, id, kind, options, session_id, title, tool_id, turn_id } = interaction
+    const raise = kind === "budget" ? `Raise it: reins budget ${budget_of ?? "ID"} AMOUNT` : undefined
+    const more = [description, raise].filter((each) => each != null).join("\n")
+    const asked: RequestPermissionRequest = {
+      sessionId: session_id,
+      toolCall: {
+        toolCallId: tool_id === null ? id : toolCallId(turn_id, tool_id),
+        title: paths.inText(title),
+        ...(more !== "" && tool_id === null && { content: [text(paths.inText(more))] })
+      },
+      options: options.map((option) => ({
+        optionId: option.id,
+        name: option.name,
+        kind: permissionKind(option.kind)
+      }))
+    }
+    const { outcome } = await client.request(methods.client.session.requestPermission, asked, {
+      cancellationSignal: gone,
+      stopWaitingOnCancel: true
+    })
+    return outcome.outcome === "selected" && "optionId" in outcome ? { answer: String(outcome.optionId) } : undefined
+  }
+
+  private async form(interaction: Interaction, fields: ReadonlyArray<FormField>, gone: AbortSignal) {
+    const { id: _, session_id, title } = interaction
+    const given = await this.asking.client.request(
+      methods.client.elicitation.create,
+      {
+        mode: "form",
+        sessionId: session_id,
+        message: title,
+        requestedSchema: {
+          type: "object",
+          properties: Object.fromEntries(fields.map((field) => [field.name, propertyOf(field)])),
+          required: fields.filter(({ required }) => required).map(({ name }) => name)
+        }
+      },
+      { cancellationSignal: gone, stopWaitingOnCancel: true }
+    )
+    return answerOfElicitation(interaction, given)
+  }
+
+  private async link(interaction: Interaction, url: string, gone: AbortSignal) {
+    const given = await this.asking.client.request(
+      methods.client.elicitation.create,
+      {
+        mode: "url",
+        sessionId: interaction.session_id,
+        message: interaction.title,
+        elicitationId: interaction.id,
+        url
+      },
+      { cancellationSignal: gone, stopWaitingOnCancel: true }
+    )
+    return answerOfElicitation(interaction, given)
+  }
+}
+
+/** A decline takes the option that refuses. A cancel leaves the question open, as the end of the turn decides. */
+const answerOfElicitation = (
+  { options }: Interaction,
+  given: { readonly action: string; readonly content?: unknown }
+): Answer | undefined => {
+  if (given.action !== "accept" && given.action !== "decline") return undefined
+  const option = options.find(({ kind }) => kind === given.action)
+  if (option === undefined) return undefined
+  // Boundary: the protocol's package has checked the values.
+  const content = given.content as Answer["content"]
+  return { answer: option.id, ...(given.action === "accept" && content != null && { content }) }
+}
+
+const permissionKinds = ["allow_once", "allow_always", "reject_once", "reject_always"] as const
+
+/** The kind of an option. Another word of an agent counts by its beginning, and as a refusal where that is unclear. */
+const permissionKind = (kind: string): (typeof permissionKinds)[number] =>
+  permissionKinds.find((each) => each === kind) ?? (/^(?:allow|accept|yes)/.test(kind) ? "allow_once" : "reject_once")
+
+const propertyOf = ({ choices, description, title, type }: FormField): ElicitationPropertySchema => {
+  const shared = { title, ...(description !== null && { description }) }
+  const listed = choices.map((choice) => ({ const: choice.value, title: choice.title }))
+  if (type === "choice") return { ...shared, type: "string", oneOf: listed }
+  if (type === "choices") return { ...shared, type: "array", items: { anyOf: listed } }
+  return { ...shared, type: type === "text" ? "string" : type }
+}

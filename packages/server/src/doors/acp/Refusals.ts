@@ -1,0 +1,32 @@
+import { RequestError } from "@agentclientprotocol/sdk"
+import { ReinsApiError, ReinsConnectionError, ReinsValidationError } from "@reins/client"
+
+/** An error of the API as the protocol has it, with the sentence for the person. */
+export const refusalOf = (error: unknown): unknown => {
+  if (error instanceof ReinsApiError) {
+    const { code, message, requestId, status } = error
+    const data = { code, ...(requestId !== undefined && { request_id: requestId }) }
+    if (status === 401) return new RequestError(-32000, `${message} Run \`reins init\`, or set REINS_API_KEY.`, data)
+    if (status === 404) return new RequestError(-32002, message, data)
+    return new RequestError(status === 403 ? -32000 : -32603, message, data)
+  }
+  if (error instanceof ReinsConnectionError)
+    return new RequestError(-32603, `${error.message}. Start the server, or set REINS_URL.`, { reason: error.reason })
+  if (error instanceof ReinsValidationError) return new RequestError(-32602, error.message)
+  return error
+}
+
+export const invalid = (sentence: string): RequestError => new RequestError(-32602, sentence)
+
+/** A handler whose errors are those of the protocol. */
+export const refusing =
+  <Context, Answer>(handler: (context: Context) => Promise<Answer>) =>
+  async (context: Context): Promise<Answer> => {
+    try {
+      return await handler(context)
+    } catch (error) {
+      throw refusalOf(error)
+    }
+  }
+
+export const authRequired = (sentence: string): RequestError => new RequestError(-32000, sentence)

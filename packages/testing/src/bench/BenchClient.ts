@@ -95,6 +95,7 @@ export const benchOver = (socket: Socket): Bench["Type"] => {
             : Effect.all([
                 Deferred.failCause(waiting.end, cause),
                 Deferred.failCause(waiting.begun, cause),
+                send({ t: "unanswered", id, ask: frame.ask }),
                 send({ t: "cancel", id })
               ])
         ),

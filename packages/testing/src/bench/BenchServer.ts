@@ -163,9 +163,10 @@ const take = (serving: Serving, frame: Frame): void => {
   if (running === undefined) return
   if (frame.t === "cancel" && running.fiber !== undefined) Effect.runFork(Fiber.interrupt(running.fiber))
   if (frame.t === "more") Effect.runFork(Deferred.succeed(running.more, undefined))
-  if (frame.t === "reply") {
+  if (frame.t === "reply" || frame.t === "unanswered") {
     const answer = running.asked.get(frame.ask)
-    if (answer !== undefined) Effect.runFork(Deferred.succeed(answer, frame.value))
+    const end = frame.t === "reply" ? Exit.succeed(frame.value) : Exit.die(new Error("the question has no answer"))
+    if (answer !== undefined) Effect.runFork(Deferred.done(answer, end))
   }
 }
 

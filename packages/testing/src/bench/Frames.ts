@@ -13,6 +13,8 @@ export type Frame =
     }
   | { readonly t: "cancel"; readonly id: number }
   | { readonly t: "reply"; readonly id: number; readonly ask: number; readonly value: unknown }
+  /** The answer has failed, and the call with it. */
+  | { readonly t: "unanswered"; readonly id: number; readonly ask: number }
   | { readonly t: "more"; readonly id: number }
   /** From the bench: parts of a stream, the beginning of what goes on, the ends of a call, a question, and its withdrawal. */
   | { readonly t: "items"; readonly id: number; readonly items: ReadonlyArray<unknown> }

@@ -16,7 +16,7 @@ const floors = [
   ["sessions", "webhooks"],
   ["worktrees", "tools"],
   ["changes"],
-  ["execution", "delegations", "exports", "shares", "automations"],
+  ["execution", "delegations", "automations", "exports", "shares"],
   ["backup", "deletion", "upkeep"]
 ]
 

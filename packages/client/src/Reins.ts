@@ -42,7 +42,7 @@ export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs" | "wo
   readonly baseUrl: string
   /** The operations on sessions, and their events as a stream. */
   readonly sessions: Omit<Methods["sessions"], "getExport"> & {
-    /** All of a session as one file, without secrets. */
+    /** All of a session as one file, without secrets: `GET /api/sessions/{session_id}/export`. */
     readonly getExport: GetExport
     /**
      * The events of a session from the log and then live, until you leave the loop. It reconnects by itself, without gap or repeat,

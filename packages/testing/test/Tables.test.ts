@@ -29,6 +29,15 @@ const lasting: Readonly<Record<string, string>> = {
   "worktrees/snapshots/SnapshotFacts.ts names sessions":
     "one statement tells of all sessions what of their files is sealed, for a backup and for the doctor, also of many",
   "budgets/SessionRows.ts names turns": "the budgets and the calls of the turns of a session go with it",
+  "budgets/WorkspaceRows.ts names api_keys": "the budgets of the keys of a workspace or an account go with those",
+  "identity/Removal.ts names jobs": "the mails of invitations are found by the jobs that sent them",
+  "jobs/WorkspaceRows.ts names workspace_invitations": "the jobs that send mails are found by their invitations",
+  "jobs/WorkspaceRows.ts names accounts": "the jobs that send mails are found by their accounts",
+  "sessions/SessionFilters.ts names working_trees": "sessions are listed by their repository",
+  "store/SessionLog.ts names session_deletions": "events that tell of a deletion are purged after its receipt",
+  "store/WorkspaceRows.ts names session_deletions": "the log of a workspace goes with the receipts of its sessions",
+  "tools/Acting.ts names api_keys": "a call looks up whether the key of its turn is still good",
+  "tools/Acting.ts names turns": "a call looks up the key of its turn",
   "worktrees/snapshots/SnapshotFacts.ts names turns": "the same statement tells which of them a turn works on"
 }
 

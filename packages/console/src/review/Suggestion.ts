@@ -78,7 +78,7 @@ export const applySuggestion =
       throw error instanceof ReinsApiError && error.code === "version_conflict" ? new Error(changed) : error
     }
     try {
-      await reins.sessions.capture({ session_id, label: `Suggestion for ${path}`.slice(0, 200) })
+      await reins.sessions.capture({ session_id, label: "Suggestion" })
     } catch (error) {
       // The end of a running turn captures it.
       if (!(error instanceof ReinsApiError && error.code === "turn_active")) throw error

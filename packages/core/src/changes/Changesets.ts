@@ -27,8 +27,11 @@ import { ChangesetStore } from "./ChangesetStore.js"
 
 /** A part of a change. `against` is the id of the changeset that it is compared with, in the place of the base commit. */
 export interface DiffView {
+  /** A file or folder, by its path before or after the change. */
   readonly path?: string
+  /** Lines around each change. */
   readonly context?: number
+  /** The id of another sealed changeset of the session. */
   readonly against?: string
 }
 

@@ -131,7 +131,14 @@ export class ReceiptsApi extends HttpApiGroup.make("workspaces")
       "Count the sessions that a retention would delete now"
     )
       .setPath(workspace)
-      .setUrlParams(Schema.Struct({ sessions_days: integer({ min: 1, max: 36_500 }) }))
+      .setUrlParams(
+        Schema.Struct({
+          sessions_days: field(
+            integer({ min: 1, max: 36_500 }),
+            "The days after their last use for which sessions would be kept."
+          )
+        })
+      )
       .addSuccess(RetentionPreview)
       .annotateContext(extension)
   )

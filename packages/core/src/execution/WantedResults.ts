@@ -1,4 +1,5 @@
 import { Effect, ParseResult } from "effect"
+import { cutEnd } from "../base/CutText.js"
 import type { ContentBlock } from "../sessions/Message.js"
 import { ResultSchemas } from "../sessions/results/ResultSchemas.js"
 import { TurnResults, type WantedResult } from "../sessions/results/TurnResults.js"
@@ -84,7 +85,7 @@ const lastJson = (content: ReadonlyArray<ContentBlock>) => {
   const said = content.flatMap((block) => (block.type === "text" ? block.text : [])).join("\n")
   const last = [...said.matchAll(fence)].at(-1)
   if (last?.[1] === undefined) return undefined
-  const summary = said.slice(0, last.index).trim().slice(-2000) || "The agent gave no words with its result."
+  const summary = cutEnd(said.slice(0, last.index).trim(), 2000) || "The agent gave no words with its result."
   try {
     const value: unknown = JSON.parse(last[1])
     return { isJson: true, value, summary } as const

@@ -72,14 +72,21 @@ describe("the sources", () => {
 
   /** Cuts of ASCII, of bytes and of lists. */
   const allowed = new Set([
+    "console/src/usage/BudgetCourse.tsx",
+    "console/src/usage/Chart.ts",
+    "console/src/usage/DayChart.tsx",
+    "core/src/automations/Schedules.ts",
     "core/src/backup/Backup.ts",
     "core/src/connections/CredentialSeal.ts",
     "core/src/git/AgentAlternates.ts",
     "core/src/git/AgentGit.ts",
     "core/src/git/Submodules.ts",
     "core/src/git/Survey.ts",
+    "core/src/sessions/usage/UsageGroups.ts",
     "core/src/store/BlobBucket.ts",
     "core/src/worktrees/UploadBytes.ts",
+    "server/src/cli/client/Automations.ts",
+    "server/src/cli/client/Shares.ts",
     "server/src/cli/client/Webhooks.ts",
     "server/src/cli/init/InitConnection.ts",
     "server/src/cli/operator/Backup.ts",

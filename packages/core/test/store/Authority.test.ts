@@ -20,6 +20,7 @@ const changes: ReadonlyArray<{ readonly group: string; readonly name: string; re
 /** The changes that only a door answers. Their types ask for a command too, except for those that run again when they are repeated. */
 const ofDoor = new Set([
   "accounts.register",
+  "accounts.delete",
   "accounts.login",
   "accounts.logout",
   "accounts.verifyEmail",

@@ -36,9 +36,10 @@ describe("the help of every command", () => {
       if (command.kind !== "leaf") continue
       const takes = Object.values(command.takes)
       const own = takes.filter(({ group, kind }) => kind === "option" && group === undefined)
-      const lines = help.split("\n").filter((line) => /^ {2}(?:--|-h)/.test(line))
+      const lines = help.split("\n").filter((line) => /^ {2}-/.test(line))
       assert.strictEqual(lines.length, takes.filter(({ kind }) => kind === "option").length + 1, help)
-      for (const [index, { name }] of own.entries()) assert.match(lines[index] ?? "", new RegExp(`^  --${name}\\b`))
+      for (const [index, { name }] of own.entries())
+        assert.match(lines[index] ?? "", new RegExp(`^  (?:-\\w, )?--${name}\\b`))
       for (const line of lines) assert.isAtMost(line.length, 130, line)
       assert.match(lines.at(-1) ?? "", /^ {2}-h, --help /)
       assert.isAtLeast(command.examples.length, 2)

@@ -49,6 +49,7 @@ describe("a malformed request", () => {
           "POST /api/auth/register",
           "POST /api/auth/login",
           "POST /api/auth/password-changes",
+          "POST /api/auth/account-deletions",
           "POST /api/workspaces/{workspace_id}/connections",
           "POST /api/connections/{connection_id}/credential-versions",
           "PUT /api/projects/{project_id}/secrets/{name}"

@@ -361,6 +361,7 @@ export const exampleOf = (operation: Operation, tenant: Tenant): Effect.Effect<E
 const queries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "GET /api/sessions/{session_id}/files/content": { path: fileOfWorkspaces },
   "GET /api/workspaces/{workspace_id}/automation-previews": { expression: "30 2 * * 1-5", timezone: "Europe/Berlin" },
+  "GET /api/workspaces/{workspace_id}/repository": { url: "https://git.example/acme/shop.git" },
   "GET /api/workspaces/{workspace_id}/retention-preview": { sessions_days: "90" },
   "DELETE /api/workspaces/{workspace_id}": { confirm: workspaceName }
 }

@@ -149,7 +149,10 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
         return { owner, stranger }
       })
 
-      for (const operation of operations.filter((candidate) => pathParameters(candidate).length > 0)) {
+      for (const operation of operations.filter(
+        // The caller of a public operation has no account: `Shares.test.ts` holds what a link opens.
+        (candidate) => pathParameters(candidate).length > 0 && candidate.security.length > 0
+      )) {
         it.effect(`learns nothing from ${operation.name}`, () =>
           Effect.gen(function* () {
             const { owner, stranger } = yield* prepare

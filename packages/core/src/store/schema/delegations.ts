@@ -1,4 +1,4 @@
-/** Delegations, their results and waits. */
+/** Delegations, their results and waits. `turn_id` is the turn whose agent delegated. */
 export const delegations: ReadonlyArray<string> = [
   `create table delegations (
     id text primary key,
@@ -13,6 +13,7 @@ export const delegations: ReadonlyArray<string> = [
     reason_message text,
     deadline_at text,
     deadline_job_id text,
+    turn_id text,
     version integer not null,
     created_at text not null,
     updated_at text not null,

@@ -1,6 +1,6 @@
 /**
- * The receipts of what was deleted, which outlive it and refer to nothing. `deleted_by` is an actor as JSON. Those of sessions have a table of their
- * own. The account of `account_id` may read the receipt of a workspace, which has no members any more.
+ * The receipts of what was deleted, which outlive it and refer to nothing. `deleted_by` is an actor as JSON. Those of sessions stand apart.
+ * The account of `account_id` may read the receipt of a workspace, which has no members any more.
  */
 export const deletion: ReadonlyArray<string> = [
   `create table session_deletions (

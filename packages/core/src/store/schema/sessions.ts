@@ -173,7 +173,17 @@ export const sessions: ReadonlyArray<string> = [
   )`,
   `create index model_calls_turn on model_calls (turn_id)`,
   `create index model_calls_session on model_calls (session_id)`,
-  `create index model_calls_workspace on model_calls (workspace_id, day)`
+  `create index model_calls_workspace on model_calls (workspace_id, day)`,
+  `create table turn_results (
+    turn_id text primary key references turns(id),
+    session_id text not null references sessions(id),
+    schema text,
+    required integer not null,
+    result text,
+    tries integer not null,
+    errors text
+  )`,
+  `create index turn_results_session on turn_results (session_id)`
 ]
 
 /**

@@ -58,6 +58,10 @@ export class OpenSession {
   private failure: { readonly error: unknown } | undefined
   private written: Promise<void> = Promise.resolve()
   private said = 0
+  /** The last event whose updates were sent. */
+  private seen = 0
+  /** Those who wait until an event was shown. */
+  private readonly reading = new Map<() => void, number>()
 
   constructor(
     private readonly reins: Reins,
@@ -116,6 +120,7 @@ export class OpenSession {
     else cancelling.addEventListener("abort", cancel, { once: true })
     try {
       const turn = await this.endOf(turnId)
+      await this.caughtUp()
       await this.written
       return { stopReason: this.stopReason(turn) }
     } finally {
@@ -138,6 +143,7 @@ export class OpenSession {
     this.pace.close()
     for (const { fail } of this.waiting.values())
       fail(new RequestError(-32603, "The session was closed in the editor."))
+    this.reached(Number.POSITIVE_INFINITY)
   }
 
   /** Shows a line of the door itself. */
@@ -175,6 +181,7 @@ export class OpenSession {
       if (past === undefined || !isPast) {
         await this.send(updates)
         this.take(event)
+        this.reached(event.seq)
         continue
       }
       shown.push(...updates)
@@ -184,10 +191,27 @@ export class OpenSession {
       shown = []
       if (!isAtEnd) continue
       isPast = false
+      this.reached(event.seq)
       past.replayed()
       await past.answered
       for (const interaction of this.pending.values()) void this.questions.ask(interaction)
     }
+  }
+
+  /** The changes of a turn are events behind its end. */
+  private async caughtUp(): Promise<void> {
+    const { event_watermark } = await this.reins.sessions.get({ session_id: this.id })
+    if (this.seen >= event_watermark || this.failure !== undefined) return
+    await new Promise<void>((reach) => this.reading.set(reach, event_watermark))
+  }
+
+  private reached(seq: number): void {
+    this.seen = seq
+    for (const [reach, upTo] of this.reading)
+      if (seq >= upTo) {
+        this.reading.delete(reach)
+        reach()
+      }
   }
 
   /** What the door has to know of the past too. */
@@ -218,6 +242,7 @@ export class OpenSession {
     if (this.left.signal.aborted) return
     this.failure = { error: refusalOf(error) }
     for (const { fail } of this.waiting.values()) fail(this.failure.error)
+    this.reached(Number.POSITIVE_INFINITY)
   }
 
   /** An interrupted turn holds the queue until somebody has looked. The person who writes on has read its sentence here. */

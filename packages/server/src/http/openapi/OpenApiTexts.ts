@@ -17,6 +17,7 @@ export const tags: Readonly<Record<string, string>> = {
   accounts: "Registering, logging in and out, and changing or resetting a password.",
   apiKeys: "Keys that programs call with. A key is shown once, when it is created.",
   applications: "A changeset on its way into the workspace of a session.",
+  toolCalls: "The calls of the service's tools that agents made.",
   automations: "Work that begins by itself, at its time, and its runs.",
   catalog: "What this installation has: providers, models, executors and limits. Reads without side effects.",
   changesets: "The sealed work of a session: what changed, against the commit that it started from.",

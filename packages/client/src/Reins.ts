@@ -26,10 +26,12 @@ type Waiting = Pick<Transport.RequestOptions, "signal">
 
 /** The export of a session: as Markdown a text, else its fields. */
 export interface GetExport {
+  /** Gives the text of the file in Markdown. */
   (
     input: { readonly session_id: string; readonly format: "markdown" },
     options?: Transport.RequestOptions
   ): Promise<string>
+  /** Gives the fields of the file. */
   (
     input: { readonly session_id: string; readonly format?: "json" | undefined },
     options?: Transport.RequestOptions

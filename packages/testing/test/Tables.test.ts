@@ -30,6 +30,9 @@ const lasting: Readonly<Record<string, string>> = {
     "one statement tells of all sessions what of their files is sealed, for a backup and for the doctor, also of many",
   "budgets/SessionRows.ts names turns": "the budgets and the calls of the turns of a session go with it",
   "budgets/WorkspaceRows.ts names api_keys": "the budgets of the keys of a workspace or an account go with those",
+  "delegations/DelegationStore.ts names sessions": "the delegations of a tree are counted by the sessions in it",
+  "identity/Removal.ts names workspace_members":
+    "the members of a workspace go with it, and the workspaces of an account are found by them",
   "identity/Removal.ts names jobs": "the mails of invitations are found by the jobs that sent them",
   "jobs/WorkspaceRows.ts names workspace_invitations": "the jobs that send mails are found by their invitations",
   "jobs/WorkspaceRows.ts names accounts": "the jobs that send mails are found by their accounts",

@@ -51,7 +51,7 @@ export type ExportedChangeset = typeof ExportedChangeset.Type
 export const SessionExport = Schema.Struct({
   format: field(Schema.Literal("reins.session"), "Tells the file apart from others."),
   version: field(Schema.Int, "The version of the shape of the file, now 1."),
-  session: field(ExportedSession, "The session."),
+  session: field(ExportedSession, "The session as it was when the export began."),
   usage: field(SessionUsage, "The tokens and the cost of the session."),
   turns: field(Schema.Array(Turn), "The turns, oldest first."),
   messages: field(Schema.Array(Message), "The messages, oldest first."),

@@ -78,7 +78,9 @@ describe("reins acp", () => {
     assert.strictEqual(readFileSync(join(at.cwd, "hello.txt"), "utf8"), "hi\n")
     git(at.cwd, "reset", "--quiet", "--hard")
     await prompt("/deliver from-an-editor")
-    assert.include(saidIn(editor.updates), "Pushed as the branch `from-an-editor`.")
+    await eventually("the branch is told", () =>
+      saidIn(editor.updates).includes("Pushed as the branch `from-an-editor`.")
+    )
     assert.strictEqual(git(project.remote, "show", "from-an-editor:hello.txt"), "hi")
     await editor.close()
   })

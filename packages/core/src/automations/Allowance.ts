@@ -24,7 +24,7 @@ export const isUnbegun = ({ started_at, state }: RunRow): boolean => state === "
 /** The limits of a run; null for none. `spent` when the total is used up, `reserved` when live runs may use up the rest of it. */
 export type Allowance = { readonly limits: BudgetInput | null } | "spent" | "reserved"
 
-/** What a run may spend: its own limit, and at most what is left of the total, from which the limits of live runs are taken. */
+/** The limits of a run: its own, and at most the rest of the total. The limits of live runs are taken from that rest. */
 export const allowanceOf = (
   { budget }: Pick<AutomationOptions, "budget">,
   spent: Pick<AutomationRow, "spent_nano_usd" | "spent_tokens">,

@@ -19,7 +19,7 @@ const startsPerMinute = 20
 /** Runs that were missed begin within so many seconds after the server is back. */
 const spreadSeconds = 300
 
-/** What a ticket is for, seen at one instant. */
+/** The occurrences that a ticket is for, seen at one instant. */
 interface DueNow {
   readonly newest: number
   readonly count: number

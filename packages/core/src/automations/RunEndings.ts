@@ -11,7 +11,7 @@ import { type RunRow, RunStore } from "./RunStore.js"
 /** The kind of the job that begins a run which has waited for the end of the one before. */
 export const startJobKind = "automation.start"
 
-/** What follows from the end of a run for its automation, which the commit holds. */
+/** Counts the end of a run for its automation, which the commit holds. */
 export const makeEndings = Effect.gen(function* () {
   const store = yield* AutomationStore
   const runs = yield* RunStore
@@ -19,7 +19,7 @@ export const makeEndings = Effect.gen(function* () {
   const budgets = yield* BudgetStore
   const pause = yield* makePause
 
-  /** What a run has spent, which counts for the total. Without a total nobody asks. */
+  /** The tokens and the cost of a run, for the total of its automation. Without a total nobody asks. */
   const spentBy = Effect.fnUntraced(function* (row: AutomationRow, run: RunRow) {
     const subject = automationTarget(row).kind === "new_session" ? run.session_id : run.turn_id
     if (optionsOf(row).budget?.total === undefined || subject === null) return {}

@@ -73,7 +73,7 @@ export const timesAfter = (schedule: Schedule, after: number, count: number): Re
 /** The times that were due and have not been looked at. */
 export interface Due {
   readonly newest: number
-  /** How many there are. It is the least number where there are more than 1,000. */
+  /** The number of times. There may be more where it is 1,000. */
   readonly count: number
 }
 

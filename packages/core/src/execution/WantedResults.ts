@@ -26,7 +26,7 @@ export const wantedResults = Effect.gen(function* () {
       if (wish === undefined || wish.schema === null || (!hasTool && !wish.isRequired)) return []
       return [text(hasTool ? byTool(wish.schema) : byWords(wish.schema))]
     }),
-    /** What an agent is told that has stopped without a result that fits, once in a turn. Null where nothing is missing. */
+    /** Gives the words for an agent that has stopped without a result that fits, once in a turn. Null where nothing is missing. */
     repairOf: ({ turn }: TurnWork) => {
       let isAsked = false
       return Effect.gen(function* () {

@@ -120,7 +120,7 @@ const badLink = new ReinsError({
   message: "This link shows nothing, or nothing any more. Ask for a new one."
 })
 
-/** What a visitor sees, and by whose rights. */
+/** The session behind a link, with the account whose rights it uses. */
 interface Entered {
   readonly share: StoredShare
   readonly session: SessionRow

@@ -11,7 +11,7 @@ type Ear = Readonly<Record<string, unknown>>
 interface Waiting {
   readonly spec: Verb
   readonly ear: Ear
-  /** What a call gives while it goes on. */
+  /** Takes the values that a call gives before its end. */
   readonly begun: Deferred.Deferred<unknown, unknown>
   readonly end: Deferred.Deferred<unknown, unknown>
   /** Done when nothing of the call is left on the other side. */

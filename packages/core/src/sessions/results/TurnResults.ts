@@ -7,7 +7,7 @@ import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
 import type { ResultSchema, TurnResult } from "./TurnResult.js"
 
-/** What a turn was asked for, and what its agent has given. */
+/** The result that a turn is to give, and the tries of its agent. */
 export interface WantedResult {
   readonly turn_id: TurnId
   /** The schema that the result has to satisfy; null for any value. */

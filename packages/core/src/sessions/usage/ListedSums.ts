@@ -25,7 +25,7 @@ export const unpricedTotals = Object.entries(unpriced)
 /** The part of a sum that list prices tell. */
 export type ListedPart = Pick<UsageSum, "list_priced_turns" | "list_cost_usd">
 
-/** What list prices tell of the tokens of one model. Sums by day do not tell input that was written to a cache from other input. */
+/** The cost of the tokens of one model by list prices. Sums by day count writes to a cache as other input. */
 export const listedPart = (tokens: UnpricedTokens): ListedPart => {
   const list_cost_usd = listCostOf(tokens.model, {
     input: tokens.unpriced_input,

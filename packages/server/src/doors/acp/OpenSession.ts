@@ -224,7 +224,7 @@ export class OpenSession {
     if (event.type === "turn.action_resolved") this.pending.delete(event.payload.interaction.id)
   }
 
-  /** What an event that comes now asks for, after its updates. */
+  /** Acts on an event that comes now, after its updates were sent. */
   private take(event: TypedEvent): void {
     if (event.type === "agent.options_listed")
       void this.send([{ sessionUpdate: "config_option_update", configOptions: this.settings.options() }])

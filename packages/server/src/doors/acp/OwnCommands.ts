@@ -81,7 +81,7 @@ const applied = async ({ folder }: Place, { base_commit, file_count }: Changeset
   return refusal === undefined ? `Applied to ${files} of ${folder}.` : `git could not apply it:\n\n${fenced(refusal)}`
 }
 
-/** What git says when it fails; undefined when it succeeds. */
+/** Runs git. Gives the words of a failure; undefined when it succeeds. */
 const git = (folder: string, args: ReadonlyArray<string>, input = ""): Promise<string | undefined> =>
   new Promise((resolve) => {
     const child = execFile("git", ["-C", folder, ...args], (error, _, stderr) =>

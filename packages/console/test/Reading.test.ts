@@ -65,6 +65,8 @@ describe("a session for readers", () => {
       await answer.locator(".code-block").getByRole("button", { name: "Copy" }).waitFor()
 
       const run = page.getByRole("button", { name: /Worked for \d+ s, 3 steps/ })
+      // The run folds when its turn has ended, a moment after the last words.
+      await run.waitFor()
       await picture(page, `reading-${name}`)
       assert.strictEqual(await page.locator(".tool").count(), 0)
       await run.click()

@@ -94,6 +94,8 @@ describe("the console asks before it does what cannot be taken back", () => {
     await page.keyboard.press("Escape")
     await dialog.waitFor({ state: "detached" })
     assert.strictEqual((await client.sessions.get({ session_id })).lifecycle, "open")
+    // The menu has closed with the choice.
+    await menu.click()
     await close.click()
     await dialog.getByRole("button", { name: "Close for good", exact: true }).click()
     await page.locator(".session-head").getByText("closed").waitFor()

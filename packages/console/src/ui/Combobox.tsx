@@ -104,10 +104,14 @@ export const Combobox = ({ choices, label, onChoose, onEnter, onLeave, value, ..
         onClick={open}
         onBlur={close}
         onInput={({ currentTarget }) => {
-          isOpen.value = true
-          search.value = currentTarget.value
+          const text = currentTarget.value
+          const [only, ...others] = found(choices, text)
+          const chosen = others.length === 0 && only?.value === text ? only : undefined
+          // A list that has nothing else to offer would lie over what comes next.
+          isOpen.value = chosen === undefined
+          search.value = text
           at.value = -1
-          onChoose(currentTarget.value, undefined)
+          onChoose(text, chosen)
         }}
         onKeyDown={(event) => {
           if (event.ctrlKey || event.metaKey || event.altKey || !isForList(event.key)) return

@@ -13,6 +13,7 @@ import {
   PathList,
   PostgresUrl,
   ProxyUrl,
+  PushKey,
   Sender,
   SmtpUrl,
   Whole
@@ -44,6 +45,7 @@ export const fields = {
   manifests_dir: Path,
   smtp_url: SmtpUrl,
   mail_from: Sender,
+  push_key: PushKey,
   rate_limit: Schema.Union(Schema.Literal("off"), Whole(1, 1_000_000)),
   console: Flag,
   metrics: Flag,

@@ -27,6 +27,8 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly smtpUrl: Redacted.Redacted | null
     /** The sender of mails sent through SMTP. */
     readonly mailFrom: string
+    /** The private key with which the service proves to push services who it is. Null tells no browser. */
+    readonly pushKey: Redacted.Redacted | null
     /** True allows repositories that are paths of this machine. Everybody who can create a session can then read what the service can. */
     readonly allowLocalRepositories: boolean
     /** True allows repositories through SSH, with the keys of connections of the kind `git_ssh` and no other. */
@@ -96,6 +98,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     publicUrl: "http://127.0.0.1:7117",
     smtpUrl: null,
     mailFrom: "Reins <reins@localhost>",
+    pushKey: null,
     allowLocalRepositories: false,
     allowSshRepositories: false,
     allowPrivateHosts: [],

@@ -80,6 +80,10 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "none"
   },
   mail_from: { does: "The sender of mails that go through the mail server." },
+  push_key: {
+    does: "The private key with which the server tells browsers of its sessions, from `reins push-key`. Without one it tells none.",
+    fallback: "none"
+  },
   rate_limit: { does: "Requests of one caller; `off` for a trusted network or a load test.", unit: "a minute" },
   console: { does: "The console, a page for people at `/ui`, to which `/` leads." },
   metrics: {

@@ -36,6 +36,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   manifests_dir: config.manifestsDir ?? null,
   smtp_url: core.smtpUrl === null ? null : maskedUrl(core.smtpUrl),
   mail_from: core.mailFrom,
+  push_key: core.pushKey === null ? null : "****",
   rate_limit: config.rateLimit ?? "off",
   console: config.console ? "on" : "off",
   metrics: config.metrics ? "on" : "off",

@@ -71,15 +71,16 @@ export const eventPrinter = () => {
     // Most updates of a tool only add to its output.
     if (tool?.isKnown) return
     silence()
-    const about = tool !== undefined
-      ? ` ${tool.words}`
-      : type === "changeset.ready"
-        ? ` ${payload.file_count} file, +${payload.additions} -${payload.deletions}`
-        : type.startsWith("delivery.") && payload.step
-          ? ` ${payload.step.kind} ${payload.step.outcome}`
-          : type === "usage.observed"
-            ? ` ${payload.usage.input_tokens ?? "?"} tokens in, ${payload.usage.output_tokens ?? "?"} out`
-            : ""
+    const about =
+      tool !== undefined
+        ? ` ${tool.words}`
+        : type === "changeset.ready"
+          ? ` ${payload.file_count} file, +${payload.additions} -${payload.deletions}`
+          : type.startsWith("delivery.") && payload.step
+            ? ` ${payload.step.kind} ${payload.step.outcome}`
+            : type === "usage.observed"
+              ? ` ${payload.usage.input_tokens ?? "?"} tokens in, ${payload.usage.output_tokens ?? "?"} out`
+              : ""
     // An agent tells of its context in between, with the same sums.
     if (type === "usage.observed" && about === told) return
     told = type === "usage.observed" ? about : told

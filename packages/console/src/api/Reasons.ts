@@ -14,7 +14,8 @@ export const reasonSentences: Readonly<Record<string, string>> = {
   branch_in_the_way: "Another branch of the repository takes this name. Choose another one.",
   branch_protected: "The branch is protected. Deliver to another one, and open a merge request.",
   budget_exhausted: "The budget is used up. Raise it, then retry.",
-  budget_unenforceable: "The cost of the model is not known, so the budget would not hold. Add prices to the connection.",
+  budget_unenforceable:
+    "The cost of the model is not known, so the budget would not hold. Add prices to the connection.",
   connection_required: "The agent has no connection to models. Add one, then retry.",
   context_unavailable: "The agent has lost its record of this conversation. Start a new session.",
   credential_invalid: "The gateway refused the key. Replace it in Connections, then retry.",

@@ -172,16 +172,14 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
   if (delivery !== null && /^(?:blocked|failed|pending|executing)$/.test(delivery.state))
     return (
       <>
-        <State of={delivery.state} as={`delivery ${delivery.state}`} />{" "}
-        {reasonInShort(delivery) || delivery.target_ref}
+        <State of={delivery.state} as={`delivery ${delivery.state}`} /> {reasonInShort(delivery) || delivery.target_ref}
       </>
     )
   if (mergeRequest !== null)
     return (
       <>
         <State of={mergeRequest.state} as={`merge request ${mergeRequest.state}`} />{" "}
-        {reasonInShort(mergeRequest) ||
-          `#${mergeRequest.number ?? "…"} into ${mergeRequest.base_branch}`}
+        {reasonInShort(mergeRequest) || `#${mergeRequest.number ?? "…"} into ${mergeRequest.base_branch}`}
       </>
     )
   if (section === "delivered") return <State of="delivered" as={`delivered as ${delivery?.target_ref ?? ""}`} />

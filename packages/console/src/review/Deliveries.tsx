@@ -117,7 +117,11 @@ const DeliveryCard = ({
     if (!isProposed) return
     proposed.value = undefined
     void action.run("the merge request", async () => {
-      await reins.deliveries.openMergeRequest({ delivery_id, draft: false, ...(words !== "" && { description: words }) })
+      await reins.deliveries.openMergeRequest({
+        delivery_id,
+        draft: false,
+        ...(words !== "" && { description: words })
+      })
       requests.reload()
     })
   }, [isProposed])

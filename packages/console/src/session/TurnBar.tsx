@@ -49,8 +49,7 @@ export const TurnBar = ({
       <p>
         {!isOver && (
           <>
-            <span class="spinner" aria-hidden="true" /> <State of={turn.state} />{" "}
-            {reasonInFull(turn)}
+            <span class="spinner" aria-hidden="true" /> <State of={turn.state} /> {reasonInFull(turn)}
           </>
         )}
         {waits && "The turn was interrupted. The queue waits until you have looked at the files that it left."}

@@ -13,7 +13,8 @@ export const canPush = (): boolean =>
   "serviceWorker" in navigator && "PushManager" in globalThis && typeof Notification !== "undefined"
 
 /** True while this browser is told of a workspace. */
-export const isPushed = (workspaceId: string): boolean => changes.value >= 0 && (readKept(kept(workspaceId)) ?? "") !== ""
+export const isPushed = (workspaceId: string): boolean =>
+  changes.value >= 0 && (readKept(kept(workspaceId)) ?? "") !== ""
 
 const remember = (workspaceId: string, id: string): void => {
   keep(kept(workspaceId), id)
@@ -31,7 +32,10 @@ export const startPush = async (workspace_id: string, publicKey: string): Promis
   const old = await registration.pushManager.getSubscription()
   const isOther = old !== null && keyText(old.options.applicationServerKey) !== publicKey
   if (isOther) await old.unsubscribe()
-  const subscription = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: publicKey })
+  const subscription = await registration.pushManager.subscribe({
+    userVisibleOnly: true,
+    applicationServerKey: publicKey
+  })
   const { endpoint, keys } = subscription.toJSON()
   const { id } = await reins.push.createSubscription({
     workspace_id,

@@ -19,9 +19,7 @@ export const PushSwitch = () => {
           type="checkbox"
           checked={isOn}
           disabled={action.busy.value !== undefined}
-          onChange={() =>
-            action.run("the browser", () => (isOn ? endPush(shown.id) : startPush(shown.id, publicKey)))
-          }
+          onChange={() => action.run("the browser", () => (isOn ? endPush(shown.id) : startPush(shown.id, publicKey)))}
         />{" "}
         Also while no page is open, for {shown.name}
       </label>

@@ -8,8 +8,8 @@ import { Outbound } from "../outbound/Outbound.js"
 import { Vault } from "../secrets/Vault.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { WorkspaceEntry } from "../store/WorkspaceLog.js"
-import type { PushSubscriptionInput } from "./PushSubscription.js"
 import { PushStore, type StandingRow } from "./PushStore.js"
+import type { PushSubscriptionInput } from "./PushSubscription.js"
 import { pushFollower } from "./PushSubscriptions.js"
 import { browserContext } from "./SealedBrowsers.js"
 import { vapidKeysOf } from "./VapidKeys.js"
@@ -47,9 +47,10 @@ export const notifier = Effect.gen(function* () {
   const tell = yield* makeTell
   const waiting = new Map<string, Array<Notice>>()
   const forget = (key: string, commit: HeldCommit) =>
-    commit(
-      Effect.all([store.remove(key), positions.end(key), positions.wake(key)], { discard: true })
-    ).pipe(Effect.zipRight(Effect.sync(() => waiting.delete(key))), Effect.as(undefined))
+    commit(Effect.all([store.remove(key), positions.end(key), positions.wake(key)], { discard: true })).pipe(
+      Effect.zipRight(Effect.sync(() => waiting.delete(key))),
+      Effect.as(undefined)
+    )
 
   const send = Effect.fnUntraced(function* (row: StandingRow, commit: HeldCommit) {
     const notices = waiting.get(row.id) ?? []

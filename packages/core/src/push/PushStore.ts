@@ -91,4 +91,3 @@ export const toSubscription = ({ created_at, host, id, workspace_id }: PushRow):
   host,
   created_at
 })
-

@@ -34,5 +34,8 @@ export const PushKey = Schema.Struct({
     Schema.NullOr(Schema.String),
     "The public key of the server, which a browser subscribes with; null where the operator has set no key and nobody is told."
   )
-}).annotations({ identifier: "PushKey", description: "The key with which the server proves who it is to push services." })
+}).annotations({
+  identifier: "PushKey",
+  description: "The key with which the server proves who it is to push services."
+})
 export type PushKey = typeof PushKey.Type

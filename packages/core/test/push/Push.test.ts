@@ -43,7 +43,10 @@ const newSubscriber = Effect.gen(function* () {
 })
 
 /** Commits an event of a turn. Nobody here reads its turn. */
-const happen = (sessionId: SessionId, type: "turn.action_required" | "turn.failed" | "turn.succeeded" | "turn.started") =>
+const happen = (
+  sessionId: SessionId,
+  type: "turn.action_required" | "turn.failed" | "turn.succeeded" | "turn.started"
+) =>
   Effect.flatMap(Journal, (journal) =>
     journal.commit(journal.append(sessionId, { kind: "system", id: "test" }, [{ type, payload: {} as never }]))
   )

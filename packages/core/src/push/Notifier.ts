@@ -31,6 +31,8 @@ const mostWaiting = 20
 
 /** One thing that a browser is told. */
 interface Notice {
+  /** The position of its event in the workspace. */
+  readonly position: number
   readonly sessionId: string
   readonly body: string
   readonly atMs: number
@@ -79,7 +81,9 @@ export const notifier = Effect.gen(function* () {
         take: (events) =>
           Effect.sync(() => {
             const known = waiting.get(key) ?? []
-            waiting.set(key, [...known, ...events.map(noticeOf)].slice(-mostWaiting))
+            // A commit may run again.
+            const fresh = events.filter(({ seq }) => known.every(({ position }) => position !== seq))
+            waiting.set(key, [...known, ...fresh.map(noticeOf)].slice(-mostWaiting))
           }),
         work: (commit) => (row.isStanding ? send(row, commit) : forget(key, commit))
       }
@@ -87,9 +91,9 @@ export const notifier = Effect.gen(function* () {
   } satisfies Follower
 })
 
-const noticeOf = ({ envelope, type }: WorkspaceEntry): Notice => {
+const noticeOf = ({ envelope, seq, type }: WorkspaceEntry): Notice => {
   const { recorded_at, session_id } = JSON.parse(envelope)
-  return { sessionId: session_id, body: sentences[type] ?? "", atMs: toMillis(recorded_at) }
+  return { position: seq, sessionId: session_id, body: sentences[type] ?? "", atMs: toMillis(recorded_at) }
 }
 
 const limits = { timeoutMs: 15_000, bodyWaitMs: 1_000, maxBytes: 4_096 }

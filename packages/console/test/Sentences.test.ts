@@ -60,7 +60,8 @@ describe("errors for people", () => {
 
   it("say each reason of a turn, a delivery and a merge request in short, without the words of a gateway", () => {
     for (const { ast } of [TurnReason, DeliveryReason, MergeRequestReason]) {
-      const reasons = ast._tag === "Union" ? ast.types.flatMap((each) => (each._tag === "Literal" ? [each.literal] : [])) : []
+      const reasons =
+        ast._tag === "Union" ? ast.types.flatMap((each) => (each._tag === "Literal" ? [each.literal] : [])) : []
       assert.isNotEmpty(reasons)
       for (const reason of reasons) assert.property(reasonSentences, String(reason))
     }

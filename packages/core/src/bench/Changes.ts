@@ -4,6 +4,7 @@ import type { ApplyResult } from "../git/ApplyRequest.js"
 import type { FileChange } from "../git/Changes.js"
 import type { DiffText } from "../git/Diff.js"
 import type { GitError } from "../git/GitError.js"
+import type { EarlierCommit, Joined } from "../git/JoinBranch.js"
 import type { Obstacle } from "../git/Obstacles.js"
 import type { PushResult } from "../git/Push.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
@@ -92,6 +93,16 @@ export interface Changes {
   }) => Effect.Effect<string, GitError>
   /** As `Git.remoteHead`. */
   readonly head: (branch: RemoteBranch) => Effect.Effect<string | null, GitError>
+  /** As `Git.joinBranch`. */
+  readonly join: (
+    branch: RemoteBranch,
+    work: {
+      readonly head: string
+      readonly tree: string
+      readonly own: ReadonlyArray<string>
+      readonly earlier: readonly [EarlierCommit, ...ReadonlyArray<EarlierCommit>]
+    }
+  ) => Effect.Effect<Joined, GitError>
   /** As `Git.push`. */
   readonly push: (
     branch: RemoteBranch,

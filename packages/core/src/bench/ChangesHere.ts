@@ -39,6 +39,7 @@ export const changesHere = Effect.gen(function* () {
       }),
     commit: (request) => git.commitTree(at(request)),
     head: (branch) => git.remoteHead(at(branch)),
+    join: (branch, work) => git.joinBranch({ ...at(branch), ...work }),
     push: (branch, push) => git.push({ ...at(branch), ...push }),
     followRemote: (session, from, to) => git.followRemote({ workTree: placesOf(session).workTree, from, to })
   }

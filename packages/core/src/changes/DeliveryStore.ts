@@ -15,6 +15,7 @@ import * as Keyset from "../store/Keyset.js"
 import { andState } from "../store/StateList.js"
 import {
   type Delivery,
+  type DeliveryOnto,
   type DeliveryReason,
   type DeliveryState,
   type DeliveryStep,
@@ -35,6 +36,7 @@ export interface DeliveryMeans {
   /** Null takes the git credential of the project. */
   readonly connectionId: ConnectionId | null
   readonly updateStrategy: UpdateStrategy
+  readonly onto: DeliveryOnto
   readonly allow: ReadonlyArray<DeliveryObstacle>
 }
 
@@ -46,15 +48,23 @@ export interface NewDelivery extends DeliveryTarget, DeliveryMeans {
   readonly remoteUrl: string | null
 }
 
-/** A move of a delivery. An absent reason becomes empty; other fields that are absent stay as they are. */
+/** A move of a delivery. An absent reason and absent conflicts become empty; other fields that are absent stay as they are. */
 export interface DeliveryChange {
   readonly state: DeliveryState
   readonly reason?: DeliveryReason
   readonly reasonMessage?: string
+  readonly conflicts?: ReadonlyArray<string>
   readonly commit?: string
+  readonly parents?: ReadonlyArray<string>
   /** Null says that the branch is not there. */
   readonly observedHead?: string | null
   readonly patch?: string
+}
+
+/** A delivery with the tree of its changeset. */
+export interface EarlierDelivery {
+  readonly delivery: Delivery
+  readonly tree: string
 }
 
 /** The rows of deliveries, their states and steps, and the events that tell of them. */
@@ -82,6 +92,14 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
     readonly retarget: (deliveryId: DeliveryId, targetRef: string) => Effect.Effect<void, never, Commit>
     /** The commit at which any delivery of the session has seen the same branch last; null when none has seen it. */
     readonly lastObserved: (delivery: Delivery) => Effect.Effect<string | null>
+    /** The newest branch of a session on a remote that was delivered and is not merged or closed, or the given one if it was delivered. */
+    readonly openBranch: (
+      sessionId: SessionId,
+      remoteUrl: string,
+      targetRef: string | undefined
+    ) => Effect.Effect<string | undefined>
+    /** What other deliveries of the session may have pushed to the branch of a delivery, the newest first. */
+    readonly earlier: (delivery: Delivery) => Effect.Effect<ReadonlyArray<EarlierDelivery>>
     /** Writes down the head of the branch, unless the delivery has changed since `delivery` was read. */
     readonly observe: (delivery: Delivery, head: string | null) => Effect.Effect<void, never, Commit>
     /** Adds a step to the evidence and tells it. */
@@ -135,6 +153,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
             sql`update deliveries set ${sql.update({
               connection_id: means.connectionId,
               update_strategy: means.updateStrategy,
+              onto: means.onto,
               allowed: JSON.stringify(means.allow),
               updated_at: yield* now
             })}, version = version + 1 where id = ${id}`
@@ -165,6 +184,24 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
             order by updated_at desc, id desc limit 1`),
             (row) => row?.observed_head ?? null
           ),
+        openBranch: (sessionId, remoteUrl, targetRef) =>
+          Effect.map(
+            db.first(sql<{ target_ref: string }>`select target_ref from deliveries
+              where session_id = ${sessionId} and transport = 'git_branch' and remote_url = ${remoteUrl} and state = 'succeeded'
+                and ${targetRef === undefined ? isOpen(sql) : sql`target_ref = ${targetRef}`}
+              order by id desc limit 1`),
+            (row) => row?.target_ref
+          ),
+        earlier: (delivery) =>
+          Effect.map(
+            db.all(sql<DeliveryRow & { readonly tree: string }>`select deliveries.*, changesets.tree from deliveries
+              join changesets on changesets.id = deliveries.changeset_id
+              where deliveries.session_id = ${delivery.session_id} and transport = 'git_branch'
+                and target_ref = ${delivery.target_ref} and remote_url = ${delivery.remote_url}
+                and deliveries.id <> ${delivery.id} and changesets.tree is not null
+              order by deliveries.updated_at desc, deliveries.id desc limit ${maxEarlier}`),
+            (rows) => rows.map(({ tree, ...row }) => ({ tree, delivery: toDelivery(row) }))
+          ),
         observe: fn("DeliveryStore.observe")(function* (delivery, head) {
           yield* db.run(sql`update deliveries set observed_head = ${head}, updated_at = ${yield* now},
             version = version + 1 where id = ${delivery.id} and version = ${delivery.version}`)
@@ -191,6 +228,13 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
   )
 }
 
+/** A branch of more deliveries is merged by its newest ones. */
+const maxEarlier = 100
+
+const isOpen = (sql: Database["Type"]["sql"]) => sql`not exists (select 1 from merge_requests
+  where merge_requests.session_id = deliveries.session_id and head_branch = target_ref
+    and merge_requests.state in ('merged', 'closed'))`
+
 const newRow = (delivery: NewDelivery, at: string) => ({
   id: delivery.id,
   changeset_id: delivery.changesetId,
@@ -200,9 +244,12 @@ const newRow = (delivery: NewDelivery, at: string) => ({
   target_ref: delivery.targetRef,
   title: delivery.title,
   update_strategy: delivery.updateStrategy,
+  onto: delivery.onto,
   allowed: JSON.stringify(delivery.allow),
   state: "pending",
   remote_url: delivery.remoteUrl,
+  parents: "[]",
+  conflicts: "[]",
   steps: "[]",
   version: 1,
   created_at: at,
@@ -213,7 +260,9 @@ const changedColumns = (delivery: Delivery, change: DeliveryChange) => ({
   state: change.state,
   reason: change.reason ?? null,
   reason_message: change.reasonMessage ?? null,
+  conflicts: JSON.stringify(change.conflicts ?? []),
   commit_sha: change.commit ?? delivery.commit,
+  parents: JSON.stringify(change.parents ?? delivery.parents),
   patch: change.patch ?? delivery.patch,
   observed_head: change.observedHead === undefined ? delivery.observed_head : change.observedHead
 })
@@ -242,17 +291,21 @@ const eventOf = (delivery: Delivery, type: DeliveryEventType, step: DeliveryStep
   subjects: { delivery_id: delivery.id, changeset_id: delivery.changeset_id }
 })
 
-interface DeliveryRow extends Omit<Delivery, "allow" | "steps" | "commit"> {
+interface DeliveryRow extends Omit<Delivery, "allow" | "steps" | "commit" | "parents" | "conflicts"> {
   /** Null in the rows of a server that does not know it. */
   readonly allowed: string | null
   readonly commit_sha: string | null
   readonly steps: string
+  readonly parents: string
+  readonly conflicts: string
 }
 
 const toDelivery = ({ allowed, commit_sha, ...row }: DeliveryRow): Delivery => ({
   ...row,
   allow: allowed === null ? [] : JSON.parse(allowed),
   commit: commit_sha,
+  parents: JSON.parse(row.parents),
+  conflicts: JSON.parse(row.conflicts),
   steps: JSON.parse(row.steps)
 })
 

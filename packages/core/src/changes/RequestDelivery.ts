@@ -42,6 +42,7 @@ export const makeRequest = Effect.gen(function* () {
           sessionId: session.id,
           connectionId: input.connection_id ?? null,
           updateStrategy: input.update_strategy ?? "fast_forward",
+          onto: input.onto ?? "base",
           allow: input.allow ?? [],
           title: input.title ?? session.title,
           remoteUrl: target.transport === "git_branch" ? session.tree.repository : null
@@ -52,13 +53,16 @@ export const makeRequest = Effect.gen(function* () {
     }
     const means = {
       connectionId: input.connection_id ?? known.connection_id,
-      updateStrategy: input.update_strategy ?? known.update_strategy,
+      // Only a branch that may be moved backwards takes the place of one on top of its head.
+      updateStrategy: input.update_strategy ?? (input.onto === "head" ? "fast_forward" : known.update_strategy),
+      onto: input.onto ?? (input.update_strategy === "force_with_lease" ? "base" : known.onto),
       allow: input.allow ?? known.allow
     }
     const isSame =
       !hasMoved(session, known) &&
       means.connectionId === known.connection_id &&
       means.updateStrategy === known.update_strategy &&
+      means.onto === known.onto &&
       isSameSet(means.allow, known.allow)
     const commanded = { principal, session, delivery: known }
     if (isSame || (known.state !== "failed" && known.state !== "blocked")) return yield* answers.keep(commanded)

@@ -10,7 +10,7 @@ import { BranchInput } from "../domain/RefName.js"
 import { refused } from "../domain/Refused.js"
 import { DeliveryObstacle, obstacleReasons } from "../git/Obstacle.js"
 import { OperationRef } from "../jobs/Job.js"
-import { DeliveryTransport } from "../projects/Project.js"
+import { DeliveryAuthor, DeliveryTransport } from "../projects/Project.js"
 import { Application, ApplicationStrategy } from "./Application.js"
 import { ActionableChangeset, ChangedFile } from "./Changeset.js"
 import { ActionableDelivery, DeliveryOnto, DeliveryState, UpdateStrategy } from "./Delivery.js"
@@ -96,6 +96,10 @@ export const DeliveryInput = Schema.Struct({
   onto: field(
     optional(DeliveryOnto),
     "The commit that the new one goes onto; `base` when absent. With `head` the branch is one that the session has delivered before: `target_ref`, or the newest one that is not merged or closed. It takes no `force_with_lease`."
+  ),
+  author: field(
+    optional(DeliveryAuthor),
+    "The author of the commit; as the project says when absent. A delivery that was asked for before keeps its own."
   ),
   allow: field(
     optional(Schema.Array(DeliveryObstacle).pipe(Schema.maxItems(Object.keys(obstacleReasons).length))),

@@ -1,8 +1,10 @@
 import { DateTime, Effect } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { Bench } from "../bench/Bench.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import type { Delivery } from "./Delivery.js"
 import { type DeliveryAttempt, deliverySteps } from "./DeliverySteps.js"
+import { makeSigning } from "./Signing.js"
 
 /** A commit that was made for a delivery, in the git directory of its session. */
 export interface MadeCommit {
@@ -24,17 +26,24 @@ export const makeMaterialize = Effect.gen(function* () {
   const { changes } = yield* Bench
   const trees = yield* WorkingTrees
   const steps = yield* deliverySteps
+  const { gitCommitter: committer } = yield* CoreConfig
+  const signing = yield* makeSigning
   return Effect.fnUntraced(function* (work: DeliveryAttempt, { parents, tree }: CommitTerms) {
     // The session may have come to this node for this delivery, and its files have not.
     yield* trees.requireOwned(work.session.id)
+    const { author, title, trailers } = work.delivery
+    const ear = yield* signing(work)
+    const order = {
+      session: work.session.id,
+      tree,
+      parents,
+      message: [title ?? "Changes by a coding session", trailers.join("\n")].join("\n\n"),
+      date: DateTime.unsafeMake(work.changeset.sealed_at ?? work.changeset.created_at),
+      committer,
+      ...(author !== null && { author })
+    }
     const commit = yield* changes
-      .commit({
-        session: work.session.id,
-        tree,
-        parents,
-        message: `${work.delivery.title ?? "Changes by a coding session"}\n\nReins-Session: ${work.session.id}\nReins-Changeset: ${work.changeset.id}`,
-        date: DateTime.unsafeMake(work.changeset.sealed_at ?? work.changeset.created_at)
-      })
+      .commit(order, ear)
       .pipe(Effect.catchTag("GitError", steps.failWith(work, "materialize")))
     yield* steps.done(work, "materialize", { commit, parents })
     const made: MadeCommit = { commit, parents }

@@ -2,10 +2,11 @@ import { Context, Effect, Layer } from "effect"
 import { Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
-import type { ChangesetId, ConnectionId, DeliveryId, SessionId } from "../domain/Ids.js"
+import type { GitIdentity } from "../domain/GitIdentity.js"
+import type { ChangesetId, ConnectionId, DeliveryId, SessionId, SigningKeyId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
-import { now } from "../domain/Timestamp.js"
+import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { DeliveryObstacle } from "../git/Obstacle.js"
 import type { DeliveryTransport } from "../projects/Project.js"
 import type { Commit } from "../store/Commit.js"
@@ -45,6 +46,10 @@ export interface NewDelivery extends DeliveryTarget, DeliveryMeans {
   readonly id: DeliveryId
   readonly sessionId: SessionId
   readonly title: string | null
+  readonly author: GitIdentity | null
+  readonly trailers: ReadonlyArray<string>
+  readonly signs: boolean
+  readonly keyId: SigningKeyId | null
   readonly remoteUrl: string | null
 }
 
@@ -98,6 +103,10 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
       remoteUrl: string,
       targetRef: string | undefined
     ) => Effect.Effect<string | undefined>
+    /** The time at which the newest work of a session was captured that was delivered as a branch, before that of a changeset. */
+    readonly deliveredUntil: (sessionId: SessionId, changesetId: ChangesetId) => Effect.Effect<Timestamp | null>
+    /** Chooses the key that signs the commit of a delivery. */
+    readonly signWith: (deliveryId: DeliveryId, keyId: SigningKeyId) => Effect.Effect<void, never, Commit>
     /** What other deliveries of the session may have pushed to the branch of a delivery, the newest first. */
     readonly earlier: (delivery: Delivery) => Effect.Effect<ReadonlyArray<EarlierDelivery>>
     /** Writes down the head of the branch, unless the delivery has changed since `delivery` was read. */
@@ -192,6 +201,18 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
               order by id desc limit 1`),
             (row) => row?.target_ref
           ),
+        deliveredUntil: (sessionId, changesetId) =>
+          Effect.map(
+            db.first(sql<{ created_at: Timestamp }>`select changesets.created_at from deliveries
+              join changesets on changesets.id = deliveries.changeset_id
+              where deliveries.session_id = ${sessionId} and transport = 'git_branch' and deliveries.state = 'succeeded'
+                and changesets.id < ${changesetId} order by changesets.id desc limit 1`),
+            (row) => row?.created_at ?? null
+          ),
+        signWith: fn("DeliveryStore.signWith")(function* (id, keyId) {
+          yield* db.run(sql`update deliveries set key_id = ${keyId}, updated_at = ${yield* now}, version = version + 1
+            where id = ${id}`)
+        }),
         earlier: (delivery) =>
           Effect.map(
             db.all(sql<DeliveryRow & { readonly tree: string }>`select deliveries.*, changesets.tree from deliveries
@@ -243,6 +264,11 @@ const newRow = (delivery: NewDelivery, at: string) => ({
   connection_id: delivery.connectionId,
   target_ref: delivery.targetRef,
   title: delivery.title,
+  author_name: delivery.author?.name ?? null,
+  author_email: delivery.author?.email ?? null,
+  trailers: JSON.stringify(delivery.trailers),
+  signs: delivery.signs ? 1 : 0,
+  key_id: delivery.keyId,
   update_strategy: delivery.updateStrategy,
   onto: delivery.onto,
   allowed: JSON.stringify(delivery.allow),
@@ -291,17 +317,25 @@ const eventOf = (delivery: Delivery, type: DeliveryEventType, step: DeliveryStep
   subjects: { delivery_id: delivery.id, changeset_id: delivery.changeset_id }
 })
 
-interface DeliveryRow extends Omit<Delivery, "allow" | "steps" | "commit" | "parents" | "conflicts"> {
+interface DeliveryRow
+  extends Omit<Delivery, "allow" | "steps" | "commit" | "parents" | "conflicts" | "author" | "trailers" | "signs"> {
   /** Null in the rows of a server that does not know it. */
   readonly allowed: string | null
   readonly commit_sha: string | null
+  readonly author_name: string | null
+  readonly author_email: string | null
+  readonly trailers: string
+  readonly signs: number
   readonly steps: string
   readonly parents: string
   readonly conflicts: string
 }
 
-const toDelivery = ({ allowed, commit_sha, ...row }: DeliveryRow): Delivery => ({
+const toDelivery = ({ allowed, author_email, author_name, commit_sha, ...row }: DeliveryRow): Delivery => ({
   ...row,
+  author: author_name === null || author_email === null ? null : { name: author_name, email: author_email },
+  trailers: JSON.parse(row.trailers),
+  signs: row.signs === 1,
   allow: allowed === null ? [] : JSON.parse(allowed),
   commit: commit_sha,
   parents: JSON.parse(row.parents),

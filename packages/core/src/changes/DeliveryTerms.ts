@@ -12,7 +12,7 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import { defaultBranches, notBranch } from "./BranchName.js"
 import type { DeliveryInput } from "./ChangesApi.js"
 import type { Changeset } from "./Changeset.js"
-import { type DeliveryTarget, DeliveryStore } from "./DeliveryStore.js"
+import { DeliveryStore, type DeliveryTarget } from "./DeliveryStore.js"
 
 /**
  * Gives the function that finds the targets of a requested delivery, the best first. There are several where no branch is asked for, because
@@ -66,7 +66,7 @@ const makeOpenBranch = Effect.gen(function* () {
     const wanted = target_ref === undefined ? undefined : branchName(target_ref)
     if (wanted !== undefined && !isRefName(wanted)) return yield* notBranch("target_ref", target_ref)
     const branch = yield* store.openBranch(session.id, session.tree.repository, wanted)
-    return branch ?? (yield* nothingOpen(wanted ?? null))
+    return branch ?? (yield* nothingOpen)
   })
 })
 
@@ -77,13 +77,12 @@ const notOntoHead = (why: string): RequestInvalid =>
     input: "head"
   })
 
-const nothingOpen = (targetRef: string | null): ReinsError<"invalid_transition"> =>
-  new ReinsError({
-    code: "invalid_transition",
-    message:
-      'The session has no delivered branch that the commit could go onto. Wait for the event delivery.succeeded of one, or deliver with onto "base".',
-    details: { resource: "delivery", onto: "head", target_ref: targetRef }
-  })
+const nothingOpen = new ReinsError({
+  code: "invalid_transition",
+  message:
+    'The session has no delivered branch that the commit could go onto. Wait for the event delivery.succeeded of one, or deliver with onto "base".',
+  details: { resource: "delivery", transport: "git_branch" }
+})
 
 const notGit = (kind: string, kinds: ReadonlyArray<string>): ReinsError<"connection_required"> =>
   new ReinsError({

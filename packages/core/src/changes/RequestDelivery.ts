@@ -3,13 +3,18 @@ import { actorOf } from "../access/Access.js"
 import { requireAll } from "../domain/Condition.js"
 import { DeliveryId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
+import { Projects } from "../projects/Projects.js"
+import type { SeenSession } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { type Authorship, makeAuthorship } from "./Authors.js"
 import { changesetRules } from "./ChangeRules.js"
 import type { DeliveryInput } from "./ChangesApi.js"
+import type { Changeset } from "./Changeset.js"
 import { Changesets } from "./Changesets.js"
 import { deliveryAnswers, deliveryJobKind, hasMoved } from "./DeliveryAnswers.js"
 import { DeliveryStore, type DeliveryTarget } from "./DeliveryStore.js"
 import { deliveryTargets } from "./DeliveryTerms.js"
+import { signingKeyStore } from "./SigningKeyStore.js"
 
 /** The inside of `Deliveries.request`. */
 export const makeRequest = Effect.gen(function* () {
@@ -18,6 +23,7 @@ export const makeRequest = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const answers = yield* deliveryAnswers
   const targetsOf = yield* deliveryTargets
+  const commitOf = yield* makeCommitTerms
 
   /** The delivery that was requested before, to the first of the targets that has one. */
   const knownOf = Effect.fnUntraced(function* (targets: ReadonlyArray<DeliveryTarget>) {
@@ -45,6 +51,7 @@ export const makeRequest = Effect.gen(function* () {
           onto: input.onto ?? "base",
           allow: input.allow ?? [],
           title: input.title ?? session.title,
+          ...(yield* commitOf(session, changeset, { ...input, transport: target.transport })),
           remoteUrl: target.transport === "git_branch" ? session.tree.repository : null
         },
         actorOf(principal)
@@ -70,6 +77,30 @@ export const makeRequest = Effect.gen(function* () {
     return yield* answers.retry(commanded)
   })
 })
+
+/** Gives the function that finds what a new delivery says of its commit. A patch has none. */
+const makeCommitTerms = Effect.gen(function* () {
+  const projects = yield* Projects
+  const keys = yield* signingKeyStore
+  const authorship = yield* makeAuthorship
+  return Effect.fnUntraced(function* (
+    session: SeenSession,
+    changeset: Changeset,
+    input: Pick<DeliveryInput, "author" | "transport">
+  ) {
+    if (input.transport === "patch") return { ...nobody, signs: false, keyId: null }
+    const { delivery } = yield* projects.specOf(session)
+    const terms = { author: input.author ?? delivery?.author ?? "requester", trailers: delivery?.trailers ?? {} }
+    const signs = delivery?.sign ?? false
+    return {
+      ...(yield* authorship(session, changeset, terms)),
+      signs,
+      keyId: signs ? yield* keys.newest(session.workspace_id) : null
+    }
+  })
+})
+
+const nobody: Authorship = { author: null, trailers: [] }
 
 const isSameSet = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean => {
   const of = new Set(left)

@@ -45,6 +45,8 @@ const mergedFiles = (base: Files, ours: Files, theirs: Files): Files | ReadonlyA
   return conflicts.length > 0 ? conflicts : next
 }
 
+const isFiles = (merged: Files | ReadonlyArray<string>): merged is Files => !Array.isArray(merged)
+
 const write = (root: string, files: Files) => {
   for (const path of paths) {
     rmSync(join(root, path), { force: true })
@@ -162,8 +164,7 @@ const live = (turns: ReadonlyArray<typeof turn extends fc.Arbitrary<infer A> ? A
           continue
         }
         countOf.pushes++
-        assert.isFalse(Array.isArray(expected))
-        onBranch = Array.isArray(expected) ? {} : { ...expected }
+        onBranch = isFiles(expected) ? expected : assert.fail("a conflict was merged")
         assert.deepStrictEqual(it.idsOnBranch(), idsOf(onBranch))
         // Whoever asks again finds the commit, also below those of others.
         assert.deepStrictEqual(yield* it.join(commit, tree, [commit], earlier), { state: "contained", commit })

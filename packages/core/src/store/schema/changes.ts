@@ -28,6 +28,11 @@ export const changes: ReadonlyArray<string> = [
     title text,
     update_strategy text not null,
     onto text not null,
+    author_name text,
+    author_email text,
+    trailers text not null,
+    signs integer not null,
+    key_id text,
     allowed text,
     state text not null,
     reason text,
@@ -85,5 +90,14 @@ export const changes: ReadonlyArray<string> = [
     created_at text not null,
     updated_at text not null
   )`,
+  `create table signing_keys (
+    id text primary key,
+    workspace_id text not null references workspaces(id) on delete cascade,
+    public_key text not null,
+    fingerprint text not null,
+    sealed text not null,
+    created_at text not null
+  )`,
+  `create index signing_keys_workspace on signing_keys (workspace_id, id)`,
   `create index merge_requests_delivery on merge_requests (delivery_id, id)`
 ]

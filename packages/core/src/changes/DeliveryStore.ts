@@ -6,7 +6,7 @@ import type { GitIdentity } from "../domain/GitIdentity.js"
 import type { ChangesetId, ConnectionId, DeliveryId, SessionId, SigningKeyId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
+import { now } from "../domain/Timestamp.js"
 import type { DeliveryObstacle } from "../git/Obstacle.js"
 import type { DeliveryTransport } from "../projects/Project.js"
 import type { Commit } from "../store/Commit.js"
@@ -23,6 +23,7 @@ import {
   deliveryStates,
   type UpdateStrategy
 } from "./Delivery.js"
+import { type BranchReads, branchReads, type DeliveryRow, toDelivery, toDeliveryOrNone } from "./DeliveryRows.js"
 
 /** The identity of a delivery: there is one of a changeset for each transport and branch. */
 export interface DeliveryTarget {
@@ -66,16 +67,10 @@ export interface DeliveryChange {
   readonly patch?: string
 }
 
-/** A delivery with the tree of its changeset. */
-export interface EarlierDelivery {
-  readonly delivery: Delivery
-  readonly tree: string
-}
-
 /** The rows of deliveries, their states and steps, and the events that tell of them. */
 export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStore")<
   DeliveryStore,
-  {
+  BranchReads & {
     /** Reads a delivery without a check of access. */
     readonly find: (deliveryId: string) => Effect.Effect<Delivery | undefined>
     /** The deliveries of a changeset, newest first. */
@@ -95,20 +90,8 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
     readonly readdress: (deliveryId: DeliveryId, remoteUrl: string) => Effect.Effect<void, never, Commit>
     /** Gives a delivery another branch, to which no other delivery of its changeset goes. */
     readonly retarget: (deliveryId: DeliveryId, targetRef: string) => Effect.Effect<void, never, Commit>
-    /** The commit at which any delivery of the session has seen the same branch last; null when none has seen it. */
-    readonly lastObserved: (delivery: Delivery) => Effect.Effect<string | null>
-    /** The newest branch of a session on a remote that was delivered and is not merged or closed, or the given one if it was delivered. */
-    readonly openBranch: (
-      sessionId: SessionId,
-      remoteUrl: string,
-      targetRef: string | undefined
-    ) => Effect.Effect<string | undefined>
-    /** The time at which the newest work of a session was captured that was delivered as a branch, before that of a changeset. */
-    readonly deliveredUntil: (sessionId: SessionId, changesetId: ChangesetId) => Effect.Effect<Timestamp | null>
     /** Chooses the key that signs the commit of a delivery. */
     readonly signWith: (deliveryId: DeliveryId, keyId: SigningKeyId) => Effect.Effect<void, never, Commit>
-    /** What other deliveries of the session may have pushed to the branch of a delivery, the newest first. */
-    readonly earlier: (delivery: Delivery) => Effect.Effect<ReadonlyArray<EarlierDelivery>>
     /** Writes down the head of the branch, unless the delivery has changed since `delivery` was read. */
     readonly observe: (delivery: Delivery, head: string | null) => Effect.Effect<void, never, Commit>
     /** Adds a step to the evidence and tells it. */
@@ -137,6 +120,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
         journal.append(delivery.session_id, actor, [eventOf(delivery, type, step ?? null)])
 
       return DeliveryStore.of({
+        ...branchReads(db),
         find: (id) =>
           Effect.map(db.first(sql<DeliveryRow>`select * from deliveries where id = ${id}`), toDeliveryOrNone),
         list: fn("DeliveryStore.list")(function* (changesetId, page) {
@@ -185,44 +169,10 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
             sql`update deliveries set target_ref = ${targetRef}, updated_at = ${yield* now}, version = version + 1 where id = ${id}`
           )
         }),
-        lastObserved: (delivery) =>
-          Effect.map(
-            db.first(sql<{ observed_head: string }>`select observed_head from deliveries
-            where session_id = ${delivery.session_id} and target_ref = ${delivery.target_ref}
-              and remote_url = ${delivery.remote_url} and observed_head is not null
-            order by updated_at desc, id desc limit 1`),
-            (row) => row?.observed_head ?? null
-          ),
-        openBranch: (sessionId, remoteUrl, targetRef) =>
-          Effect.map(
-            db.first(sql<{ target_ref: string }>`select target_ref from deliveries
-              where session_id = ${sessionId} and transport = 'git_branch' and remote_url = ${remoteUrl} and state = 'succeeded'
-                and ${targetRef === undefined ? isOpen(sql) : sql`target_ref = ${targetRef}`}
-              order by id desc limit 1`),
-            (row) => row?.target_ref
-          ),
-        deliveredUntil: (sessionId, changesetId) =>
-          Effect.map(
-            db.first(sql<{ created_at: Timestamp }>`select changesets.created_at from deliveries
-              join changesets on changesets.id = deliveries.changeset_id
-              where deliveries.session_id = ${sessionId} and transport = 'git_branch' and deliveries.state = 'succeeded'
-                and changesets.id < ${changesetId} order by changesets.id desc limit 1`),
-            (row) => row?.created_at ?? null
-          ),
         signWith: fn("DeliveryStore.signWith")(function* (id, keyId) {
           yield* db.run(sql`update deliveries set key_id = ${keyId}, updated_at = ${yield* now}, version = version + 1
             where id = ${id}`)
         }),
-        earlier: (delivery) =>
-          Effect.map(
-            db.all(sql<DeliveryRow & { readonly tree: string }>`select deliveries.*, changesets.tree from deliveries
-              join changesets on changesets.id = deliveries.changeset_id
-              where deliveries.session_id = ${delivery.session_id} and transport = 'git_branch'
-                and target_ref = ${delivery.target_ref} and remote_url = ${delivery.remote_url}
-                and deliveries.id <> ${delivery.id} and changesets.tree is not null
-              order by deliveries.updated_at desc, deliveries.id desc limit ${maxEarlier}`),
-            (rows) => rows.map(({ tree, ...row }) => ({ tree, delivery: toDelivery(row) }))
-          ),
         observe: fn("DeliveryStore.observe")(function* (delivery, head) {
           yield* db.run(sql`update deliveries set observed_head = ${head}, updated_at = ${yield* now},
             version = version + 1 where id = ${delivery.id} and version = ${delivery.version}`)
@@ -248,13 +198,6 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
     })
   )
 }
-
-/** A branch of more deliveries is merged by its newest ones. */
-const maxEarlier = 100
-
-const isOpen = (sql: Database["Type"]["sql"]) => sql`not exists (select 1 from merge_requests
-  where merge_requests.session_id = deliveries.session_id and head_branch = target_ref
-    and merge_requests.state in ('merged', 'closed'))`
 
 const newRow = (delivery: NewDelivery, at: string) => ({
   id: delivery.id,
@@ -316,32 +259,3 @@ const eventOf = (delivery: Delivery, type: DeliveryEventType, step: DeliveryStep
   },
   subjects: { delivery_id: delivery.id, changeset_id: delivery.changeset_id }
 })
-
-interface DeliveryRow
-  extends Omit<Delivery, "allow" | "steps" | "commit" | "parents" | "conflicts" | "author" | "trailers" | "signs"> {
-  /** Null in the rows of a server that does not know it. */
-  readonly allowed: string | null
-  readonly commit_sha: string | null
-  readonly author_name: string | null
-  readonly author_email: string | null
-  readonly trailers: string
-  readonly signs: number
-  readonly steps: string
-  readonly parents: string
-  readonly conflicts: string
-}
-
-const toDelivery = ({ allowed, author_email, author_name, commit_sha, ...row }: DeliveryRow): Delivery => ({
-  ...row,
-  author: author_name === null || author_email === null ? null : { name: author_name, email: author_email },
-  trailers: JSON.parse(row.trailers),
-  signs: row.signs === 1,
-  allow: allowed === null ? [] : JSON.parse(allowed),
-  commit: commit_sha,
-  parents: JSON.parse(row.parents),
-  conflicts: JSON.parse(row.conflicts),
-  steps: JSON.parse(row.steps)
-})
-
-const toDeliveryOrNone = (row: DeliveryRow | undefined): Delivery | undefined =>
-  row === undefined ? undefined : toDelivery(row)

@@ -111,7 +111,11 @@ for (const { layer: database, name } of databases) {
           const made = origin.headOf(branch) ?? null
           if (since !== "nothing") origin.commitOn(branch, "c.txt", "theirs\n")
           const { delivery } = yield* attempt(given, 2)
-          assert.deepInclude(delivery, { state: "succeeded", commit: made, observed_head: origin.headOf(branch) ?? null })
+          assert.deepInclude(delivery, {
+            state: "succeeded",
+            commit: made,
+            observed_head: origin.headOf(branch) ?? null
+          })
           assert.lengthOf(log(), before + (since === "nothing" ? 1 : 2))
         }
       })

@@ -110,8 +110,10 @@ const scene = Effect.gen(function* () {
       own: ReadonlyArray<string>,
       earlier: readonly [EarlierCommit, ...Array<EarlierCommit>]
     ) => git.joinBranch({ gitDir, url, branch, head, tree, own, earlier }),
-    commit: (tree: string, parent: string) =>
-      git.commitTree({ gitDir, tree, parents: [parent], message: "turn", date: DateTime.unsafeMake((time += 1000)) }),
+    commit: (tree: string, parent: string) => {
+      time += 1000
+      return git.commitTree({ gitDir, tree, parents: [parent], message: "turn", date: DateTime.unsafeMake(time) })
+    },
     push: (commit: string, expectedHead: string) =>
       git.push({ gitDir, url, branch, commit, expectedHead, strategy: "fast_forward" })
   }

@@ -112,14 +112,6 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
         }),
         find: (messageId) =>
           Effect.map(db.first(sql<MessageRow>`select * from messages where id = ${messageId}`), toMessageOrNone),
-        authors: (sessionId, { after, until }) =>
-          Effect.map(
-            db.all(sql<{ author: string }>`select author, min(ordinal) as first from messages
-              where session_id = ${sessionId} and role = 'user' and state = 'delivered'
-                and created_at > ${after ?? ""} and created_at <= ${until}
-              group by author order by first`),
-            (rows) => rows.map(({ author }): Actor => JSON.parse(author))
-          ),
         findHandoff: (sessionId) =>
           Effect.map(
             db.first(sql<MessageRow>`select * from messages
@@ -133,6 +125,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
             acceptedEvent
           ),
         ...steeredMessages(db),
+        authors: authorsOf(db),
         assign: (messageId, turnId) => db.run(sql`update messages set turn_id = ${turnId} where id = ${messageId}`),
         deliver: fn("MessageStore.deliver")(function* (message, actor) {
           if (message.state === "delivered") return
@@ -208,6 +201,18 @@ const acceptedEvent = (message: Message): NewEvent => ({ type: "message.accepted
 /** The states from which a message may move to another one. */
 const statesBefore = (to: MessageState): ReadonlyArray<MessageState> =>
   messageStates.states.filter((from) => messageStates.allows(from, to))
+
+/** `MessageStore.authors`. */
+const authorsOf =
+  (db: Database["Type"]): MessageStore["Type"]["authors"] =>
+  (sessionId, { after, until }) =>
+    Effect.map(
+      db.all(db.sql<{ author: string }>`select author, min(ordinal) as first from messages
+      where session_id = ${sessionId} and role = 'user' and state = 'delivered'
+        and created_at > ${after ?? ""} and created_at <= ${until}
+      group by author order by first`),
+      (rows) => rows.map(({ author }): Actor => JSON.parse(author))
+    )
 
 interface MessageRow extends Omit<Message, "author" | "content" | "parts"> {
   readonly author: string

@@ -1,4 +1,4 @@
-/** Changesets, applications, deliveries and merge requests. `allowed` has the obstacles that the caller of a delivery allows, as a list in JSON; null allows none. */
+/** Changesets, applications, deliveries and merge requests. `allowed` has the obstacles that the caller of a delivery allows, as a list in JSON; null allows none. A null of `onto`, `trailers`, `signs`, `parents` and `conflicts` stands for `base` and for nothing. */
 export const changes: ReadonlyArray<string> = [
   `create table changesets (
     id text primary key,
@@ -27,11 +27,11 @@ export const changes: ReadonlyArray<string> = [
     target_ref text not null,
     title text,
     update_strategy text not null,
-    onto text not null,
+    onto text,
     author_name text,
     author_email text,
-    trailers text not null,
-    signs integer not null,
+    trailers text,
+    signs integer,
     key_id text,
     allowed text,
     state text not null,
@@ -39,8 +39,8 @@ export const changes: ReadonlyArray<string> = [
     reason_message text,
     remote_url text,
     commit_sha text,
-    parents text not null,
-    conflicts text not null,
+    parents text,
+    conflicts text,
     observed_head text,
     patch text,
     steps text not null,

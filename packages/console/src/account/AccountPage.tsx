@@ -66,7 +66,7 @@ const CommitAuthor = () => {
   if (known === null || known === undefined) return null
   const set = (git: { readonly name: string; readonly email: string } | null) =>
     action.run("the author", async () => {
-      me.value = await reins.accounts.updateMe({ git })
+      me.value = { ...known, git: (await reins.accounts.updateMe({ git })).git }
     })
   return (
     <>

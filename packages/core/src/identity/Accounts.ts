@@ -145,10 +145,10 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
               if (principal.workspaceId !== null) return yield* boundToWorkspace
               const account = yield* store.find(principal.accountId)
               if (account === undefined) return yield* notFound()
-              if (git === undefined) return yield* me(principal)
+              if (git === undefined) return yield* withoutToken(me(principal))
               if (git !== null && normaliseEmail(git.email) !== account.email) return yield* notProved(account.email)
               yield* store.setGit(account.id, git)
-              return yield* me(principal)
+              return yield* withoutToken(me(principal))
             })
           ),
         createVerified: ({ displayName = null, email, password }) =>
@@ -191,6 +191,9 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
 const thrownAway = (): Redacted.Redacted => Redacted.make(randomBytes(32).toString("base64url"))
 
 const alreadyExists = new ReinsError({ code: "already_exists", message: "An account with this e-mail address exists." })
+
+/** The answer to a change is stored for repetitions, and the token of a login is not. */
+const withoutToken = <E>(me: Effect.Effect<Me, E>) => Effect.map(me, ({ csrf_token: _, ...rest }): Me => rest)
 
 const boundToWorkspace = new ReinsError({
   code: "forbidden",

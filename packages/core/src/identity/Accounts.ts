@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, ParseResult, Redacted, Schema } from "effect"
 import type { Denied, Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
+import type { GitIdentity } from "../domain/GitIdentity.js"
 import type { AccountId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import { isAccount, operator, type Principal, stranger } from "../domain/Principal.js"
@@ -15,6 +16,7 @@ import { AccountStore, gitOf, normaliseEmail, toAccount } from "./AccountStore.j
 import type { EmailVerificationInput, Me, MeInput, RegisterInput } from "./AccountsApi.js"
 import { csrfTokenOf } from "./LoginSessions.js"
 import { Passwords, type PasswordsBusy } from "./Passwords.js"
+import { ProvedAddresses } from "./ProvedAddresses.js"
 import { makeVerification, type Registration, registrationLimit } from "./Verification.js"
 import { WorkspaceStore } from "./WorkspaceStore.js"
 
@@ -94,26 +96,13 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
       const journal = yield* Journal
       const passwords = yield* Passwords
       const store = yield* AccountStore
-      const vault = yield* Vault
       const workspaces = yield* WorkspaceStore
       const verification = yield* makeVerification
 
       const checkStranger = yield* registrationLimit
 
-      const me = fn("Accounts.me")(function* (principal: Principal) {
-        if (!isAccount(principal)) return yield* notFound()
-        const account = yield* store.find(principal.accountId)
-        if (account === undefined) return yield* notFound()
-        const all = yield* workspaces.allOf(principal.accountId)
-        const { via, workspaceId } = principal
-        return {
-          account: toAccount(account),
-          workspaces: all.filter(({ id }) => workspaceId === null || id === workspaceId),
-          git: gitOf(account),
-          auth: { via: via.kind, scopes: principal.scopes, ...(via.kind === "api_key" && { key_id: via.keyId }) },
-          ...(via.kind === "login" && { csrf_token: csrfTokenOf(vault, via.loginId) })
-        }
-      })
+      const me = yield* makeMe
+      const updateMe = yield* makeUpdateMe(me)
 
       return Accounts.of({
         register: (input, { clientAddress }) =>
@@ -140,16 +129,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
           journal.command(
             "Accounts.updateMe",
             { by: principal, about: { type: "account", id: principal.accountId } },
-            Effect.gen(function* () {
-              if (!isAccount(principal)) return yield* notFound()
-              if (principal.workspaceId !== null) return yield* boundToWorkspace
-              const account = yield* store.find(principal.accountId)
-              if (account === undefined) return yield* notFound()
-              if (git === undefined) return yield* withoutToken(me(principal))
-              if (git !== null && normaliseEmail(git.email) !== account.email) return yield* notProved(account.email)
-              yield* store.setGit(account.id, git)
-              return yield* withoutToken(me(principal))
-            })
+            updateMe(principal, git)
           ),
         createVerified: ({ displayName = null, email, password }) =>
           journal.prepared(
@@ -187,13 +167,55 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
   )
 }
 
+/** Gives `Accounts.me`. */
+const makeMe = Effect.gen(function* () {
+  const store = yield* AccountStore
+  const vault = yield* Vault
+  const workspaces = yield* WorkspaceStore
+  return fn("Accounts.me")(function* (principal: Principal) {
+    if (!isAccount(principal)) return yield* notFound()
+    const account = yield* store.find(principal.accountId)
+    if (account === undefined) return yield* notFound()
+    const all = yield* workspaces.allOf(principal.accountId)
+    const { via, workspaceId } = principal
+    const me: Me = {
+      account: toAccount(account),
+      workspaces: all.filter(({ id }) => workspaceId === null || id === workspaceId),
+      git: gitOf(account),
+      auth: { via: via.kind, scopes: principal.scopes, ...(via.kind === "api_key" && { key_id: via.keyId }) },
+      ...(via.kind === "login" && { csrf_token: csrfTokenOf(vault, via.loginId) })
+    }
+    return me
+  })
+})
+
+/** Gives the inside of `Accounts.updateMe`. The answer to a change is stored for repetitions, so the token of a login is not in it. */
+const makeUpdateMe = (me: Accounts["Type"]["me"]) =>
+  Effect.gen(function* () {
+    const store = yield* AccountStore
+    const proved = yield* ProvedAddresses
+    return Effect.fnUntraced(function* (principal: Principal, git: GitIdentity | null | undefined) {
+      if (!isAccount(principal)) return yield* notFound()
+      if (principal.workspaceId !== null) return yield* boundToWorkspace
+      const account = yield* store.find(principal.accountId)
+      if (account === undefined) return yield* notFound()
+      if (git !== undefined) {
+        const address = git === null ? account.email : normaliseEmail(git.email)
+        if (address !== account.email && !(yield* proved.has(account.id, address))) {
+          return yield* notProved(account.email)
+        }
+        yield* store.setGit(account.id, git)
+      }
+      const { csrf_token: _, ...rest } = yield* me(principal)
+      const answer: Me = rest
+      return answer
+    })
+  })
+
 /** The password of an account that nobody logs in to. Nobody has to look whether it is guessed first. */
 const thrownAway = (): Redacted.Redacted => Redacted.make(randomBytes(32).toString("base64url"))
 
 const alreadyExists = new ReinsError({ code: "already_exists", message: "An account with this e-mail address exists." })
-
-/** The answer to a change is stored for repetitions, and the token of a login is not. */
-const withoutToken = <E>(me: Effect.Effect<Me, E>) => Effect.map(me, ({ csrf_token: _, ...rest }): Me => rest)
 
 const boundToWorkspace = new ReinsError({
   code: "forbidden",
@@ -204,6 +226,10 @@ const boundToWorkspace = new ReinsError({
 const notProved = (email: string): RequestInvalid =>
   new RequestInvalid({
     loc: ["body", "git", "email"],
-    issue: new ParseResult.Type(Schema.String.ast, null, `Input should be the address of the account, ${email}`),
+    issue: new ParseResult.Type(
+      Schema.String.ast,
+      null,
+      `Input should be the address of the account, ${email}, or the private one of a forge whose token you have validated`
+    ),
     input: null
   })

@@ -138,7 +138,7 @@ export type Me = typeof Me.Type
 export const MeInput = Schema.Struct({
   git: field(
     Schema.optionalWith(Schema.NullOr(GitIdentity), { exact: true }),
-    "The author of commits. Its address is that of the account, which was proved. Null takes it back, and absent leaves it."
+    "The author of commits. Its address is that of the account, or the private one (`noreply`) of an account at GitHub or GitLab whose token it has posted and validated. Null takes it back, and absent leaves it."
   )
 }).annotations({ identifier: "MeInput", description: "The fields of the calling account to change." })
 export type MeInput = typeof MeInput.Type

@@ -12,6 +12,8 @@ import { Deliveries } from "@reins/core/changes/Deliveries"
 import { DeliveryStore } from "@reins/core/changes/DeliveryStore"
 import { SigningKeys } from "@reins/core/changes/SigningKeys"
 import { publicLine, sshSignature } from "@reins/core/changes/SshSignature"
+import { Connections } from "@reins/core/connections/Connections"
+import { Validations } from "@reins/core/connections/Validations"
 import { ChangesetId, MessageId, newId, type SessionId, type TurnId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -28,7 +30,9 @@ import {
   captured,
   codeOf,
   eventOf,
+  forgeConnection,
   installation,
+  operationEnd,
   remote,
   sealed,
   system,
@@ -207,6 +211,33 @@ for (const { layer: database, name } of databases) {
           assert.strictEqual(show("%an"), committer.name)
           yield* (yield* Accounts).updateMe(principal, { git: null })
         })
+      )
+
+      it.scoped(
+        "the private address of a forge account is good for whoever has posted its token, while it is current",
+        () =>
+          Effect.gen(function* () {
+            const accounts = yield* Accounts
+            const { principal } = yield* Embedded.owner
+            for (const [kind, email] of [
+              ["github", "7+Ann@users.noreply.127.0.0.1"],
+              ["gitlab", "7-ann@users.noreply.127.0.0.1"]
+            ] as const) {
+              const origin = yield* remote(kind)
+              const git = { name: "Ann", email }
+              const set = accounts.updateMe(principal, { git })
+              const connection = yield* forgeConnection(kind, origin.base)
+              assert.instanceOf(yield* Effect.flip(set), RequestInvalid)
+              const { operation } = yield* (yield* Validations).request(principal, connection.id)
+              yield* operationEnd(operation.id)
+              assert.deepStrictEqual((yield* set).git, git)
+              const other = yield* person(`other-${kind}-${name.toLowerCase()}`)
+              assert.instanceOf(yield* Effect.flip(accounts.updateMe(other, { git })), RequestInvalid)
+              yield* (yield* Connections).disconnect(principal, connection.id)
+              assert.instanceOf(yield* Effect.flip(accounts.updateMe(principal, { git })), RequestInvalid)
+            }
+            yield* accounts.updateMe(principal, { git: null })
+          })
       )
 
       it.scoped("a project that signs waits for a key, and git verifies what it has signed", () =>

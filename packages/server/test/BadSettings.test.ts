@@ -106,6 +106,7 @@ const wrong: Readonly<Partial<Record<SettingName, ReadonlyArray<string>>>> = {
     "a b@c",
     "a@b c"
   ],
+  git_committer: [...junk, "reins@example.com", "Reins <>", "<a@b>", " R <a@b>", "R <a@b>x", "R@x <a@b>", "R <a b@c>"],
   console: flags,
   metrics: flags,
   prewarm: flags,
@@ -162,6 +163,7 @@ describe("a setting that cannot be used", () => {
         ["public_url", "https://example.com/reins/"],
         ["mail_from", "reins@localhost"],
         ["mail_from", "Reins, at work <reins@example.com>"],
+        ["git_committer", "Reins, at work <reins@example.com>"],
         ["agent_processors", "0.5"]
       ]
       for (const [name, value] of right) {

@@ -1,5 +1,6 @@
 import { workspaceRows as ofAutomations } from "../automations/WorkspaceRows.js"
 import { workspaceRows as ofBudgets } from "../budgets/WorkspaceRows.js"
+import { workspaceRows as ofChanges } from "../changes/WorkspaceRows.js"
 import { workspaceRows as ofConnections } from "../connections/WorkspaceRows.js"
 import { workspaceRows as ofIdentity } from "../identity/Removal.js"
 import { workspaceRows as ofJobs } from "../jobs/WorkspaceRows.js"
@@ -15,6 +16,7 @@ export const workspaceRows: ReadonlyArray<OwnedRows> = [
   ...ofBudgets,
   ...ofAutomations,
   ...ofWebhooks,
+  ...ofChanges,
   ...ofProjects,
   ...ofConnections,
   ...ofSessions,

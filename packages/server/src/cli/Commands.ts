@@ -101,6 +101,18 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Keys.js")).keys
   },
   {
+    name: "signing-keys",
+    about: "The keys that sign commits",
+    group: account,
+    load: async () => (await import("./client/SigningKeys.js")).signingKeys
+  },
+  {
+    name: "me",
+    about: "Your own account: the author of your commits",
+    group: account,
+    load: async () => (await import("./client/Me.js")).me
+  },
+  {
     name: "automations",
     about: "Work that begins by itself, at its time",
     group: account,

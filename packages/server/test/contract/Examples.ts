@@ -207,6 +207,11 @@ const examples = {
     Effect.tap(freshRun(tenant), ({ ids }) =>
       done(tenant.person, "POST", `/api/automation-runs/${ids?.["automation_run_id"]}/cancellations`)
     ),
+  "PATCH /api/me": ({ person }: Tenant) =>
+    Effect.succeed({ body: { git: { name: "Ann Miller", email: person.email } } }),
+  "POST /api/workspaces/{workspace_id}/signing-keys": nothing,
+  "DELETE /api/signing-keys/{signing_key_id}": (tenant: Tenant) =>
+    Effect.map(inWorkspace(tenant, "signing-keys", {}), (key) => idOf("signing_key_id", key)),
   "POST /api/workspaces/{workspace_id}/webhook-endpoints": only({
     url: "https://hooks.example/other",
     types: ["turn.action_required", "delivery.*"]

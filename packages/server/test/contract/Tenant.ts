@@ -333,5 +333,6 @@ export const newTenant = Effect.gen(function* () {
     interaction_id: yield* newInteraction(tenant)
   }
   const share = textAt(yield* done(person, "POST", `/api/sessions/${sessionId}/shares`), "id")
-  return { ...tenant, ids: { ...tenant.ids, ...more, share_id: share } } satisfies Tenant
+  const signingKey = textAt(yield* done(person, "POST", `${workspace}/signing-keys`), "id")
+  return { ...tenant, ids: { ...tenant.ids, ...more, share_id: share, signing_key_id: signingKey } } satisfies Tenant
 }).pipe(Effect.orDie)

@@ -80,6 +80,9 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "none"
   },
   mail_from: { does: "The sender of mails that go through the mail server." },
+  git_committer: {
+    does: "The committer of delivered commits, and their author where no account is one. Forges verify signatures by this address."
+  },
   rate_limit: { does: "Requests of one caller; `off` for a trusted network or a load test.", unit: "a minute" },
   console: { does: "The console, a page for people at `/ui`, to which `/` leads." },
   metrics: {

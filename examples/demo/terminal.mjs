@@ -35,10 +35,21 @@ export const diff = (text) => {
   }
 }
 
+/** The line of a tool call after one of its events. It is known when the line before said the same. */
+const toolLine = (tools, { kind, state, title, tool_id }) => {
+  const before = tools.get(tool_id)
+  const after = { kind: kind ?? before?.kind ?? "tool", state: state ?? before?.state, title: title ?? before?.title }
+  const words = [after.kind, after.title, after.state && `(${after.state})`].filter(Boolean).join(" ")
+  tools.set(tool_id, { ...after, words })
+  return { words, isKnown: before?.words === words }
+}
+
 /** Shows events as they arrive: words as they are said, everything else as one line each. */
 export const eventPrinter = () => {
   let talking = false
   let told = ""
+  /** The facts of each tool call. An update has only those that have changed. */
+  const tools = new Map()
   const silence = () => {
     if (talking) line()
     talking = false
@@ -56,16 +67,20 @@ export const eventPrinter = () => {
       talking = true
       return
     }
+    const tool = type.startsWith("tool.") ? toolLine(tools, payload) : undefined
+    // Most updates of a tool only add to its output.
+    if (tool?.isKnown) return
     silence()
-    const about = type.startsWith("tool.")
-      ? ` ${payload.kind} ${payload.title} (${payload.state})`
-      : type === "changeset.ready"
-        ? ` ${payload.file_count} file, +${payload.additions} -${payload.deletions}`
-        : type.startsWith("delivery.") && payload.step
-          ? ` ${payload.step.kind} ${payload.step.outcome}`
-          : type === "usage.observed"
-            ? ` ${payload.usage.input_tokens ?? "?"} tokens in, ${payload.usage.output_tokens ?? "?"} out`
-            : ""
+    const about =
+      tool !== undefined
+        ? ` ${tool.words}`
+        : type === "changeset.ready"
+          ? ` ${payload.file_count} file, +${payload.additions} -${payload.deletions}`
+          : type.startsWith("delivery.") && payload.step
+            ? ` ${payload.step.kind} ${payload.step.outcome}`
+            : type === "usage.observed"
+              ? ` ${payload.usage.input_tokens ?? "?"} tokens in, ${payload.usage.output_tokens ?? "?"} out`
+              : ""
     // An agent tells of its context in between, with the same sums.
     if (type === "usage.observed" && about === told) return
     told = type === "usage.observed" ? about : told

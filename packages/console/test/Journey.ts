@@ -8,6 +8,8 @@ export interface Hands {
   readonly name: string
   readonly press: (target: Locator) => Promise<void>
   readonly write: (target: Locator, text: string) => Promise<void>
+  /** Changes a check box. */
+  readonly toggle: (target: Locator) => Promise<void>
   /** Chooses the option of a list whose words begin so. */
   readonly choose: (target: Locator, value: string) => Promise<void>
 }
@@ -19,6 +21,7 @@ export const mouse: Hands = {
   name: "mouse",
   press: (target) => target.click(),
   write: (target, text) => target.fill(text),
+  toggle: (target) => target.click(),
   choose: chooseAny
 }
 
@@ -30,6 +33,7 @@ export const fingers: Hands = {
     await target.tap()
     await target.fill(text)
   },
+  toggle: (target) => target.tap(),
   choose: chooseAny
 }
 
@@ -44,6 +48,10 @@ export const keys: Hands = {
     await reach(target)
     await target.page().keyboard.press("Control+a")
     await target.page().keyboard.insertText(text)
+  },
+  toggle: async (target) => {
+    await reach(target)
+    await target.page().keyboard.press("Space")
   },
   choose: async (target, value) => {
     await reach(target)
@@ -125,6 +133,7 @@ export const mainJob = async (
 
   await hands.press(button("Deliver"))
   await hands.write(dialog.getByRole("textbox", { name: /^Branch/ }), "sum")
+  await hands.toggle(dialog.getByLabel("Open a merge request"))
   await hands.press(dialog.getByRole("button", { name: "Deliver" }))
   await page.getByText("delivery succeeded").waitFor()
   await hands.press(button("Open a merge request"))

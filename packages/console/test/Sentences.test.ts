@@ -1,7 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { DeliveryReason } from "@reins/core/changes/Delivery"
+import { MergeRequestReason } from "@reins/core/changes/MergeRequest"
 import { operationErrors } from "@reins/core/OperationErrors"
+import { TurnReason } from "@reins/core/sessions/Turn"
 import { assert, describe, it } from "vitest"
+import { reasonInFull, reasonInShort, reasonSentences } from "../src/api/Reasons.js"
 import { fieldSentence, forPeople, sentenceOf, sentences } from "../src/api/Sentences.js"
 import { repositoryChoice } from "../src/setup/RepositoryChoice.js"
 
@@ -42,6 +46,33 @@ describe("errors for people", () => {
       "A workspace needs an owner, and this is the last one. Make somebody else an owner first."
     )
     assert.strictEqual(forPeople("There is no such thing. GET /api/harnesses lists those."), "There is no such thing.")
+  })
+
+  it("say the way forward of the server where it knows one", () => {
+    for (const told of [
+      "A workspace needs an owner, and this is the last one. Make somebody else an owner first.",
+      'The account is the only owner of workspaces with other members: "Shop". Make somebody else an owner of each, or delete it, then delete the account.'
+    ])
+      assert.strictEqual(sentenceOf("invalid_transition", told).text, told)
+    const limit = "This workspace has 20 webhook endpoints, and 20 are the most. Remove one that is not needed."
+    assert.strictEqual(sentenceOf("quota_exhausted", limit).text, limit)
+  })
+
+  it("say each reason of a turn, a delivery and a merge request in short, without the words of a gateway", () => {
+    for (const { literals } of [TurnReason, DeliveryReason, MergeRequestReason])
+      for (const reason of literals) assert.property(reasonSentences, reason)
+    for (const text of Object.values(reasonSentences)) {
+      assert.notMatch(text, forbidden)
+      assert.notMatch(text, /_/)
+    }
+    const failed = {
+      reason: "credential_invalid",
+      reason_message: 'The gateway answered 401: {"error":"no"}. Post a new credential version to the connection.'
+    }
+    assert.strictEqual(reasonInShort(failed), "The gateway refused the key. Replace it in Connections, then retry.")
+    assert.strictEqual(reasonInFull(failed), 'The gateway answered 401: {"error":"no"}.')
+    assert.strictEqual(reasonInShort({ reason: null, reason_message: null }), "")
+    assert.strictEqual(reasonInShort({ reason: "a_new_one", reason_message: null }), "a new one.")
   })
 
   it("and all other texts of the console have no word for programs", () => {

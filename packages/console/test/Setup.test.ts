@@ -189,7 +189,7 @@ describe("the set-up of a workspace in the console", () => {
     await page.getByRole("link", { name: "New session" }).first().click()
     await page.getByLabel("Project").selectOption({ label: "Web" })
     await page.getByLabel("Message").fill(script("Look.", { tool: "bash", cmd: "cat greeting.txt" }, { say: "Seen." }))
-    await page.getByLabel("Agent", { exact: true }).selectOption("")
+    await page.getByLabel("Agent", { exact: true }).fill("the agent of the project")
     await button(page, "Start the session").click()
     await button(page, "Allow once").click()
     await page.getByText("Seen.", { exact: true }).waitFor()
@@ -226,12 +226,27 @@ describe("the set-up of a workspace in the console", () => {
     await page.getByLabel("Role of bob@example.com").selectOption("member")
     await bob.reload()
     await button(bob, "New connection").waitFor()
+
+    const { id } = await caller
+      .at(world.server)
+      .sessions.create({ workspace_id: caller.workspaceId, harness, title: "Shared work" })
+    await bob.goto(`${world.server.url}/ui/sessions/${id}`)
+    await bob.getByLabel("Message", { exact: true }).fill(script("Say.", { say: "Good morning." }))
+    await button(bob, "Send").click()
+    await bob.getByText("Good morning.", { exact: true }).waitFor()
+    await bob.getByText(/^You · /).waitFor()
+    await page.goto(`${world.server.url}/ui/sessions/${id}`)
+    await page.getByText(/^bob@example\.com · /).waitFor()
+
+    await page.goto(`${world.server.url}/ui/members`)
     await button(page, "Remove").click()
     await page.getByText("bob@example.com loses all access.").waitFor()
     await page.keyboard.press("Enter")
     await page.getByText("bob@example.com", { exact: true }).first().waitFor({ state: "detached" })
     await bob.reload()
     await bob.getByRole("heading", { name: "alpha_gateway" }).waitFor({ state: "detached" })
+    await page.goto(`${world.server.url}/ui/sessions/${id}`)
+    await page.getByText(/^Another person · /).waitFor()
   })
 
   it("connections: one gets prices and another credential, is disabled and revoked, and no secret comes back", async () => {

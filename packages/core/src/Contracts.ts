@@ -10,6 +10,7 @@ import * as exports from "./exports/Contract.js"
 import * as identity from "./identity/Contract.js"
 import * as jobs from "./jobs/Contract.js"
 import * as projects from "./projects/Contract.js"
+import * as push from "./push/Contract.js"
 import * as sessions from "./sessions/Contract.js"
 import * as shares from "./shares/Contract.js"
 import * as tools from "./tools/Contract.js"
@@ -36,6 +37,7 @@ export const contracts = [
   tools,
   events,
   webhooks,
+  push,
   catalog,
   jobs
 ] as const

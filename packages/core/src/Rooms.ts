@@ -21,6 +21,7 @@ import type { JobKind } from "./jobs/JobKind.js"
 import { jobs } from "./jobs/Room.js"
 import { outbound } from "./outbound/Room.js"
 import { projects } from "./projects/Room.js"
+import { push } from "./push/Room.js"
 import { relay } from "./relay/Room.js"
 import { secrets } from "./secrets/Room.js"
 import { sessions } from "./sessions/Room.js"
@@ -73,6 +74,7 @@ export const rooms = [
   tools,
   webhooks,
   worktrees,
+  push,
   changes,
   execution,
   delegations,

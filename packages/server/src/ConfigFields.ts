@@ -14,6 +14,7 @@ import {
   PathList,
   PostgresUrl,
   ProxyUrl,
+  PushKey,
   Sender,
   SmtpUrl,
   Whole
@@ -46,6 +47,7 @@ export const fields = {
   smtp_url: SmtpUrl,
   mail_from: Sender,
   git_committer: Committer,
+  push_key: PushKey,
   rate_limit: Schema.Union(Schema.Literal("off"), Whole(1, 1_000_000)),
   console: Flag,
   metrics: Flag,

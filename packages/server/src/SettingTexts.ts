@@ -22,6 +22,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   smtp_url: "an smtp:// or smtps:// URL, with /, @, : and # in its password as %2F, %40, %3A and %23",
   mail_from: "a sender, as in Reins <reins@example.com>",
   git_committer: "a name and an address, as in Reins <reins@example.com>",
+  push_key: "the private key that reins push-key prints",
   rate_limit: "requests a minute, or off",
   console: "on or off",
   metrics: "on or off",

@@ -3,6 +3,7 @@ import { isIP } from "node:net"
 import { relative, sep } from "node:path"
 import { builtInExecutors } from "@reins/core/base/CoreConfig"
 import { isAllowedHost } from "@reins/core/outbound/Address"
+import { vapidKeysOf } from "@reins/core/push/VapidKeys"
 import { Schema } from "effect"
 import { isNetwork } from "./http/ClientAddress.js"
 
@@ -54,6 +55,11 @@ export const SmtpUrl = Schema.String.pipe(
     const url = plainUrl(text)
     return url !== undefined && /^smtps?:$/.test(url.protocol) && url.hostname !== "" && /^\/?$/.test(url.pathname)
   })
+)
+
+/** A private key for push services, as `reins push-key` prints it. */
+export const PushKey = Schema.String.pipe(
+  Schema.filter((text) => /^[A-Za-z0-9_-]{43}$/.test(text) && vapidKeysOf(text) !== undefined)
 )
 
 /** The URL of a PostgreSQL database. Its host may be absent, or in the query, for a socket. */

@@ -107,6 +107,7 @@ const wrong: Readonly<Partial<Record<SettingName, ReadonlyArray<string>>>> = {
     "a@b c"
   ],
   git_committer: [...junk, "reins@example.com", "Reins <>", "<a@b>", " R <a@b>", "R <a@b>x", "R@x <a@b>", "R <a b@c>"],
+  push_key: [...words, "A".repeat(43), "_".repeat(43), "A".repeat(44)],
   console: flags,
   metrics: flags,
   prewarm: flags,
@@ -164,6 +165,7 @@ describe("a setting that cannot be used", () => {
         ["mail_from", "reins@localhost"],
         ["mail_from", "Reins, at work <reins@example.com>"],
         ["git_committer", "Reins, at work <reins@example.com>"],
+        ["push_key", "VjNk3cGz0yYxTq1pWmRb7oEuLs5dHf9aKcJi2tZgXv4"],
         ["agent_processors", "0.5"]
       ]
       for (const [name, value] of right) {

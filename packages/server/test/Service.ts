@@ -5,6 +5,7 @@ import type { Scope } from "@reins/core/domain/Scope"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { PasswordCost } from "@reins/core/identity/Passwords"
+import { newPushKey } from "@reins/core/push/VapidKeys"
 import { type Config, load } from "@reins/server/Config"
 import * as Installation from "@reins/server/cli/operator/Installation"
 import { serverLayer } from "@reins/server/cli/operator/Serve"
@@ -42,7 +43,14 @@ const temporaryConfig = Effect.gen(function* () {
     Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-server-"))),
     (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
   )
-  const given = { port: "0", data_dir: directory, rate_limit: "off", prewarm: "off", executor: testExecutor }
+  const given = {
+    port: "0",
+    data_dir: directory,
+    rate_limit: "off",
+    prewarm: "off",
+    executor: testExecutor,
+    push_key: newPushKey()
+  }
   return yield* load(given, {}, directory)
 })
 

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals"
 import { useAction } from "../api/Loading.js"
 import { me, reins } from "../api/Server.js"
 import { allowNotices, canNotify, hasSound, refuseNotices, setSound, wish } from "../told/Notices.js"
+import { PushSwitch } from "../told/PushSwitch.js"
 import { Field, fieldsOf, Outcome, PageHead } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
 import { Form } from "../ui/Form.js"
@@ -174,6 +175,7 @@ const Notices = () => (
     ) : (
       <p class="fine">This browser does not allow notifications for this page.</p>
     )}
+    <PushSwitch />
     <label class="check">
       <input
         type="checkbox"

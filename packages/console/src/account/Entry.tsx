@@ -6,7 +6,7 @@ import { useTitle } from "../told/Title.js"
 import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Form } from "../ui/Form.js"
 import { Mark } from "../ui/Mark.js"
-import { setupCode } from "./SetupCode.js"
+import { setupCode, setupEmail } from "./SetupCode.js"
 
 type Way = "log_in" | "register" | "check_mail"
 
@@ -19,7 +19,7 @@ const enter = async (email: string, password: string) => {
 /** Logs in, or makes an account. */
 export const Entry = () => {
   const way = useSignal<Way>(setupCode.value === "" ? "log_in" : "register")
-  const email = useSignal("")
+  const email = useSignal(setupEmail.value)
   const action = useAction()
   useTitle("Log in")
   const switchTo = (to: Way) => {

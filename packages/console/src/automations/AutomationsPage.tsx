@@ -1,5 +1,6 @@
 import type { Automation, AutomationRun } from "@reins/client"
 import { useAction, useEvery, useLoaded } from "../api/Loading.js"
+import { forPeople } from "../api/Sentences.js"
 import { reins } from "../api/Server.js"
 import { Await, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
 import { plain } from "../words/Words.js"
@@ -55,7 +56,7 @@ const AutomationCard = ({ automation, reload }: CardProps) => {
       <p class="fine">
         <When automation={automation} />
       </p>
-      {pause_message !== null && <p>{pause_message}</p>}
+      {pause_message !== null && <p>{forPeople(pause_message)}</p>}
       <Await of={runs}>{({ items }) => <History runs={items} />}</Await>
       <Buttons automation={automation} reload={reload} />
     </li>
@@ -102,7 +103,7 @@ const History = ({ runs }: { readonly runs: ReadonlyArray<AutomationRun> }) => {
         ))}
       </p>
       <p class="fine">
-        <Time at={newest.due_at} /> {newest.reason_message ?? ""}
+        <Time at={newest.due_at} /> {forPeople(newest.reason_message ?? "")}
       </p>
     </>
   )
@@ -110,7 +111,7 @@ const History = ({ runs }: { readonly runs: ReadonlyArray<AutomationRun> }) => {
 
 const RunMark = ({ run: { due_at, reason, reason_message, session_id, state } }: { readonly run: AutomationRun }) => {
   const mark = <State of={state} as={reason === null ? state : `${state}: ${plain(reason)}`} />
-  const title = `${new Date(due_at).toLocaleString()} ${reason_message ?? ""}`.trim()
+  const title = `${new Date(due_at).toLocaleString()} ${forPeople(reason_message ?? "")}`.trim()
   return session_id === null ? (
     <span title={title}>{mark} </span>
   ) : (

@@ -4,17 +4,20 @@ import { useAction } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Form } from "../ui/Form.js"
-import { type CredentialField, connectionKinds, credentialOf } from "./ConnectionKinds.js"
+import { type CredentialField, connectionKinds, credentialOf, isGateway } from "./ConnectionKinds.js"
 
 /** Makes a connection. Its credential is sent once and never comes back. */
 export const ConnectionForm = ({
+  baseUrl = "",
   done,
   first = "alpha_gateway",
   workspaceId
 }: {
   readonly workspaceId: string
   readonly first?: string
-  readonly done: (connectionId: string) => void
+  /** The address that a gateway begins with. */
+  readonly baseUrl?: string
+  readonly done: (connectionId: string) => unknown
 }) => {
   const kind = useSignal(first)
   const action = useAction()
@@ -31,7 +34,7 @@ export const ConnectionForm = ({
           label: label || kind.value,
           credential: credentialOf(fields, given)
         } as unknown as ConnectionsCreateInput
-        void action.run("the connection", async () => done((await reins.connections.create(input)).id))
+        void action.run("the connection", async () => await done((await reins.connections.create(input)).id))
       }}
     >
       <Field label="Kind">
@@ -47,7 +50,11 @@ export const ConnectionForm = ({
         <input name="label" placeholder={kind.value} />
       </Field>
       {fields.map((field) => (
-        <CredentialInput key={`${kind.value}.${field.name}`} field={field} />
+        <CredentialInput
+          key={`${kind.value}.${field.name}`}
+          field={field}
+          given={field.name === "base_url" && isGateway(kind.value) ? baseUrl : ""}
+        />
       ))}
       <p class="end">
         <button type="submit" class="primary" disabled={action.busy.value !== undefined}>

@@ -1,10 +1,11 @@
 import { signal } from "@preact/signals"
 import { agentName } from "../agents/AgentNames.js"
 import { useLoaded } from "../api/Loading.js"
+import { reasonInShort } from "../api/Reasons.js"
 import { forPeople } from "../api/Sentences.js"
 import { reins } from "../api/Server.js"
 import { ErrorBar, Nothing, PageHead, State, Time, Waiting } from "../ui/Basics.js"
-import { count, dollars, plain } from "../words/Words.js"
+import { count, dollars } from "../words/Words.js"
 import { type Section, type Standing, sectionOf, sections } from "./Standing.js"
 import { failure, hasMore, more, standings, workspace } from "./Workspace.js"
 
@@ -171,16 +172,14 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
   if (delivery !== null && /^(?:blocked|failed|pending|executing)$/.test(delivery.state))
     return (
       <>
-        <State of={delivery.state} as={`delivery ${delivery.state}`} />{" "}
-        {forPeople(delivery.reason_message ?? "") || delivery.target_ref}
+        <State of={delivery.state} as={`delivery ${delivery.state}`} /> {reasonInShort(delivery) || delivery.target_ref}
       </>
     )
   if (mergeRequest !== null)
     return (
       <>
         <State of={mergeRequest.state} as={`merge request ${mergeRequest.state}`} />{" "}
-        {forPeople(mergeRequest.reason_message ?? "") ||
-          `#${mergeRequest.number ?? "…"} into ${mergeRequest.base_branch}`}
+        {reasonInShort(mergeRequest) || `#${mergeRequest.number ?? "…"} into ${mergeRequest.base_branch}`}
       </>
     )
   if (section === "delivered") return <State of="delivered" as={`delivered as ${delivery?.target_ref ?? ""}`} />
@@ -188,8 +187,7 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
     return <State of={session.lifecycle} as={session.lifecycle === "open" ? "no message yet" : session.lifecycle} />
   return (
     <>
-      <State of={turn.state} />{" "}
-      {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}
+      <State of={turn.state} /> {reasonInShort(turn)}
       {section === "ready_to_review" && changeset?.origin === "salvage" && " · what an ended turn left behind"}
     </>
   )

@@ -1,5 +1,5 @@
 import type { Connection, ExecutorBackend, ExecutorLimits, Harness, PermissionPolicy } from "@reins/client"
-import { agentLabel } from "../agents/AgentNames.js"
+import { agentLabel } from "../agents/AgentLabel.js"
 import { Field } from "../ui/Basics.js"
 import { plain } from "../words/Words.js"
 import { filled, numberOf, type SpecProps } from "./Spec.js"

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals"
 import type { Application, Changeset } from "@reins/client"
 import { useAction } from "../api/Loading.js"
+import { forPeople } from "../api/Sentences.js"
 import { reins } from "../api/Server.js"
 import { standings } from "../inbox/Workspace.js"
 import { Field, fieldsOf, Outcome, State } from "../ui/Basics.js"
@@ -69,7 +70,7 @@ const Result = ({
 }) => (
   <p role="status">
     <State of={state} /> {dry_run && "Nothing was written. "}
-    {reason_message ??
+    {forPeople(reason_message ?? "") ||
       (conflicts.length > 0
         ? `In conflict: ${conflicts.join(", ")}.`
         : `${count(changed.length, "file")} changed.`)}{" "}

@@ -1,7 +1,8 @@
-import { useSignal } from "@preact/signals"
+import { type Signal, useSignal } from "@preact/signals"
 import type { Changeset, Delivery, DeliveryStep } from "@reins/client"
+import { useEffect } from "preact/hooks"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { forPeople } from "../api/Sentences.js"
+import { reasonInFull } from "../api/Reasons.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Ask } from "../ui/Ask.js"
@@ -14,10 +15,13 @@ import type { Review } from "./Review.js"
 export const Deliveries = ({
   changed,
   changeset,
+  proposed,
   review,
   words
 }: {
   readonly changeset: Changeset
+  /** The delivery whose merge request was asked for together with it. */
+  readonly proposed: Signal<string | undefined>
   /** The last words of the agent, with which the text of a merge request begins. */
   readonly words: string
   readonly review: Review
@@ -40,6 +44,7 @@ export const Deliveries = ({
           files={changeset.file_count}
           review={review}
           words={words}
+          proposed={proposed}
           changed={changed}
           reload={list.reload}
         />
@@ -77,11 +82,13 @@ const DeliveryCard = ({
   changed,
   delivery,
   files,
+  proposed,
   reload,
   review,
   words
 }: {
   readonly delivery: Delivery
+  readonly proposed: Signal<string | undefined>
   readonly words: string
   readonly files: number
   readonly review: Review
@@ -105,6 +112,19 @@ const DeliveryCard = ({
       await work()
       reload()
     })
+  const isProposed = proposed.value === id && actions.includes("open_merge_request")
+  useEffect(() => {
+    if (!isProposed) return
+    proposed.value = undefined
+    void action.run("the merge request", async () => {
+      await reins.deliveries.openMergeRequest({
+        delivery_id,
+        draft: false,
+        ...(words !== "" && { description: words })
+      })
+      requests.reload()
+    })
+  }, [isProposed])
   return (
     <section class="delivery" aria-label={`Delivery as ${transport === "patch" ? "a patch" : target_ref}`}>
       <div class="section-head">
@@ -163,7 +183,7 @@ const DeliveryCard = ({
         )}
       </div>
       <Steps given={delivery.steps} isRunning={state === "pending" || state === "executing"} />
-      {reason_message !== null && <p>{forPeople(reason_message) || reason_message}</p>}
+      {reason_message !== null && <p>{reasonInFull(delivery)}</p>}
       {patch !== null && (
         <p class="fine">
           <a
@@ -198,7 +218,7 @@ const DeliveryCard = ({
           }
         >
           <p>{questions[obstacle]}</p>
-          <p class="fine">{reason_message}</p>
+          <p class="fine">{reasonInFull(delivery)}</p>
         </Ask>
       )}
       {isOpening.value && (

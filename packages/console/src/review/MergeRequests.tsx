@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals"
 import type { Delivery, MergeRequest } from "@reins/client"
 import { useAction } from "../api/Loading.js"
+import { reasonInFull } from "../api/Reasons.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Ask } from "../ui/Ask.js"
@@ -73,7 +74,7 @@ export const MergeRequestLine = ({
   readonly files: number
   readonly reload: () => void
 }) => {
-  const { base_branch, draft, head_sha, id, number, reason_message, state, title, web_url } = request
+  const { base_branch, draft, head_sha, id, number, state, title, web_url } = request
   const action = useAction()
   const isAsking = useSignal(false)
   const merge = (expected_head_sha: string, method: Method) =>
@@ -93,7 +94,7 @@ export const MergeRequestLine = ({
           </a>
         )}{" "}
         into <code>{base_branch}</code>
-        {draft && " · draft"} {reason_message ?? ""}
+        {draft && " · draft"} {reasonInFull(request)}
       </p>
       {mayWrite.value && state === "open" && head_sha !== null && (
         <button type="button" class="small" onClick={() => (isAsking.value = true)}>

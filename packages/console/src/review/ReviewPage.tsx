@@ -34,6 +34,8 @@ export const ReviewPage = ({
   const review = useMemo(() => reviewOf(changesetId), [changesetId])
   const isSplit = useSignal(innerWidth >= 1400)
   const dialog = useSignal<"deliver" | "apply" | "comments" | undefined>(undefined)
+  /** The delivery that gets a merge request as soon as its branch is there. */
+  const proposed = useSignal<string | undefined>(undefined)
   const log = useSessionLog(sessionId)
   void log.revision.value
   const changed = log.events.findLast(
@@ -93,7 +95,13 @@ export const ReviewPage = ({
           </PageHead>
           <Newer changeset={value} events={log.events} />
           <Diagnostics given={value.diagnostics} />
-          <Deliveries changeset={value} review={review} words={lastWords(log.conversation)} changed={changed} />
+          <Deliveries
+            changeset={value}
+            review={review}
+            words={lastWords(log.conversation)}
+            changed={changed}
+            proposed={proposed}
+          />
           <Toolbar
             review={review}
             isSplit={isSplit}
@@ -130,8 +138,12 @@ export const ReviewPage = ({
                 changeset={value}
                 unsent={review.comments.value.length}
                 title={session.value.value?.title ?? ""}
+                repository={session.value.value?.base.repository ?? null}
                 workspaceId={session.value.value?.workspace_id ?? ""}
-                done={close}
+                done={(deliveryId) => {
+                  proposed.value = deliveryId
+                  close()
+                }}
               />
             </Dialog>
           )}

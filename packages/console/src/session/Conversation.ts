@@ -14,8 +14,9 @@ import {
   type TurnSnapshot,
   type Usage
 } from "@reins/client"
+import { forPeople } from "../api/Sentences.js"
 import { planIn } from "../tools/ToolLine.js"
-import { count, plain } from "../words/Words.js"
+import { count } from "../words/Words.js"
 
 /** One thing of the conversation, in the order in which they began. Items are replaced when they change. */
 export type Item = { readonly key: string; readonly at: string } & (
@@ -185,7 +186,7 @@ export class Conversation {
         this.context = { used: event.payload.context_used, size: event.payload.context_size }
         break
       case "executor.lost":
-        note(`The executor was lost${event.payload.reason === null ? "" : ` (${plain(event.payload.reason)})`}.`, "bad")
+        note("The agent has lost its place to run.", "bad")
         break
       case "workspace.restored":
         for (const filter of event.payload.filters ?? []) note(filterNote(filter))
@@ -203,7 +204,7 @@ export class Conversation {
       case "delegation.failed":
       case "delegation.cancelled":
         note(
-          `The delegation “${event.payload.role}” ${event.payload.state}${event.payload.reason_message === null ? "." : `: ${event.payload.reason_message}`}`
+          `The delegation “${event.payload.role}” ${event.payload.state}. ${forPeople(event.payload.reason_message ?? "")}`.trim()
         )
         break
       case "session.linked":

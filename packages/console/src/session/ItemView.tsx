@@ -1,7 +1,9 @@
 import type { Message, TurnSnapshot } from "@reins/client"
 import { memo } from "preact/compat"
-import { forPeople } from "../api/Sentences.js"
+import { authorName } from "../agents/People.js"
+import { reasonInFull } from "../api/Reasons.js"
 import { Question } from "../approvals/Question.js"
+import { workspace } from "../inbox/Workspace.js"
 import { PlanView } from "../tools/PlanView.js"
 import { ToolCard } from "../tools/ToolCard.js"
 import { Copy, State, Time } from "../ui/Basics.js"
@@ -64,7 +66,7 @@ export const ItemView = memo(({ agent, item, sessionId }: ItemViewProps) => {
       )
     }
     case "delivery": {
-      const { commit, reason_message, state, step, target_ref } = item.delivery
+      const { commit, state, step, target_ref } = item.delivery
       return (
         <p class="card">
           <State of={state} as={`delivery ${state}`} /> {target_ref}
@@ -74,12 +76,12 @@ export const ItemView = memo(({ agent, item, sessionId }: ItemViewProps) => {
               <code>{commit.slice(0, 10)}</code>
             </>
           )}{" "}
-          {forPeople(reason_message ?? "") || (step === null ? "" : `${stepName(step.kind)} ${step.outcome}`)}
+          {reasonInFull(item.delivery) || (step === null ? "" : `${stepName(step.kind)} ${step.outcome}`)}
         </p>
       )
     }
     case "merge_request": {
-      const { base_branch, number, reason_message, state, web_url } = item.mergeRequest
+      const { base_branch, number, state, web_url } = item.mergeRequest
       return (
         <p class="card">
           <State of={state} as={`merge request ${state}`} />{" "}
@@ -90,7 +92,7 @@ export const ItemView = memo(({ agent, item, sessionId }: ItemViewProps) => {
               #{number} into {base_branch}
             </a>
           )}{" "}
-          {reason_message ?? ""}
+          {reasonInFull(item.mergeRequest)}
         </p>
       )
     }
@@ -112,9 +114,7 @@ const stepName = (kind: string): string => stepNames[kind] ?? kind
 const MessageView = ({ message, sessionId }: { readonly message: Message; readonly sessionId: string }) => (
   <article class={`message ${message.role}`}>
     <p class="fine">
-      {message.kind === "message"
-        ? message.author.kind.replace("account", "You").replace("api_key", "API key")
-        : plain(message.kind)}
+      {message.kind === "message" ? authorName(message.author, workspace.value?.id) : plain(message.kind)}
       {message.routing !== "queue" && ` · ${routingWords[message.routing]}`} · <Time at={message.created_at} />
       <Copy
         label="Copy"
@@ -147,8 +147,7 @@ const TurnEnd = ({ turn }: { readonly turn: TurnSnapshot }) => {
   const { cost_usd, input_tokens, output_tokens } = turn.usage
   return (
     <p class="turn-end">
-      <State of={turn.state} />{" "}
-      {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}{" "}
+      <State of={turn.state} /> {reasonInFull(turn)}{" "}
       <span class="fine">
         <a
           href={`sessions/${turn.session_id}#${turn.id}`}

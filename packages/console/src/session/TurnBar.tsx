@@ -1,11 +1,11 @@
 import type { TurnSnapshot } from "@reins/client"
 import { useAction, useLoaded } from "../api/Loading.js"
-import { forPeople } from "../api/Sentences.js"
+import { reasonInFull } from "../api/Reasons.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Outcome, State } from "../ui/Basics.js"
 import { now } from "../ui/Now.js"
-import { dollars, duration, plain, tokens } from "../words/Words.js"
+import { dollars, duration, tokens } from "../words/Words.js"
 import { type Conversation, ends } from "./Conversation.js"
 
 /** True where another try may end in another way: not after a success, and not where the reason stays. */
@@ -49,8 +49,7 @@ export const TurnBar = ({
       <p>
         {!isOver && (
           <>
-            <span class="spinner" aria-hidden="true" /> <State of={turn.state} />{" "}
-            {forPeople(turn.reason_message ?? "") || (turn.reason === null ? "" : plain(turn.reason))}
+            <span class="spinner" aria-hidden="true" /> <State of={turn.state} /> {reasonInFull(turn)}
           </>
         )}
         {waits && "The turn was interrupted. The queue waits until you have looked at the files that it left."}

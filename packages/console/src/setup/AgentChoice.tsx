@@ -1,12 +1,15 @@
 import { useSignal } from "@preact/signals"
 import type { Connection, Harness } from "@reins/client"
 import { useEffect } from "preact/hooks"
-import { agentLabel } from "../agents/AgentNames.js"
+import { agentLabel } from "../agents/AgentLabel.js"
 import { connectionsOf, lastModelOf, readModels, rememberModel } from "../agents/Models.js"
 import { useLoaded } from "../api/Loading.js"
 import { Field } from "../ui/Basics.js"
-import { Combobox } from "../ui/Combobox.js"
+import { type Choice, Combobox } from "../ui/Combobox.js"
 import { keep, readKept } from "../ui/Kept.js"
+
+/** A gateway with so many models or fewer was set up by hand, and lists the one to begin with first. */
+const fewModels = 5
 
 const lastAgent = (workspaceId: string) => `reins.agent.${workspaceId}`
 
@@ -29,6 +32,29 @@ const firstOf = (
     harnesses[0]
   return chosen?.provider_id ?? ""
 }
+
+/** The agents to choose from, the one that was used last first. */
+export const agentChoices = (
+  workspaceId: string,
+  harnesses: ReadonlyArray<Harness>,
+  isOfProject: boolean
+): ReadonlyArray<Choice> => {
+  const last = readKept(lastAgent(workspaceId))
+  const choiceOf = (group: string) => (harness: Harness) => ({
+    value: harness.provider_id,
+    name: agentLabel(harness, harnesses),
+    group
+  })
+  const recent = harnesses.filter(({ provider_id }) => provider_id === last)
+  const others = harnesses.filter(({ provider_id }) => provider_id !== last)
+  return [
+    ...(isOfProject ? [{ value: "", name: ofProject, group: "" }] : []),
+    ...recent.map(choiceOf("Used last")),
+    ...others.map(choiceOf(recent.length === 0 ? "" : "All agents"))
+  ]
+}
+
+const ofProject = "the agent of the project"
 
 /** The agent and the model of a new session. The model that was used last comes first, and a gateway with one model leaves no choice. */
 export const AgentChoice = ({
@@ -62,7 +88,7 @@ export const AgentChoice = ({
     if (model.peek() !== "" || models.value.value === undefined) return
     const known =
       last !== null && (listed.length === 0 || listed.some(({ value }) => value === last)) ? last : undefined
-    const first = known ?? preferred ?? (listed.length === 1 ? listed[0]?.value : undefined) ?? ""
+    const first = known ?? preferred ?? (listed.length <= fewModels ? listed[0]?.value : undefined) ?? ""
     model.value = first
     connection.value = listed.find(({ value }) => value === first)?.connectionId ?? ""
   }, [provider.value, models.value.value, preferred])
@@ -71,22 +97,20 @@ export const AgentChoice = ({
   return (
     <div class="columns">
       <Field label="Agent">
-        <select
+        <Combobox
           name="provider_id"
+          choices={agentChoices(workspaceId, harnesses, isOfProject)}
+          isStrict
+          required={!isOfProject}
+          placeholder="Search an agent"
           value={provider.value}
-          onChange={({ currentTarget }) => {
-            provider.value = currentTarget.value
+          onChoose={(value) => {
+            if (value === provider.peek()) return
+            provider.value = value
             model.value = ""
             connection.value = ""
           }}
-        >
-          {isOfProject && <option value="">the agent of the project</option>}
-          {harnesses.map((harness) => (
-            <option key={harness.provider_id} value={harness.provider_id}>
-              {agentLabel(harness, harnesses)}
-            </option>
-          ))}
-        </select>
+        />
       </Field>
       <div>
         <Field label="Model" {...(hint !== undefined && { hint })}>

@@ -1,6 +1,7 @@
 import type { Connection, Harness } from "@reins/client"
 import type { ComponentChildren } from "preact"
-import { agentLabel } from "../agents/AgentNames.js"
+import { setupGateway } from "../account/SetupCode.js"
+import { agentLabel } from "../agents/AgentLabel.js"
 import { InstallAgent } from "../agents/Agents.js"
 import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
@@ -71,7 +72,8 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
                 <ConnectionForm
                   workspaceId={workspaceId}
                   first={installed[0]?.connection?.kind ?? "alpha_gateway"}
-                  done={state.reload}
+                  baseUrl={setupGateway.value}
+                  done={(id) => validate(id).finally(state.reload)}
                 />
               ) : (
                 <>
@@ -122,6 +124,12 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
       </Await>
     </>
   )
+}
+
+/** Asks the gateway at once whether it takes the key. */
+const validate = async (connection_id: string): Promise<void> => {
+  const { operation } = await reins.connections.validate({ connection_id })
+  await reins.jobs.wait(operation)
 }
 
 /** True for a connection whose key the gateway does not take. */

@@ -30,6 +30,8 @@ interface Props {
   readonly name?: string | undefined
   readonly id?: string
   readonly required?: boolean
+  /** True where only a choice counts. The field shows its name then, and a text that is none of them changes nothing. */
+  readonly isStrict?: boolean
   readonly placeholder?: string
   readonly label?: string
   /** Takes a text that is no choice with Enter. A field with it has the focus and an open list at once. */
@@ -44,7 +46,17 @@ interface Props {
  * A text field with a list that the text searches. The arrow keys move in the list, Enter takes a choice, and Escape closes it. A text that is no
  * choice stays as it is.
  */
-export const Combobox = ({ choices, label, onChoose, onEnter, onLeave, value, ...control }: Props) => {
+export const Combobox = ({
+  choices,
+  isStrict = false,
+  label,
+  name,
+  onChoose,
+  onEnter,
+  onLeave,
+  value,
+  ...control
+}: Props) => {
   const isOpen = useSignal(onEnter !== undefined)
   const at = useSignal(-1)
   /** Undefined until somebody types: all choices are shown then. */
@@ -66,6 +78,7 @@ export const Combobox = ({ choices, label, onChoose, onEnter, onLeave, value, ..
   const close = () => {
     isOpen.value = false
     at.value = -1
+    search.value = undefined
   }
   const choose = (choice: Choice) => {
     onChoose(choice.value, choice)
@@ -80,17 +93,20 @@ export const Combobox = ({ choices, label, onChoose, onEnter, onLeave, value, ..
   const isForList = (key: string): boolean => {
     if (key === "ArrowDown") move(1)
     else if (key === "ArrowUp") move(-1)
-    else if (key === "Escape" && isShown) close()
+    else if (key === "Escape" && (isShown || (isStrict && search.value !== undefined))) close()
     else if (key === "Enter" && isShown && shown[active] !== undefined) choose(shown[active])
     else if (key === "Enter" && onEnter !== undefined) onEnter(value)
     else if (key === "Escape" && onLeave !== undefined) onLeave()
     else return false
     return true
   }
+  const chosenName = choices.find((choice) => choice.value === value)?.name ?? ""
   return (
     <div class="combobox">
+      {isStrict && <input type="hidden" name={name} value={value} />}
       <input
         {...control}
+        {...(!isStrict && { name })}
         ref={field}
         {...(label !== undefined && { "aria-label": label })}
         role="combobox"
@@ -100,18 +116,24 @@ export const Combobox = ({ choices, label, onChoose, onEnter, onLeave, value, ..
         aria-expanded={isShown}
         aria-controls={isShown ? list : undefined}
         aria-activedescendant={isShown && active >= 0 ? `${list}.${active}` : undefined}
-        value={value}
-        onClick={open}
+        value={isStrict ? (search.value ?? chosenName) : value}
+        onClick={({ currentTarget }) => {
+          // What is typed searches for another choice.
+          if (isStrict && !isOpen.value) currentTarget.select()
+          open()
+        }}
         onBlur={close}
         onInput={({ currentTarget }) => {
           const text = currentTarget.value
-          const [only, ...others] = found(choices, text)
-          const chosen = others.length === 0 && only?.value === text ? only : undefined
+          const named = isStrict ? choices.filter((choice) => choice.name === text) : found(choices, text)
+          const [only, ...others] = named
+          const chosen = others.length === 0 && (isStrict || only?.value === text) ? only : undefined
+          if (isStrict && chosen !== undefined) return choose(chosen)
           // A list that has nothing else to offer would lie over what comes next.
           isOpen.value = chosen === undefined
           search.value = text
-          at.value = -1
-          onChoose(text, chosen)
+          at.value = isStrict ? 0 : -1
+          if (!isStrict) onChoose(text, chosen)
         }}
         onKeyDown={(event) => {
           if (event.ctrlKey || event.metaKey || event.altKey || !isForList(event.key)) return

@@ -31,7 +31,12 @@ export const DeliveryRow = ({
         </button>
         <State of={state} />
         <span class="fine">
-          <a href={`sessions/${session_id}/events`}>seq {seq}</a> · {count(attempt_count, "attempt")}
+          {session_id !== null && (
+            <>
+              <a href={`sessions/${session_id}/events`}>seq {seq}</a> ·{" "}
+            </>
+          )}
+          {count(attempt_count, "attempt")}
           {retry_at !== null && ` · again ${left === "" ? "now" : `in ${left}`}`} · <Time at={created_at} />
         </span>
         <span class="actions">

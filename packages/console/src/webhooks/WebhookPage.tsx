@@ -99,6 +99,11 @@ const Head = ({ endpoint, reload }: { readonly endpoint: WebhookEndpoint; readon
       await reins.webhooks.updateEndpoint({ webhook_endpoint_id, state: to })
       reload()
     })
+  const sendTest = () =>
+    action.run("the test", async () => {
+      await reins.webhooks.sendTest({ webhook_endpoint_id })
+      reload()
+    })
   const remove = () =>
     action.run("the removal", async () => {
       await reins.webhooks.removeEndpoint({ webhook_endpoint_id })
@@ -114,6 +119,11 @@ const Head = ({ endpoint, reload }: { readonly endpoint: WebhookEndpoint; readon
           </>
         }
       >
+        {state === "enabled" && (
+          <button type="button" disabled={action.busy.value !== undefined} onClick={sendTest}>
+            Send a test
+          </button>
+        )}
         <button type="button" onClick={() => (dialog.value = "change")}>
           Change
         </button>

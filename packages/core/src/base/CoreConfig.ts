@@ -30,6 +30,8 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly mailFrom: string
     /** The committer of the commits that the service makes, and their author where no account is one. Forges verify signatures by its address. */
     readonly gitCommitter: GitIdentity
+    /** The private key with which the service proves to push services who it is. Null tells no browser. */
+    readonly pushKey: Redacted.Redacted | null
     /** True allows repositories that are paths of this machine. Everybody who can create a session can then read what the service can. */
     readonly allowLocalRepositories: boolean
     /** True allows repositories through SSH, with the keys of connections of the kind `git_ssh` and no other. */
@@ -100,6 +102,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     smtpUrl: null,
     mailFrom: "Reins <reins@localhost>",
     gitCommitter: { name: "Reins", email: "reins@localhost" },
+    pushKey: null,
     allowLocalRepositories: false,
     allowSshRepositories: false,
     allowPrivateHosts: [],

@@ -5,6 +5,7 @@ import { workspaceRows as ofConnections } from "../connections/WorkspaceRows.js"
 import { workspaceRows as ofIdentity } from "../identity/Removal.js"
 import { workspaceRows as ofJobs } from "../jobs/WorkspaceRows.js"
 import { workspaceRows as ofProjects } from "../projects/WorkspaceRows.js"
+import { workspaceRows as ofPush } from "../push/Rows.js"
 import { workspaceRows as ofSessions } from "../sessions/WorkspaceRows.js"
 import type { OwnedRows } from "../store/OwnedRows.js"
 import { workspaceRows as ofLogs } from "../store/WorkspaceRows.js"
@@ -17,6 +18,7 @@ export const workspaceRows: ReadonlyArray<OwnedRows> = [
   ...ofAutomations,
   ...ofWebhooks,
   ...ofChanges,
+  ...ofPush,
   ...ofProjects,
   ...ofConnections,
   ...ofSessions,

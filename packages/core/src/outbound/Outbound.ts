@@ -12,7 +12,7 @@ import { AddressRefused, type GuardedAgents, guardedAgents, limitConnecting } fr
 export interface OutboundRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Uint8Array
 }
 
 export interface OutboundLimits {

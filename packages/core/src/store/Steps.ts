@@ -12,6 +12,7 @@ import { identity } from "./schema/identity.js"
 import { jobs } from "./schema/jobs.js"
 import { placement, requestCredit } from "./schema/placement.js"
 import { projects } from "./schema/projects.js"
+import { push } from "./schema/push.js"
 import { search, sessions } from "./schema/sessions.js"
 import { shares } from "./schema/shares.js"
 import { blobs, store } from "./schema/store.js"
@@ -44,5 +45,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0015_deletion": original(statements(deletion)),
   "0016_shares": original(statements(shares)),
   "0017_tools": original(statements(tools)),
-  "0018_automations": original(statements(automations))
+  "0018_automations": original(statements(automations)),
+  "0019_push": original(statements(push))
 }

@@ -137,6 +137,12 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./operator/Serve.js")).serve
   },
   {
+    name: "push-key",
+    about: "Make the key with which the server tells browsers",
+    group: installation,
+    load: async () => (await import("./operator/PushKey.js")).pushKey
+  },
+  {
     name: "accounts",
     about: "The people who may use the server",
     group: installation,

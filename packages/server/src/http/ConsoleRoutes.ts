@@ -27,6 +27,7 @@ export const consoleRoutes = Effect.fnUntraced(function* (publicUrl: URL): Effec
     )
   )
   const assets = yield* once(assetFiles)
+  const worker = yield* once(Effect.flatMap(read("push-worker.js"), (content) => cachedFile(content, workerHeaders)))
   return [
     route("/", (exchange) => Effect.succeed(new Reply(307, null, { location: consoleFrom(exchange, publicUrl) }))),
     ...pages.map(({ page, pattern }) =>
@@ -34,6 +35,8 @@ export const consoleRoutes = Effect.fnUntraced(function* (publicUrl: URL): Effec
         exchange.path.endsWith("/") ? Effect.succeed(withoutSlash(exchange.path)) : answerOf(page, exchange)
       )
     ),
+    // It stands beside the pages, because a worker serves the paths below its own.
+    route("/ui/push-worker.js", (exchange) => answerOf(worker, exchange)),
     route("/ui/assets/:name", (exchange, { name = "" }) =>
       Effect.flatMap(assets, (files) => {
         const file = files.get(name)
@@ -101,6 +104,8 @@ const types: Readonly<Record<string, string>> = {
 
 /** A worker does not have the policy of its page but that of its script. */
 const assetHeaders = { "content-security-policy": "default-src 'none'; script-src 'self'; connect-src 'self'" }
+
+const workerHeaders = { ...assetHeaders, "content-type": "text/javascript; charset=utf-8" }
 
 /** The page runs the scripts of this service and asks it alone. Agents send pictures as data. */
 const pageHeaders = {

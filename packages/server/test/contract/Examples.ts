@@ -118,6 +118,13 @@ const freshDelegation = (tenant: Tenant, state: string) =>
     return { ids: { delegation_id: delegation } }
   })
 
+/** A browser at a push service, which is never asked here. */
+const browser = (name: string) => ({
+  endpoint: `https://push.example/send/${name}`,
+  p256dh: "BDI34BVOWriNdYDYsUouJtHbwE9EOkx4NZCRXREnek_6ByK8jpgJ6QYk2ctUuZ2XNOrwAXX3zFQdnujsuUojqE8",
+  auth: "A".repeat(22)
+})
+
 /** The token of a link to the session of the tenant, and nothing else. */
 const withLink = (tenant: Tenant) =>
   Effect.map(done(tenant.person, "POST", `/api/sessions/${tenant.ids["session_id"]}/shares`), (made) => ({
@@ -225,6 +232,11 @@ const examples = {
   "POST /api/webhook-endpoints/{webhook_endpoint_id}/tests": nothing,
   "POST /api/webhook-endpoints/{webhook_endpoint_id}/retries": only({ since: "2026-01-01T00:00:00.000Z" }),
   "POST /api/webhook-deliveries/{webhook_delivery_id}/retries": nothing,
+  "POST /api/workspaces/{workspace_id}/push-subscriptions": only(browser("first")),
+  "DELETE /api/push-subscriptions/{push_subscription_id}": (tenant: Tenant) =>
+    Effect.map(inWorkspace(tenant, "push-subscriptions", browser("second")), (made) =>
+      idOf("push_subscription_id", made)
+    ),
   "POST /api/workspaces/{workspace_id}/harness-installations": only({ provider_id: "alpha" }),
   "POST /api/workspaces/{workspace_id}/projects": () =>
     Effect.sync(() => ({ body: { slug: `p-${newKey().slice(5, 20).replaceAll(/\W/g, "-")}`, name: "Another" } })),

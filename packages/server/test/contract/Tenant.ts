@@ -324,7 +324,13 @@ export const newTenant = Effect.gen(function* () {
   })
   const automationId = textAt(automation, "id")
   const run = yield* done(person, "POST", `/api/automations/${automationId}/runs`)
+  const browser = yield* done(person, "POST", `${workspace}/push-subscriptions`, {
+    endpoint: "https://push.example/send/tenant",
+    p256dh: "BDI34BVOWriNdYDYsUouJtHbwE9EOkx4NZCRXREnek_6ByK8jpgJ6QYk2ctUuZ2XNOrwAXX3zFQdnujsuUojqE8",
+    auth: "A".repeat(22)
+  })
   const more = {
+    push_subscription_id: textAt(browser, "id"),
     automation_id: automationId,
     automation_run_id: textAt(run, "id"),
     webhook_endpoint_id: endpointId,

@@ -83,6 +83,10 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   git_committer: {
     does: "The committer of delivered commits, and their author where no account is one. Forges verify signatures by this address."
   },
+  push_key: {
+    does: "The private key with which the server tells browsers of its sessions, from `reins push-key`. Without one it tells none.",
+    fallback: "none"
+  },
   rate_limit: { does: "Requests of one caller; `off` for a trusted network or a load test.", unit: "a minute" },
   console: { does: "The console, a page for people at `/ui`, to which `/` leads." },
   metrics: {

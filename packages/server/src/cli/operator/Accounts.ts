@@ -53,12 +53,17 @@ const createAccount = command({
 })
 
 const setupLink = command({
-  takes: installationOptions,
+  takes: {
+    email: option("email", "Fills in the address of the account", { value: "address" }),
+    gateway: option("gateway", "Fills in the base URL of the gateway of models", { value: "url" }),
+    ...installationOptions
+  },
   examples: [
     ["reins accounts first", "The link for the installation in the working directory"],
-    ["reins accounts first --data-dir /var/lib/reins", "The link for another one"]
+    ["reins accounts first --data-dir /var/lib/reins", "The link for another one"],
+    ["reins accounts first --email ann@example.com --gateway https://gateway.example/v1", "Leave less to type"]
   ],
-  run: (options) =>
+  run: ({ email, gateway, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
       const code = yield* Effect.provide(
@@ -71,7 +76,7 @@ const setupLink = command({
         return yield* new CommandFailed({
           message: "There is an account already. Another one: reins accounts create --email you@example.com"
         })
-      yield* Effect.sync(() => process.stdout.write(`${setupLinkOf({ publicUrl }, code)}\n`))
+      yield* Effect.sync(() => process.stdout.write(`${setupLinkOf({ publicUrl }, code, { email, gateway })}\n`))
     })
 })
 

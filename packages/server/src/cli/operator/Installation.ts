@@ -144,6 +144,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     ...(config.containerImage !== undefined && { containerImage: config.containerImage }),
     ...(config.containerEngine !== undefined && { containerEngine: config.containerEngine }),
     smtpUrl: config.smtpUrl ?? null,
+    pushKey: config.pushKey ?? null,
     ...(config.cacheDir !== undefined && { cacheDir: config.cacheDir }),
     ...(config.keyFile !== undefined && { keyFile: config.keyFile }),
     ...(config.mailFrom !== undefined && { mailFrom: config.mailFrom }),

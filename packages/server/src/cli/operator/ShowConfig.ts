@@ -38,6 +38,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   smtp_url: core.smtpUrl === null ? null : maskedUrl(core.smtpUrl),
   mail_from: core.mailFrom,
   git_committer: identityText(core.gitCommitter),
+  push_key: core.pushKey === null ? null : "****",
   rate_limit: config.rateLimit ?? "off",
   console: config.console ? "on" : "off",
   metrics: config.metrics ? "on" : "off",

@@ -1,0 +1,146 @@
+import { Clock, Effect, Redacted } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { shortened } from "../base/CutText.js"
+import { toMillis } from "../domain/Timestamp.js"
+import type { Follower, HeldCommit } from "../events/Follower.js"
+import { FollowerStore } from "../events/FollowerStore.js"
+import { Outbound } from "../outbound/Outbound.js"
+import { Vault } from "../secrets/Vault.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import type { WorkspaceEntry } from "../store/WorkspaceLog.js"
+import { PushStore, type StandingRow } from "./PushStore.js"
+import type { PushSubscriptionInput } from "./PushSubscription.js"
+import { pushFollower } from "./PushSubscriptions.js"
+import { browserContext } from "./SealedBrowsers.js"
+import { vapidKeysOf } from "./VapidKeys.js"
+
+/** The sentence for each type of event that a person is told of. No word of an agent is among them, because it may be a secret. */
+const sentences: Readonly<Record<string, string>> = {
+  "turn.action_required": "Needs your answer.",
+  "turn.failed": "The turn failed.",
+  "turn.interrupted": "The turn was interrupted.",
+  "turn.succeeded": "The turn has ended."
+}
+
+/** A push service that does not take a notice is asked again, until the notice is so old. */
+const retryMs = 30_000
+const staleMs = 10 * 60_000
+
+/** The notices that wait for a browser. Older ones give way. */
+const mostWaiting = 20
+
+/** One thing that a browser is told. */
+interface Notice {
+  /** The position of its event in the workspace. */
+  readonly position: number
+  readonly sessionId: string
+  readonly body: string
+  readonly atMs: number
+}
+
+/**
+ * Tells browsers what happens in their workspaces. A notice waits in this process alone, so that one is lost with it and none comes twice. A browser
+ * that its push service no longer knows, or whose account may not see the workspace any more, is forgotten.
+ */
+export const notifier = Effect.gen(function* () {
+  const { pushKey } = yield* CoreConfig
+  const store = yield* PushStore
+  const positions = (yield* FollowerStore)(pushFollower)
+  const tell = yield* makeTell
+  const waiting = new Map<string, Array<Notice>>()
+  const forget = (key: string, commit: HeldCommit) =>
+    commit(Effect.all([store.remove(key), positions.end(key), positions.wake(key)], { discard: true })).pipe(
+      Effect.zipRight(Effect.sync(() => waiting.delete(key))),
+      Effect.as(undefined)
+    )
+
+  const send = Effect.fnUntraced(function* (row: StandingRow, commit: HeldCommit) {
+    const notices = waiting.get(row.id) ?? []
+    while (notices[0] !== undefined) {
+      const [notice] = notices
+      const isStale = (yield* Clock.currentTimeMillis) - notice.atMs > staleMs
+      const told = isStale ? "told" : yield* tell(row, notice)
+      if (told === "gone") return yield* forget(row.id, commit)
+      if (told === "later") return { waitMs: retryMs }
+      notices.shift()
+    }
+    return undefined
+  })
+
+  return {
+    name: pushFollower,
+    list: pushKey === null ? Effect.succeed([]) : store.all,
+    begin: Effect.fnUntraced(function* (key) {
+      const row = yield* store.find(key)
+      if (row === undefined) {
+        waiting.delete(key)
+        return undefined
+      }
+      return {
+        filter: { types: Object.keys(sentences) },
+        take: (events) =>
+          Effect.sync(() => {
+            const known = waiting.get(key) ?? []
+            // A commit may run again.
+            const fresh = events.filter(({ seq }) => known.every(({ position }) => position !== seq))
+            waiting.set(key, [...known, ...fresh.map(noticeOf)].slice(-mostWaiting))
+          }),
+        work: (commit) => (row.isStanding ? send(row, commit) : forget(key, commit))
+      }
+    })
+  } satisfies Follower
+})
+
+const noticeOf = ({ envelope, seq, type }: WorkspaceEntry): Notice => {
+  const { recorded_at, session_id } = JSON.parse(envelope)
+  return { position: seq, sessionId: session_id, body: sentences[type] ?? "", atMs: toMillis(recorded_at) }
+}
+
+const limits = { timeoutMs: 15_000, bodyWaitMs: 1_000, maxBytes: 4_096 }
+/** The seconds for which a push service keeps a notice for a browser that is off. */
+const keptSeconds = 24 * 60 * 60
+const longestTitle = 100
+
+/** Sends a notice, encrypted for the browser (RFC 8291). */
+const makeTell = Effect.gen(function* () {
+  const { mailFrom, publicUrl, pushKey } = yield* CoreConfig
+  const outbound = yield* Outbound
+  const sessions = yield* SessionStore
+  const vault = yield* Vault
+  const keys = pushKey === null ? undefined : vapidKeysOf(Redacted.value(pushKey))
+  const subject = publicUrl.startsWith("https://") ? publicUrl : `mailto:${/[^\s<>]+@[^\s<>]+/.exec(mailFrom)?.[0]}`
+
+  return Effect.fnUntraced(function* (row: StandingRow, { body, sessionId }: Notice) {
+    const session = yield* sessions.find(sessionId)
+    const opened = yield* Effect.option(vault.unseal(row.sealed, browserContext(row)))
+    if (session === undefined || keys === undefined || opened._tag === "None") return "told"
+    const { auth, endpoint, p256dh }: PushSubscriptionInput = JSON.parse(Redacted.value(opened.value))
+    const payload = { title: shortened(session.title ?? "Session", longestTitle), body, session_id: sessionId }
+    // Only installations with a key need the library.
+    const { default: webPush } = yield* Effect.promise(() => import("web-push"))
+    const made = yield* Effect.option(
+      Effect.try(() =>
+        webPush.generateRequestDetails({ endpoint, keys: { p256dh, auth } }, JSON.stringify(payload), {
+          vapidDetails: { subject, ...keys },
+          TTL: keptSeconds,
+          // A later notice of a session takes the place of one that has not been shown.
+          topic: sessionId
+        })
+      )
+    )
+    // Keys that are none of a browser will never be.
+    if (made._tag === "None") return "gone"
+    const { headers, method } = made.value
+    const request = { method, headers: textsOf(headers), body: made.value.body ?? "" }
+    return yield* outbound.fetch(endpoint, request, limits).pipe(
+      Effect.map(({ status }) => {
+        if (status === 404 || status === 410) return "gone"
+        return status === 429 || status >= 500 ? "later" : "told"
+      }),
+      Effect.catchAll(({ kind }) => Effect.succeed(kind === "refused_address" ? "told" : "later"))
+    )
+  })
+})
+
+const textsOf = (headers: object): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))

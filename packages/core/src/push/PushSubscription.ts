@@ -1,0 +1,41 @@
+import { Schema } from "effect"
+import { field } from "../domain/Field.js"
+import { PushSubscriptionId, WorkspaceId } from "../domain/Ids.js"
+import { Timestamp } from "../domain/Timestamp.js"
+
+/** The web address of a browser at its push service, without a name and a password in it. */
+const PushEndpoint = Schema.String.pipe(
+  Schema.maxLength(2000),
+  Schema.pattern(/^https?:\/\/(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:[/?][\x21-\x7e]*)?$/)
+)
+
+const base64url = (length: number) => Schema.String.pipe(Schema.pattern(new RegExp(`^[A-Za-z0-9_-]{${length}}=*$`)))
+
+export const PushSubscriptionInput = Schema.Struct({
+  endpoint: field(PushEndpoint, "The address that the push service gave the browser."),
+  p256dh: field(base64url(87), "The public key of the browser, base64url."),
+  auth: field(base64url(22), "The secret of the browser, base64url.")
+}).annotations({
+  identifier: "PushSubscriptionInput",
+  description: "A browser as its `PushSubscription` names it. The server seals all of it."
+})
+export type PushSubscriptionInput = typeof PushSubscriptionInput.Type
+
+export const PushSubscription = Schema.Struct({
+  id: field(PushSubscriptionId, "The id of the subscription."),
+  workspace_id: field(WorkspaceId, "The workspace whose sessions the browser is told of."),
+  host: field(Schema.String, "The host of the push service. The rest of the address is a secret."),
+  created_at: field(Timestamp, "The time at which the browser subscribed.")
+}).annotations({ identifier: "PushSubscription", description: "A browser that is told when a session asks or ends." })
+export type PushSubscription = typeof PushSubscription.Type
+
+export const PushKey = Schema.Struct({
+  public_key: field(
+    Schema.NullOr(Schema.String),
+    "The public key of the server, which a browser subscribes with; null where the operator has set no key and nobody is told."
+  )
+}).annotations({
+  identifier: "PushKey",
+  description: "The key with which the server proves who it is to push services."
+})
+export type PushKey = typeof PushKey.Type

@@ -65,11 +65,12 @@ export interface CommitOrder {
   /** The committer when absent. */
   readonly author?: GitIdentity
   readonly committer?: GitIdentity
+  readonly signs: boolean
 }
 
 /** The question of a commit that is to be signed. The key stays with whoever answers. */
 export interface CommitEar {
-  readonly sign?: (content: Uint8Array) => Effect.Effect<string, GitError>
+  readonly sign: (content: Uint8Array) => Effect.Effect<string>
 }
 
 /** The work of sessions as changes of git. The methods are those of `Git`, on the files and the objects of a session. */
@@ -101,8 +102,8 @@ export interface Changes {
     order: ApplyOrder,
     ear: { readonly planned: (paths: ReadonlyArray<string>) => Effect.Effect<void, E> }
   ) => Effect.Effect<ApplyResult, GitError | E>
-  /** Makes a commit of a tree. The same request gives the same commit. An ear that can `sign` is asked once, with the bytes of the commit. */
-  readonly commit: (request: CommitOrder, ear?: CommitEar) => Effect.Effect<string, GitError>
+  /** Makes a commit of a tree. The same request gives the same commit. A commit that `signs` asks the ear once, with its bytes. */
+  readonly commit: (request: CommitOrder, ear: CommitEar) => Effect.Effect<string, GitError>
   /** As `Git.remoteHead`. */
   readonly head: (branch: RemoteBranch) => Effect.Effect<string | null, GitError>
   /** As `Git.joinBranch`. */

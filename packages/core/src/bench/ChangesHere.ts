@@ -37,7 +37,7 @@ export const changesHere = Effect.gen(function* () {
         dryRun,
         planned
       }),
-    commit: (request, ear) => git.commitTree({ ...at(request), ...(ear?.sign && { sign: ear.sign }) }),
+    commit: ({ signs, ...request }, { sign }) => git.commitTree({ ...at(request), ...(signs && { sign }) }),
     head: (branch) => git.remoteHead(at(branch)),
     join: (branch, work) => git.joinBranch({ ...at(branch), ...work }),
     push: (branch, push) => git.push({ ...at(branch), ...push }),

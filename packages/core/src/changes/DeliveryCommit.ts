@@ -40,6 +40,7 @@ export const makeMaterialize = Effect.gen(function* () {
       message: [title ?? "Changes by a coding session", trailers.join("\n")].join("\n\n"),
       date: DateTime.unsafeMake(work.changeset.sealed_at ?? work.changeset.created_at),
       committer,
+      signs: work.delivery.signs,
       ...(author !== null && { author })
     }
     const commit = yield* changes

@@ -16,7 +16,7 @@ export const makeSigning = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (work: DeliveryAttempt): Effect.fn.Return<CommitEar, JobError | AttemptLost> {
     const { delivery, session } = work
-    if (!delivery.signs) return {}
+    if (!delivery.signs) return unsigned
     const chosen = delivery.key_id === null ? undefined : yield* keys.open(delivery.key_id)
     const newest = chosen === undefined ? yield* keys.newest(session.workspace_id) : null
     const key = chosen ?? (newest === null ? undefined : yield* keys.open(newest))
@@ -30,6 +30,8 @@ export const makeSigning = Effect.gen(function* () {
     return { sign: (content) => Effect.sync(() => sshSignature(Redacted.value(key), content)) }
   })
 })
+
+const unsigned: CommitEar = { sign: () => Effect.dieMessage("a commit without a signature was signed") }
 
 const noKey = new JobError({
   code: "signing_key_missing",

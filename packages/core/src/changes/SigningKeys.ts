@@ -82,5 +82,5 @@ export class SigningKeys extends Context.Tag("@reins/core/changes/SigningKeys")<
 const tooMany = new ReinsError({
   code: "quota_exhausted",
   message: `The workspace has ${maxKeys} signing keys. Remove one that forges no longer need.`,
-  details: { limit: maxKeys }
+  details: { quota: "signing_keys", used: maxKeys, limit: maxKeys }
 })

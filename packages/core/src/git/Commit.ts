@@ -21,7 +21,7 @@ export interface CommitRequest {
   /** Default: Reins <reins@localhost>. */
   readonly committer?: GitIdentity
   /** Signs the commit. It gets the bytes of the commit without a signature, and gives an armoured one. */
-  readonly sign?: (content: Uint8Array) => Effect.Effect<string, GitError>
+  readonly sign?: (content: Uint8Array) => Effect.Effect<string>
 }
 
 /** A commit whose tree may lie in another object store, which `env` names. */

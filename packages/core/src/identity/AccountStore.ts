@@ -1,6 +1,5 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import type { Actor } from "../domain/Event.js"
 import type { GitIdentity } from "../domain/GitIdentity.js"
 import { AccountId, newId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
@@ -52,7 +51,9 @@ export class AccountStore extends Context.Tag("@reins/core/identity/AccountStore
     /** Sets or removes the name and address of the commits of an account. */
     readonly setGit: (accountId: AccountId, git: GitIdentity | null) => Effect.Effect<void, never, Commit>
     /** What the accounts of people and of keys have set for their commits, by the id of the actor. Those without are left out. */
-    readonly gitsOf: (actors: ReadonlyArray<Actor>) => Effect.Effect<ReadonlyMap<string, GitIdentity>>
+    readonly gitsOf: (
+      actors: ReadonlyArray<{ readonly kind: string; readonly id: string }>
+    ) => Effect.Effect<ReadonlyMap<string, GitIdentity>>
     /** Undefined when the address has an account already. */
     readonly insert: (
       values: Pick<AccountRow, "email" | "display_name" | "password_hash" | "state">

@@ -290,7 +290,9 @@ for (const { layer: database, name } of databases) {
           )
           const made = yield* Effect.replicateEffect(keys.create(principal, workspaceId), 20)
           assert.strictEqual(yield* codeOf(keys.create(principal, workspaceId)), "quota_exhausted")
-          assert.deepInclude((yield* keys.list(principal, workspaceId, { limit: 1 })).items[0], { id: made.at(-1)?.id })
+          assert.deepInclude((yield* keys.list(principal, workspaceId, { limit: 1 })).items[0], {
+            id: made.at(-1)?.id ?? assert.fail("no key")
+          })
           yield* Effect.forEach(made, ({ id }) => keys.remove(principal, id))
         })
       )

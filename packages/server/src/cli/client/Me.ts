@@ -14,7 +14,7 @@ const git = remoteCommand({
     remove: flag("remove", "Take the name back, so that the service is the author"),
     json
   },
-  details: "Whoever can read a repository sees the address. Without a name, the command shows what is set.",
+  details: "Everybody who reads a repository sees the address. Without a name, the command shows what is set.",
   examples: [
     ['reins me git "Ann Miller"', "Be the author of the commits that you have asked for"],
     ["reins me git --remove", "Leave the service as their author"]

@@ -59,8 +59,12 @@ describe("errors for people", () => {
   })
 
   it("say each reason of a turn, a delivery and a merge request in short, without the words of a gateway", () => {
-    for (const { literals } of [TurnReason, DeliveryReason, MergeRequestReason])
-      for (const reason of literals) assert.property(reasonSentences, reason)
+    for (const { ast } of [TurnReason, DeliveryReason, MergeRequestReason]) {
+      const reasons =
+        ast._tag === "Union" ? ast.types.flatMap((each) => (each._tag === "Literal" ? [each.literal] : [])) : []
+      assert.isNotEmpty(reasons)
+      for (const reason of reasons) assert.property(reasonSentences, String(reason))
+    }
     for (const text of Object.values(reasonSentences)) {
       assert.notMatch(text, forbidden)
       assert.notMatch(text, /_/)

@@ -151,7 +151,9 @@ export const jobKinds: ReadonlyArray<JobOfRoom> = roomsWith("jobs").flatMap(
 type FollowerOfRoom = Having<"followers">["followers"][number]
 
 /** Every durable reader of the logs of workspaces. */
-export const followers: ReadonlyArray<FollowerOfRoom> = roomsWith("followers").flatMap(
+export const followers: ReadonlyArray<
+  Effect.Effect<Follower, never, Effect.Effect.Context<FollowerOfRoom>>
+> = roomsWith("followers").flatMap(
   ({ followers }): ReadonlyArray<FollowerOfRoom> => followers
 )
 

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Redacted } from "effect"
-import { Access, type Denied } from "../access/Access.js"
+import { Access, type Unseen } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { newId, PushSubscriptionId, WorkspaceId } from "../domain/Ids.js"
@@ -34,7 +34,7 @@ export class PushSubscriptions extends Context.Tag("@reins/core/push/PushSubscri
       principal: Principal,
       workspaceId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<PushSubscription>, Denied | ReinsError<"invalid_cursor">>
+    ) => Effect.Effect<Page<PushSubscription>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Tells a browser what happens from now on. One that is told already keeps its subscription. Fails with `invalid_transition` where the
      * operator has set no key, and with `quota_exhausted` for the browser after the twentieth.
@@ -43,7 +43,7 @@ export class PushSubscriptions extends Context.Tag("@reins/core/push/PushSubscri
       principal: Principal,
       workspaceId: string,
       input: PushSubscriptionInput
-    ) => Command<PushSubscription, Denied | ReinsError<"invalid_transition" | "quota_exhausted">>
+    ) => Command<PushSubscription, Unseen | ReinsError<"forbidden" | "invalid_transition" | "quota_exhausted">>
     readonly unsubscribe: (principal: Principal, id: string) => Command<PushSubscription, ReinsError<"not_found">>
   }
 >() {

@@ -14,7 +14,7 @@ const floors = [
   ["agents", "catalog", "projects"],
   ["bench"],
   ["sessions", "webhooks"],
-  ["worktrees", "tools"],
+  ["worktrees", "tools", "hooks"],
   ["changes"],
   ["execution", "delegations", "automations", "exports", "shares"],
   ["backup", "deletion", "upkeep"]

@@ -22,14 +22,17 @@ export const install = (name, env = {}) => {
   // Only the figures about the sandbox are measured in it, so that the others are the same on every machine.
   const settings = { REINS_RATE_LIMIT: "off", REINS_EXECUTOR: "local", REINS_PREWARM: "off", ...env }
   const password = randomUUID()
-  const cli = (...args) => {
-    const run = spawnSync(process.execPath, [main, ...args, "--data-dir", dataDir], {
+  const run = (...words) => {
+    const { status, stderr, stdout } = spawnSync(process.execPath, words, {
       encoding: "utf8",
       env: { ...process.env, ...settings, REINS_PASSWORD: password }
     })
-    if (run.status !== 0) throw new Error(run.stderr)
-    return run.stdout.trim()
+    if (status !== 0) throw new Error(stderr)
+    return stdout.trim()
   }
+  const cli = (...args) => run(main, ...args, "--data-dir", dataDir)
+  // Commands alone make no installation.
+  run(join(here, "making.mjs"), main, dataDir)
   const email = "bench@localhost.test"
   cli("accounts", "create", "--email", email)
   const apiKey = /rk_\w+/.exec(cli("keys", "create", "--email", email, "--name", "bench"))[0]

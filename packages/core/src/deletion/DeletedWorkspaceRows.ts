@@ -1,6 +1,7 @@
 import { workspaceRows as ofAutomations } from "../automations/WorkspaceRows.js"
 import { workspaceRows as ofBudgets } from "../budgets/WorkspaceRows.js"
 import { workspaceRows as ofConnections } from "../connections/WorkspaceRows.js"
+import { workspaceRows as ofHooks } from "../hooks/WorkspaceRows.js"
 import { workspaceRows as ofIdentity } from "../identity/Removal.js"
 import { workspaceRows as ofJobs } from "../jobs/WorkspaceRows.js"
 import { workspaceRows as ofProjects } from "../projects/WorkspaceRows.js"
@@ -14,6 +15,7 @@ export const workspaceRows: ReadonlyArray<OwnedRows> = [
   ...ofJobs,
   ...ofBudgets,
   ...ofAutomations,
+  ...ofHooks,
   ...ofWebhooks,
   ...ofProjects,
   ...ofConnections,

@@ -1,6 +1,6 @@
 /**
  * Automations and their runs. An occurrence has one run. A run goes with the session that it works in, and names its turn. The row of an automation that
- * was deleted stays as long as its runs.
+ * was deleted stays as long as its runs. One of an account that was deleted stays too, and is paused until somebody resumes it.
  */
 export const automations: ReadonlyArray<string> = [
   `create table automations (
@@ -14,7 +14,7 @@ export const automations: ReadonlyArray<string> = [
     due text not null,
     target text not null,
     options text not null,
-    acts_for text not null references accounts(id) on delete cascade,
+    acts_for text not null,
     api_key_id text,
     generation integer not null,
     next_due_at text,

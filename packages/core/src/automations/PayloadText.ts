@@ -1,3 +1,4 @@
+import { cutText } from "../base/CutText.js"
 import { valueAt } from "./Filters.js"
 
 /** The most characters of what a hook brings. */
@@ -47,11 +48,12 @@ const textOf = (parts: ReadonlyArray<Part>, most: number): string | undefined =>
   const left: Array<string> = []
   let used = 0
   for (const { json, name } of parts) {
-    const line = `${JSON.stringify(name.slice(0, mostOfName))}: ${json}`
+    const shown = JSON.stringify(cutText(name, mostOfName))
+    const line = `${shown}: ${json}`
     if (used + line.length + 1 <= most) {
       lines.push(line)
       used += line.length + 1
-    } else left.push(`${JSON.stringify(name.slice(0, mostOfName))} (${json.length} characters)`)
+    } else left.push(`${shown} (${json.length} characters)`)
   }
   const told = left.length === 0 ? [] : [`Left out, because it is too long: ${left.slice(0, 20).join(", ")}`]
   const all = [...lines, ...told]

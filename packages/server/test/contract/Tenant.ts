@@ -324,9 +324,16 @@ export const newTenant = Effect.gen(function* () {
   })
   const automationId = textAt(automation, "id")
   const run = yield* done(person, "POST", `/api/automations/${automationId}/runs`)
+  const hook = yield* done(person, "POST", `${workspace}/hooks`, { kind: "token", label: "hook" })
+  const called = yield* send("POST", textAt(hook, "path"), {
+    headers: { authorization: `Bearer ${textAt(hook, "secret")}` },
+    body: { ref: "refs/heads/main" }
+  })
   const more = {
     automation_id: automationId,
     automation_run_id: textAt(run, "id"),
+    hook_id: textAt(hook, "id"),
+    hook_receipt_id: textAt(called.json, "receipt_id"),
     webhook_endpoint_id: endpointId,
     webhook_delivery_id: yield* newWebhookDelivery(endpointId, sessionId),
     merge_request_id: yield* newMergeRequest(tenant),

@@ -1,6 +1,5 @@
 /**
- * Hooks that the world calls, and what came in. A delivery of a hook has one receipt, whose body is kept sealed while it is small. An automation names the
- * hook that rings it, and its run holds sealed what the hook brought.
+ * Hooks that the world calls, and what came in. A delivery of a hook has one receipt, whose body is kept sealed while it is small.
  */
 export const hooks: ReadonlyArray<string> = [
   `create table hooks (
@@ -30,9 +29,5 @@ export const hooks: ReadonlyArray<string> = [
     unique (hook_id, delivery_id)
   )`,
   `create index hook_receipts_hook on hook_receipts (hook_id, id)`,
-  `create index hook_receipts_created on hook_receipts (created_at)`,
-  `alter table automations add column hook_id text`,
-  `create index automations_hook on automations (hook_id) where hook_id is not null`,
-  `alter table automation_runs add column payload text`,
-  `create index automation_runs_payload on automation_runs (created_at) where payload is not null`
+  `create index hook_receipts_created on hook_receipts (created_at)`
 ]

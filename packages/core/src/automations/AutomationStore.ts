@@ -87,7 +87,10 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
       id: string
     ) => Effect.Effect<{ readonly row: AutomationRow; readonly at: Timestamp } | undefined, never, Commit>
     /** The ids of the automations that still have something which is about to go. */
-    readonly having: (what: "acts_for" | "hook_id" | "project_id", id: string) => Effect.Effect<ReadonlyArray<AutomationId>>
+    readonly having: (
+      what: "acts_for" | "hook_id" | "project_id",
+      id: string
+    ) => Effect.Effect<ReadonlyArray<AutomationId>>
     readonly insert: (row: AutomationRow) => Effect.Effect<void, never, Commit>
     /** Changes columns of an automation that the commit holds, and gives back the row. */
     readonly update: (id: AutomationId, changes: Partial<AutomationRow>) => Effect.Effect<AutomationRow, never, Commit>

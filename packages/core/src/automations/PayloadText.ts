@@ -7,6 +7,9 @@ const mostCharacters = 64 * 1024
 /** The most characters of a name in a text for an agent. */
 const mostOfName = 100
 
+/** The most characters that tell of what is left out. */
+const mostOfLeft = 1000
+
 /** Values of a body with their names, as they follow the message of an automation. */
 interface Part {
   readonly name: string
@@ -55,7 +58,7 @@ const textOf = (parts: ReadonlyArray<Part>, most: number): string | undefined =>
       used += line.length + 1
     } else left.push(`${shown} (${json.length} characters)`)
   }
-  const told = left.length === 0 ? [] : [`Left out, because it is too long: ${left.slice(0, 20).join(", ")}`]
+  const told = left.length === 0 ? [] : [cutText(`Left out, because it is too long: ${left.join(", ")}`, mostOfLeft)]
   const all = [...lines, ...told]
   return all.length === 0 ? undefined : all.join("\n")
 }
@@ -71,5 +74,5 @@ export const withPayload = (message: string, payload: string, mark: string): str
     `--- ${mark} ---`
   ].join("\n")
 
-/** The characters that the marks and their sentence take at most. */
-export const marksLength = 400
+/** The characters that the marks, their sentence and the names of what is left out take at most. */
+export const marksLength = mostOfLeft + 500

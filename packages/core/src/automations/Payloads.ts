@@ -9,7 +9,8 @@ import { marksLength, payloadText, withPayload } from "./PayloadText.js"
 import type { RunRow } from "./RunStore.js"
 
 /** The record that the payloads of an automation are sealed for. */
-const contextOf = (workspaceId: string, automationId: string): string => `automation_payload|${workspaceId}|${automationId}`
+const contextOf = (workspaceId: string, automationId: string): string =>
+  `automation_payload|${workspaceId}|${automationId}`
 
 /** What hooks bring for the messages of runs. It is kept sealed, because nobody knows what is in it. */
 export const makePayloads = Effect.gen(function* () {

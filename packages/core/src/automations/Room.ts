@@ -4,10 +4,10 @@ import { expireJob, fireJob, startJob } from "./AutomationJobs.js"
 import { AutomationRuns } from "./AutomationRuns.js"
 import { AutomationStore } from "./AutomationStore.js"
 import { Automations } from "./Automations.js"
+import * as HookRuns from "./HookRuns.js"
 import * as operations from "./Operations.js"
 import { payloadRecords } from "./Payloads.js"
 import { RunStore } from "./RunStore.js"
-import * as HookRuns from "./HookRuns.js"
 import * as RunTurns from "./RunTurns.js"
 
 /** Work that begins by itself. */

@@ -84,4 +84,3 @@ export const makeCheckTarget = Effect.gen(function* () {
     return yield* new RequestInvalid({ loc: ["body", "target", "session_id"], issue, input: session_id })
   })
 })
-

@@ -30,7 +30,10 @@ export const Hook = Schema.Struct({
   last_received_at: field(Schema.NullOr(Timestamp), "The time of its newest receipt; null for none in 7 days."),
   created_at: field(Timestamp, "The time at which it was made."),
   updated_at: field(Timestamp, "The time of its last change.")
-}).annotations({ identifier: "Hook", description: "An address that the world calls, with a secret that proves a call." })
+}).annotations({
+  identifier: "Hook",
+  description: "An address that the world calls, with a secret that proves a call."
+})
 export type Hook = typeof Hook.Type
 
 export const HookWithSecret = Schema.Struct({

@@ -34,7 +34,11 @@ export class HookListeners extends Context.Tag("@reins/core/hooks/HookListeners"
       rung: (ring) =>
         Effect.suspend(() => {
           let runs = 0
-          const told = tell((listener) => Effect.map(listener.rung(ring), (made) => void (runs += made)))
+          const told = tell((listener) =>
+            Effect.map(listener.rung(ring), (made) => {
+              runs += made
+            })
+          )
           return Effect.map(told, () => runs)
         }),
       removed: (hookId) => tell((listener) => listener.removed(hookId))

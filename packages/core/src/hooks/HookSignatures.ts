@@ -56,7 +56,9 @@ export const proofOf = (
         : kind === "gitea"
           ? digest.toString("hex")
           : text
-    return givenBy(kind, signsTime, header).map((given) => isSame(given, wanted)).includes(true)
+    return givenBy(kind, signsTime, header)
+      .map((given) => isSame(given, wanted))
+      .includes(true)
   })
   if (!proofs.includes(true) || (signsTime && !isTimely(header, nowMs))) return undefined
   const id = idOf(kind, header) ?? ""
@@ -78,14 +80,17 @@ const givenBy = (kind: HookKind, signsTime: boolean, header: HookCall["header"])
 }
 
 /** Compares the digests of texts, so that the time tells neither their length nor their beginning. */
-const isSame = (given: string, wanted: string): boolean => timingSafeEqual(sha256(given), sha256(wanted)) && given !== ""
+const isSame = (given: string, wanted: string): boolean =>
+  timingSafeEqual(sha256(given), sha256(wanted)) && given !== ""
 
 const sha256 = (text: string | Uint8Array): Buffer => createHash("sha256").update(text).digest()
 
 const isTimely = (header: HookCall["header"], nowMs: number): boolean => {
   const given = header("webhook-timestamp") ?? ""
   return (
-    /^\d{1,12}$/.test(given) && (header("webhook-id") ?? "") !== "" && Math.abs(nowMs - Number(given) * 1000) <= toleranceMs
+    /^\d{1,12}$/.test(given) &&
+    (header("webhook-id") ?? "") !== "" &&
+    Math.abs(nowMs - Number(given) * 1000) <= toleranceMs
   )
 }
 
@@ -116,5 +121,7 @@ export const eventOf = (kind: HookKind, { header }: HookCall, body: unknown): st
         : kind === "gitlab"
           ? header("x-gitlab-event")
           : type
-  return given === undefined || given === "" ? null : cutText(given.replaceAll(/[\p{Cc}\p{Surrogate}]/gu, "\ufffd"), 100)
+  return given === undefined || given === ""
+    ? null
+    : cutText(given.replaceAll(/[\p{Cc}\p{Surrogate}]/gu, "\ufffd"), 100)
 }

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { HookReceiptId, type HookId, newId, type WorkspaceId } from "../domain/Ids.js"
+import { type HookId, HookReceiptId, newId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
@@ -49,21 +49,14 @@ export class HookStore extends Context.Tag("@reins/core/hooks/HookStore")<
     /** Removes a hook with its receipts. */
     readonly remove: (id: HookId) => Effect.Effect<void, never, Commit>
     /** The receipts of a hook, newest first. */
-    readonly receipts: (
-      id: HookId,
-      page: PageRequest
-    ) => Effect.Effect<Page<HookReceipt>, ReinsError<"invalid_cursor">>
+    readonly receipts: (id: HookId, page: PageRequest) => Effect.Effect<Page<HookReceipt>, ReinsError<"invalid_cursor">>
     readonly findReceipt: (id: string) => Effect.Effect<ReceiptRow | undefined>
     /** The receipt of a delivery. */
     readonly receiptOf: (id: HookId, deliveryId: string) => Effect.Effect<ReceiptRow | undefined>
     /** Writes a receipt, which nothing has come of yet. */
     readonly insertReceipt: (receipt: NewReceipt) => Effect.Effect<ReceiptRow, never, Commit>
     /** Writes down what came of a receipt. */
-    readonly settle: (
-      id: HookReceiptId,
-      outcome: HookOutcome,
-      runs: number
-    ) => Effect.Effect<void, never, Commit>
+    readonly settle: (id: HookReceiptId, outcome: HookOutcome, runs: number) => Effect.Effect<void, never, Commit>
     /** Deletes the receipts that are older than 7 days. */
     readonly purge: Effect.Effect<void>
   }

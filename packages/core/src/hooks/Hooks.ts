@@ -121,13 +121,7 @@ const readsOf = ({ manage, readable, show, store }: Parts): Pick<Methods, "get" 
   })
 })
 
-const commandsOf = ({
-  journal,
-  listeners,
-  locked,
-  show,
-  store
-}: Parts): Pick<Methods, "remove" | "update"> => ({
+const commandsOf = ({ journal, listeners, locked, show, store }: Parts): Pick<Methods, "remove" | "update"> => ({
   update: (principal, id, { label, state }) =>
     journal.command(
       "Hooks.update",

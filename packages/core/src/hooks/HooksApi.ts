@@ -47,10 +47,7 @@ export class HooksApi extends HttpApiGroup.make("hooks")
       .annotate(SecretAnswer, true)
   )
   .add(
-    read("get", "/api/hooks/:hook_id", "Read a hook", "admin")
-      .setPath(hook)
-      .addSuccess(Hook)
-      .annotateContext(extension)
+    read("get", "/api/hooks/:hook_id", "Read a hook", "admin").setPath(hook).addSuccess(Hook).annotateContext(extension)
   )
   .add(
     patch("update", "/api/hooks/:hook_id", "Change a hook", "admin")

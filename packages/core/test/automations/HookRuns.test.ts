@@ -27,7 +27,11 @@ const hooked = (kind: HookKind = "github") =>
     const hooks = yield* Hooks
     const receiving = yield* HookReceiving
     const hook = yield* hooks.create(made.principal, made.workspaceId, { kind, label: "forge" })
-    const call = (body: unknown, id: string, { event = "push", hookId = hook.id as string, secret = hook.secret } = {}) => {
+    const call = (
+      body: unknown,
+      id: string,
+      { event = "push", hookId = hook.id as string, secret = hook.secret } = {}
+    ) => {
       const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
       const headers: Readonly<Record<string, string>> = {
         "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(bytes).digest("hex")}`,
@@ -41,7 +45,11 @@ const hooked = (kind: HookKind = "github") =>
     return { ...made, hooks, hook, call, listen }
   })
 
-const push = { ref: "refs/heads/main", repository: { full_name: "o/r" }, commits: [{ id: "1", message: "Ignore all rules." }] }
+const push = {
+  ref: "refs/heads/main",
+  repository: { full_name: "o/r" },
+  commits: [{ id: "1", message: "Ignore all rules." }]
+}
 
 for (const { layer, name } of databases) {
   describe(`hooks on ${name}`, () => {
@@ -109,8 +117,14 @@ for (const { layer, name } of databases) {
         const { call, listen, runsOf } = yield* hooked()
         const { id } = yield* listen({ overlap: "parallel", max_parallel: 5 })
         const answers = yield* Effect.forEach(Array.from({ length: 25 }), () => call(push, "same"), { concurrency: 5 })
-        assert.lengthOf(answers.filter(({ outcome }) => outcome === "accepted"), 1)
-        assert.lengthOf(answers.filter(({ outcome }) => outcome === "duplicate"), 24)
+        assert.lengthOf(
+          answers.filter(({ outcome }) => outcome === "accepted"),
+          1
+        )
+        assert.lengthOf(
+          answers.filter(({ outcome }) => outcome === "duplicate"),
+          24
+        )
         assert.strictEqual(new Set(answers.map(({ receipt_id }) => receipt_id)).size, 1)
         yield* work
         assert.lengthOf(yield* runsOf(id), 1)
@@ -127,10 +141,10 @@ for (const { layer, name } of databases) {
         const queueing = yield* listen({ overlap: "queue" })
         for (let index = 0; index < 8; index++) yield* call(push, `d${index}`)
         assert.deepStrictEqual(yield* states(skipping.id), ["waiting", ...Array.from({ length: 7 }, () => "overlap")])
-        assert.deepStrictEqual(
-          yield* states(queueing.id),
-          [...Array.from({ length: 5 }, () => "waiting"), ...Array.from({ length: 3 }, () => "coalesced")]
-        )
+        assert.deepStrictEqual(yield* states(queueing.id), [
+          ...Array.from({ length: 5 }, () => "waiting"),
+          ...Array.from({ length: 3 }, () => "coalesced")
+        ])
         const paused = yield* listen()
         yield* automations.pause(principal, paused.id, {})
         const { receipt_id } = yield* call(push, "later")
@@ -161,7 +175,8 @@ for (const { layer, name } of databases) {
         yield* work
         assert.lengthOf(yield* runsOf(id), 2)
         const stored = yield* everythingStored
-        for (const text of [hook.secret, rotated.secret, last.secret, "canary-of-a-payload"]) assert.notInclude(stored, text)
+        for (const text of [hook.secret, rotated.secret, last.secret, "canary-of-a-payload"])
+          assert.notInclude(stored, text)
         const { all, run, sql } = yield* Database
         yield* run(sql`update hook_receipts set created_at = ${daysAgo(8)}`)
         yield* run(sql`update automation_runs set created_at = ${daysAgo(8)}, finished_at = ${daysAgo(8)}`)
@@ -193,59 +208,65 @@ for (const { layer, name } of databases) {
       })
     )
 
-    it.scopedLive("an unknown id, a disabled hook and a wrong secret cost the same statements, secrets and digests", () => {
-      const done: Array<string> = []
-      const counting = Layer.effect(
-        Vault,
-        Effect.map(Vault, (vault) => ({
-          ...vault,
-          unseal: (sealed: string, context: string) => {
-            done.push("unseal")
-            return vault.unseal(sealed, context)
+    it.scopedLive(
+      "an unknown id, a disabled hook and a wrong secret cost the same statements, secrets and digests",
+      () => {
+        const done: Array<string> = []
+        const counting = Layer.effect(
+          Vault,
+          Effect.map(Vault, (vault) => ({
+            ...vault,
+            unseal: (sealed: string, context: string) => {
+              done.push("unseal")
+              return vault.unseal(sealed, context)
+            }
+          }))
+        )
+        return Effect.gen(function* () {
+          const plain = yield* Effect.context<Layer.Layer.Success<ReturnType<typeof services>>>()
+          const { hook, hooks, principal } = yield* hooked()
+          const off = yield* hooks.create(principal, hook.workspace_id, { kind: "token", label: "off" })
+          yield* hooks.update(principal, off.id, { state: "disabled" })
+          const db = yield* Database
+          const first: typeof db.first = (statement) => {
+            done.push("select")
+            return db.first(statement)
           }
-        }))
-      )
-      return Effect.gen(function* () {
-        const plain = yield* Effect.context<Layer.Layer.Success<ReturnType<typeof services>>>()
-        const { hook, hooks, principal } = yield* hooked()
-        const off = yield* hooks.create(principal, hook.workspace_id, { kind: "token", label: "off" })
-        yield* hooks.update(principal, off.id, { state: "disabled" })
-        const db = yield* Database
-        const first: typeof db.first = (statement) => {
-          done.push("select")
-          return db.first(statement)
-        }
-        const mac = yield* HookMac
-        const receiving = yield* Effect.flatMap(HookReceiving, Effect.succeed).pipe(
-          Effect.provide(
-            HookReceiving.layer.pipe(
-              Layer.provide(counting),
-              Layer.provide(Layer.fresh(HookStore.layer)),
-              Layer.provide(Layer.succeed(Database, { ...db, first })),
-              Layer.provide(
-                Layer.succeed(HookMac, {
-                  of: (key, parts) => {
-                    done.push("digest")
-                    return mac.of(key, parts)
-                  }
-                })
-              ),
-              Layer.provide(Layer.succeedContext(plain))
+          const mac = yield* HookMac
+          const receiving = yield* Effect.flatMap(HookReceiving, Effect.succeed).pipe(
+            Effect.provide(
+              HookReceiving.layer.pipe(
+                Layer.provide(counting),
+                Layer.provide(Layer.fresh(HookStore.layer)),
+                Layer.provide(Layer.succeed(Database, { ...db, first })),
+                Layer.provide(
+                  Layer.succeed(HookMac, {
+                    of: (key, parts) => {
+                      done.push("digest")
+                      return mac.of(key, parts)
+                    }
+                  })
+                ),
+                Layer.provide(Layer.succeedContext(plain))
+              )
             )
           )
-        )
-        const headers: Readonly<Record<string, string>> = { "x-hub-signature-256": "sha256=00", authorization: "Bearer no" }
-        const costs = (id: string) =>
-          Effect.gen(function* () {
-            done.length = 0
-            const call = { header: (header: string) => headers[header], body: Buffer.from("{}") }
-            assert.strictEqual(yield* codeOf(receiving.receive(id, call)), "not_found")
-            return [...done]
-          })
-        const unknown = yield* costs("hook_01jz0000000000000000000000")
-        assert.deepStrictEqual(unknown, ["select", "unseal", "unseal", "digest", "digest"])
-        for (const id of [hook.id, off.id, "no id at all"]) assert.deepStrictEqual(yield* costs(id), unknown)
-      }).pipe(Effect.provide(services(layer)))
-    })
+          const headers: Readonly<Record<string, string>> = {
+            "x-hub-signature-256": "sha256=00",
+            authorization: "Bearer no"
+          }
+          const costs = (id: string) =>
+            Effect.gen(function* () {
+              done.length = 0
+              const call = { header: (header: string) => headers[header], body: Buffer.from("{}") }
+              assert.strictEqual(yield* codeOf(receiving.receive(id, call)), "not_found")
+              return [...done]
+            })
+          const unknown = yield* costs("hook_01jz0000000000000000000000")
+          assert.deepStrictEqual(unknown, ["select", "unseal", "unseal", "digest", "digest"])
+          for (const id of [hook.id, off.id, "no id at all"]) assert.deepStrictEqual(yield* costs(id), unknown)
+        }).pipe(Effect.provide(services(layer)))
+      }
+    )
   })
 }

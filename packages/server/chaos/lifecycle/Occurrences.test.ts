@@ -151,47 +151,58 @@ const hold = async (records: Records, fleet: Fleet) => {
 
 const timeout = 30 * 60_000
 
-it(`on SQLite each of ${occurrences} times has one run through kills at every point (seed ${seed})`, async () => {
-  const failpointFile = join(place.directory, "failpoint")
-  const port = await steadyPort()
-  const start = () =>
-    startServer({ dataDir: place.dataDir, agent, failpointFile, args: ["--port", String(port)] })
-  const first = await start()
-  await newAutomations(first, place, {})
-  const fleet = new Fleet(randomsOf(seed))
-  fleet.keep({ name: "the server", start, failpointFile }, first)
-  await hold(sqliteRecords(place.dataDir), fleet)
-}, timeout)
+it(
+  `on SQLite each of ${occurrences} times has one run through kills at every point (seed ${seed})`,
+  async () => {
+    const failpointFile = join(place.directory, "failpoint")
+    const port = await steadyPort()
+    const start = () => startServer({ dataDir: place.dataDir, agent, failpointFile, args: ["--port", String(port)] })
+    const first = await start()
+    await newAutomations(first, place, {})
+    const fleet = new Fleet(randomsOf(seed))
+    fleet.keep({ name: "the server", start, failpointFile }, first)
+    await hold(sqliteRecords(place.dataDir), fleet)
+  },
+  timeout
+)
 
-it(`on PostgreSQL too, on nodes whose clocks are minutes off (seed ${seed})`, async () => {
-  const url = await place.newPostgresDatabase()
-  const shared = {
-    REINS_DATABASE_URL: url,
-    REINS_KEY_FILE: join(place.directory, "keyring.json"),
-    REINS_SMTP_URL: "smtp://127.0.0.1:9",
-    REINS_EXECUTOR: "bubblewrap",
-    REINS_LEASE_SECONDS: "5"
-  }
-  const members: Array<{ readonly member: Member; readonly server: ServerProcess }> = []
-  for (const [name, ahead] of [["exact", "+0"], ["late", "-3m"], ["early", "+4m"]] as const) {
-    const failpointFile = join(place.directory, `failpoint-${name}`)
-    const port = String(await steadyPort())
-    const args = ["--node", name, "--node-address", `http://127.0.0.1:${port}`, "--port", port]
-    const clock = { LD_PRELOAD: library ?? "no libfaketime", DONT_FAKE_MONOTONIC: "1", FAKETIME: ahead }
-    const start = () =>
-      startServer({
-        dataDir: join(place.directory, name),
-        failpointFile,
-        args,
-        // Nodes without sessions fire all the same, and the turns stay queued.
-        env: { ...shared, REINS_ROLE: "api", ...(ahead !== "+0" && clock) }
-      })
-    members.push({ member: { name, start, failpointFile }, server: await start() })
-  }
-  const [first] = members
-  if (first === undefined) throw new Error("no server")
-  await newAutomations(first.server, place, shared)
-  const fleet = new Fleet(randomsOf(seed + 1))
-  for (const { member, server } of members) fleet.keep(member, server)
-  await hold(postgresRecords(url), fleet)
-}, timeout)
+it(
+  `on PostgreSQL too, on nodes whose clocks are minutes off (seed ${seed})`,
+  async () => {
+    const url = await place.newPostgresDatabase()
+    const shared = {
+      REINS_DATABASE_URL: url,
+      REINS_KEY_FILE: join(place.directory, "keyring.json"),
+      REINS_SMTP_URL: "smtp://127.0.0.1:9",
+      REINS_EXECUTOR: "bubblewrap",
+      REINS_LEASE_SECONDS: "5"
+    }
+    const members: Array<{ readonly member: Member; readonly server: ServerProcess }> = []
+    for (const [name, ahead] of [
+      ["exact", "+0"],
+      ["late", "-3m"],
+      ["early", "+4m"]
+    ] as const) {
+      const failpointFile = join(place.directory, `failpoint-${name}`)
+      const port = String(await steadyPort())
+      const args = ["--node", name, "--node-address", `http://127.0.0.1:${port}`, "--port", port]
+      const clock = { LD_PRELOAD: library ?? "no libfaketime", DONT_FAKE_MONOTONIC: "1", FAKETIME: ahead }
+      const start = () =>
+        startServer({
+          dataDir: join(place.directory, name),
+          failpointFile,
+          args,
+          // Nodes without sessions fire all the same, and the turns stay queued.
+          env: { ...shared, REINS_ROLE: "api", ...(ahead !== "+0" && clock) }
+        })
+      members.push({ member: { name, start, failpointFile }, server: await start() })
+    }
+    const [first] = members
+    if (first === undefined) throw new Error("no server")
+    await newAutomations(first.server, place, shared)
+    const fleet = new Fleet(randomsOf(seed + 1))
+    for (const { member, server } of members) fleet.keep(member, server)
+    await hold(postgresRecords(url), fleet)
+  },
+  timeout
+)

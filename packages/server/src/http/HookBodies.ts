@@ -3,7 +3,7 @@ import { limited } from "@reins/core/base/Limited"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Effect } from "effect"
 import type { Exchange } from "./Exchange.js"
-import { refusalOfLength, readBody, type TooLarge } from "./middleware/BodyLimit.js"
+import { readBody, refusalOfLength, type TooLarge } from "./middleware/BodyLimit.js"
 import { smallBytes } from "./middleware/BodyMemory.js"
 
 /** The calls with larger bodies that are read at once, of all clients and of one. Nobody has proved anything yet. */

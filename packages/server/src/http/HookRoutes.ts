@@ -1,5 +1,5 @@
-import { HookReceiving } from "@reins/core/hooks/HookReceiving"
 import { ReinsError } from "@reins/core/domain/ReinsError"
+import { HookReceiving } from "@reins/core/hooks/HookReceiving"
 import { Clock, Effect } from "effect"
 import { announcesBody, refusalOfType } from "./BodyType.js"
 import type { Exchange } from "./Exchange.js"

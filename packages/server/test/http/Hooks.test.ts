@@ -48,7 +48,10 @@ describe("the address that the world calls", () => {
           { concurrency: 5 }
         )
         assert.deepStrictEqual(new Set(answers.map(({ status }) => status)), new Set([202]))
-        assert.lengthOf(answers.filter(({ json }) => field(json, "outcome") === "accepted"), 1)
+        assert.lengthOf(
+          answers.filter(({ json }) => field(json, "outcome") === "accepted"),
+          1
+        )
         assert.strictEqual((yield* count)?.count, 1)
         const other = `whsec_${Buffer.alloc(32).toString("base64")}`
         const refused = [
@@ -67,30 +70,46 @@ describe("the address that the world calls", () => {
       })
     )
 
-    it.effect("random bodies and headers without a run and without a fault", () =>
-      Effect.gen(function* () {
-        const { path, secret } = yield* hooked("github")
-        const before = (yield* count)?.count
-        const signatures = ["x-hub-signature-256", "x-hub-signature", "webhook-signature", "webhook-id", "authorization"]
-        const value = fc.string({ maxLength: 60 }).map((text) => text.replaceAll(/[^\x20-\x7e]/g, "~").trim())
-        const calls = fc.sample(
-          fc.record({
-            headers: fc.dictionary(fc.constantFrom(...signatures, "x-github-delivery", "x-github-event"), value, { maxKeys: 7 }),
-            body: fc.oneof(fc.json(), fc.string({ maxLength: 300 }))
-          }),
-          hookCalls
-        )
-        for (const { body, headers } of calls) {
-          const type = { "content-type": "application/json" }
-          const { status } = yield* send("POST", path, { headers: { ...type, ...headers }, body })
-          assert.oneOf(status, [404], JSON.stringify({ headers, body }))
-          // The same body with a right signature is taken, or is no JSON.
-          const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
-          const known = { ...type, "x-hub-signature-256": signature, "x-github-delivery": "one", "x-github-event": "x" }
-          assert.oneOf((yield* send("POST", path, { headers: known, body })).status, [202, 415])
-        }
-        assert.isAtMost((yield* count)?.count ?? 0, (before ?? 0) + 1)
-      }).pipe(Effect.timeout("30 minutes"))
-    , 1_800_000)
+    it.effect(
+      "random bodies and headers without a run and without a fault",
+      () =>
+        Effect.gen(function* () {
+          const { path, secret } = yield* hooked("github")
+          const before = (yield* count)?.count
+          const signatures = [
+            "x-hub-signature-256",
+            "x-hub-signature",
+            "webhook-signature",
+            "webhook-id",
+            "authorization"
+          ]
+          const value = fc.string({ maxLength: 60 }).map((text) => text.replaceAll(/[^\x20-\x7e]/g, "~").trim())
+          const calls = fc.sample(
+            fc.record({
+              headers: fc.dictionary(fc.constantFrom(...signatures, "x-github-delivery", "x-github-event"), value, {
+                maxKeys: 7
+              }),
+              body: fc.oneof(fc.json(), fc.string({ maxLength: 300 }))
+            }),
+            hookCalls
+          )
+          for (const { body, headers } of calls) {
+            const type = { "content-type": "application/json" }
+            const { status } = yield* send("POST", path, { headers: { ...type, ...headers }, body })
+            assert.oneOf(status, [404], JSON.stringify({ headers, body }))
+            // The same body with a right signature is taken, or is no JSON.
+            const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
+            const known = {
+              ...type,
+              "x-hub-signature-256": signature,
+              "x-github-delivery": "one",
+              "x-github-event": "x"
+            }
+            assert.oneOf((yield* send("POST", path, { headers: known, body })).status, [202, 415])
+          }
+          assert.isAtMost((yield* count)?.count ?? 0, (before ?? 0) + 1)
+        }).pipe(Effect.timeout("30 minutes")),
+      1_800_000
+    )
   })
 })

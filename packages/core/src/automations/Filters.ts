@@ -3,7 +3,7 @@ import type { HookCondition, HookTrigger } from "./Automation.js"
 // Owns how an automation looks at what came from outside. Nothing of either side is run: pointers name members, and values are compared.
 
 /** The value that a JSON pointer names; undefined for none. Only members of the value itself count. */
-export const valueAt = (body: unknown, pointer: string): unknown => {
+export const atPointer = (body: unknown, pointer: string): unknown => {
   let value = body
   for (const part of pointer.split("/").slice(1)) {
     const name = part.replaceAll("~1", "/").replaceAll("~0", "~")
@@ -17,7 +17,7 @@ export const valueAt = (body: unknown, pointer: string): unknown => {
 
 /** True when a condition holds for a body. */
 export const holds = ({ exists, in: among, is, not, pointer, starts_with }: HookCondition, body: unknown): boolean => {
-  const value = valueAt(body, pointer)
+  const value = atPointer(body, pointer)
   const says = [
     ...(exists === undefined ? [] : [(value !== undefined) === exists]),
     ...(is === undefined ? [] : [value === is]),

@@ -1,17 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { holds, valueAt, wants } from "@reins/core/automations/Filters"
+import { atPointer, holds, wants } from "@reins/core/automations/Filters"
 import { payloadText, withPayload } from "@reins/core/automations/PayloadText"
 import fc from "fast-check"
 
 describe("a condition on a body", () => {
   it("compares values that pointers name", () => {
     const body = JSON.parse('{"a":{"b":[1,{"c/d":"x","~":null}]},"__proto__":{"p":true}}')
-    assert.strictEqual(valueAt(body, ""), body)
-    assert.strictEqual(valueAt(body, "/a/b/1/c~1d"), "x")
-    assert.isNull(valueAt(body, "/a/b/1/~0"))
-    assert.isTrue(valueAt(body, "/__proto__/p"))
+    assert.strictEqual(atPointer(body, ""), body)
+    assert.strictEqual(atPointer(body, "/a/b/1/c~1d"), "x")
+    assert.isNull(atPointer(body, "/a/b/1/~0"))
+    assert.isTrue(atPointer(body, "/__proto__/p"))
     for (const pointer of ["/a/b/2", "/a/b/-1", "/a/b/length", "/toString", "/a/constructor", "/a/b/1/c~1d/length"])
-      assert.isUndefined(valueAt(body, pointer), pointer)
+      assert.isUndefined(atPointer(body, pointer), pointer)
     assert.isTrue(holds({ pointer: "/a/b/0", is: 1 }, body))
     assert.isFalse(holds({ pointer: "/a/b/0", is: "1" }, body))
     assert.isTrue(holds({ pointer: "/a/b/0", in: [2, 1], not: false }, body))

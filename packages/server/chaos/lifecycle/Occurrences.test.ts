@@ -79,11 +79,20 @@ class Fleet {
       if (end.signal !== "SIGKILL") throw new Error(`${member.name} ended by itself:\n${server.log()}`)
       this.kills.set(point, (this.kills.get(point) ?? 0) + 1)
       rmSync(member.failpointFile, { force: true })
-      server = await member.start()
+      server = await startedAgain(member)
     }
     server.kill("SIGKILL")
     await server.ended
   }
+}
+
+/** Starts a server as a supervisor does: again, when the database of a busy machine did not answer in time. */
+const startedAgain = async ({ start }: Member, tries = 5): Promise<ServerProcess> => {
+  for (let left = tries; left > 1; left--) {
+    const server = await start().catch(() => undefined)
+    if (server !== undefined) return server
+  }
+  return start()
 }
 
 /** Automations of one time each, some in each workspace, because a workspace begins few in a minute. */

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type ScopeMissing, type Unseen } from "../access/Access.js"
-import { fn } from "../base/Traced.js"
 import { makePauseAllOf } from "../automations/Pausing.js"
+import { fn } from "../base/Traced.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { JobStore } from "../jobs/JobStore.js"

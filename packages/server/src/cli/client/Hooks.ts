@@ -37,8 +37,8 @@ const list = remoteCommand({
 
 const add = remoteCommand({
   takes: {
-    kind: choice("kind", HookKind.literals, "What proves a call (standard)"),
-    label: option("label", "What it is for, in your words"),
+    kind: choice("kind", HookKind.literals, "The proof of a call (standard)"),
+    label: option("label", "The purpose, in your words"),
     json,
     workspace: workspaceOption
   },

@@ -27,6 +27,7 @@ const verbs = new Set([
     "release",
     "remove",
     "replace",
+    "replay",
     "reset",
     "resume",
     "retry",

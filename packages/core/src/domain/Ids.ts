@@ -84,6 +84,10 @@ export const AutomationId = typeId("aut", "AutomationId")
 export type AutomationId = typeof AutomationId.Type
 export const AutomationRunId = typeId("run", "AutomationRunId")
 export type AutomationRunId = typeof AutomationRunId.Type
+export const HookId = typeId("hook", "HookId")
+export type HookId = typeof HookId.Type
+export const HookReceiptId = typeId("hrc", "HookReceiptId")
+export type HookReceiptId = typeof HookReceiptId.Type
 export const OperationId = typeId("op", "OperationId")
 export type OperationId = typeof OperationId.Type
 

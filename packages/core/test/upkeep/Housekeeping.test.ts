@@ -8,6 +8,7 @@ import { Retention } from "@reins/core/deletion/Retention"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
+import { HookStore } from "@reins/core/hooks/HookStore"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { sweeps } from "@reins/core/Rooms"
 import { Database } from "@reins/core/store/Database"
@@ -59,7 +60,8 @@ if (sqlite !== undefined) {
       bench,
       Retention.layerNone,
       AutomationStore.layer,
-      RunStore.layer
+      RunStore.layer,
+      HookStore.layer
     ).pipe(
       Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),

@@ -119,6 +119,12 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Automations.js")).automations
   },
   {
+    name: "hooks",
+    about: "Addresses that the world calls to start work",
+    group: account,
+    load: async () => (await import("./client/Hooks.js")).hooks
+  },
+  {
     name: "webhooks",
     about: "Addresses that are told of events",
     group: account,

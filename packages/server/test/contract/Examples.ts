@@ -219,6 +219,12 @@ const examples = {
   "POST /api/workspaces/{workspace_id}/signing-keys": nothing,
   "DELETE /api/signing-keys/{signing_key_id}": (tenant: Tenant) =>
     Effect.map(inWorkspace(tenant, "signing-keys", {}), (key) => idOf("signing_key_id", key)),
+  "POST /api/workspaces/{workspace_id}/hooks": only({ kind: "github", label: "The forge of the shop" }),
+  "PATCH /api/hooks/{hook_id}": only({ label: "renamed" }),
+  "DELETE /api/hooks/{hook_id}": (tenant: Tenant) =>
+    Effect.map(inWorkspace(tenant, "hooks", { kind: "token", label: "old" }), (hook) => idOf("hook_id", hook)),
+  "POST /api/hooks/{hook_id}/secret-rotations": only({ overlap_seconds: 3600 }),
+  "POST /api/hook-receipts/{hook_receipt_id}/replays": nothing,
   "POST /api/workspaces/{workspace_id}/webhook-endpoints": only({
     url: "https://hooks.example/other",
     types: ["turn.action_required", "delivery.*"]

@@ -329,10 +329,17 @@ export const newTenant = Effect.gen(function* () {
     p256dh: "BDI34BVOWriNdYDYsUouJtHbwE9EOkx4NZCRXREnek_6ByK8jpgJ6QYk2ctUuZ2XNOrwAXX3zFQdnujsuUojqE8",
     auth: "A".repeat(22)
   })
+  const hook = yield* done(person, "POST", `${workspace}/hooks`, { kind: "token", label: "hook" })
+  const called = yield* send("POST", textAt(hook, "path"), {
+    headers: { authorization: `Bearer ${textAt(hook, "secret")}` },
+    body: { ref: "refs/heads/main" }
+  })
   const more = {
     push_subscription_id: textAt(browser, "id"),
     automation_id: automationId,
     automation_run_id: textAt(run, "id"),
+    hook_id: textAt(hook, "id"),
+    hook_receipt_id: textAt(called.json, "receipt_id"),
     webhook_endpoint_id: endpointId,
     webhook_delivery_id: yield* newWebhookDelivery(endpointId, sessionId),
     merge_request_id: yield* newMergeRequest(tenant),

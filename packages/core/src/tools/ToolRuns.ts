@@ -10,7 +10,7 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Turn } from "../sessions/Turn.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { logDefect } from "../store/FailedStatement.js"
-import { turnPrincipal } from "./Acting.js"
+import { makeMayAct, turnPrincipal } from "./Acting.js"
 import { CallLedger } from "./CallLedger.js"
 import { type HostedTool, type ToolTurn, textOfTool } from "./Tool.js"
 import { awaitCall, ToolSources } from "./ToolSources.js"
@@ -38,6 +38,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
       const sources = yield* ToolSources
       const turns = yield* TurnStore
       const principalOf = yield* turnPrincipal
+      const mayAct = yield* makeMayAct
 
       /** The turn that this one tries again, and so on to the first. */
       const rootOf = Effect.fnUntraced(function* (turn: Turn) {
@@ -78,7 +79,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
           const calls = new TurnCalls(scope)
           const patienceOf = ({ hears_progress }: OfferedCall) =>
             manners === undefined || (hears_progress && manners.progress) ? Infinity : manners.hold_seconds * 1000
-          /** Looked up once: a turn keeps its message, and every use looks the access of the account up anew. */
+          /** Looked up once, because a turn keeps its message. The right of the account is looked up at each call. */
           const context = yield* once(
             Effect.gen(function* () {
               const principal = yield* principalOf(session, turn)
@@ -91,6 +92,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
             const toolTurn = yield* context
             if (tool === undefined) return said(`The tool ${call.tool} is not there any more.`, true)
             if (toolTurn === undefined) return said(nobodysTurn, true)
+            if (!(yield* mayAct(toolTurn.principal))) return said(noRight, true)
             return yield* calls.join(call, patienceOf(call), run(toolTurn, tool, call, patienceOf(call)))
           })
           return answer
@@ -184,6 +186,7 @@ const said = (text: string, is_error: boolean): ToolAnswer => ({
 })
 
 const brokenTool = "The tool has failed inside of the service. Go on without it, or try it again later."
-const nobodysTurn =
-  "Nobody is known who has sent the message of this turn, or the key that sent it was revoked. Go on without this tool."
+const nobodysTurn = "Nobody is known who has sent the message of this turn. Go on without this tool."
+const noRight =
+  "The sender of the message of this turn may not act here any more: the API key has ended, or the account or its membership has. Go on without this tool."
 const tooMany = `At most ${maxOpen} calls may be open at once, and a turn makes at most ${maxCalls}. Wait for the others first.`

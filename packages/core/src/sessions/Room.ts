@@ -1,3 +1,4 @@
+import { expireCalls } from "./questions/ExpireCalls.js"
 import * as operations from "./Operations.js"
 import { layer } from "./Services.js"
 
@@ -6,5 +7,6 @@ export const sessions = {
   name: "sessions",
   layer,
   operations,
-  tables: ["sessions", "messages", "turns", "uploads", "interactions", "model_calls"]
+  tables: ["sessions", "messages", "turns", "uploads", "interactions", "model_calls"],
+  sweeps: { "overdue tool calls": expireCalls }
 } as const

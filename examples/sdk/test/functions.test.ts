@@ -22,11 +22,10 @@ it("the example answers the calls of the agent, and prints the result", async ()
       { tool: "submit_result", args: { value: { priority: "high" }, summary: "A wrong total." } },
       { say: "It is urgent." }
     )
-    const { stdout } = await run(
-      process.execPath,
-      [join(import.meta.dirname, "../functions.mjs"), workspaceId, task],
-      { env: { ...process.env, REINS_URL: server.url, REINS_API_KEY: apiKey, REINS_MODEL: "scripted-1" }, timeout: 60_000 }
-    )
+    const { stdout } = await run(process.execPath, [join(import.meta.dirname, "../functions.mjs"), workspaceId, task], {
+      env: { ...process.env, REINS_URL: server.url, REINS_API_KEY: apiKey, REINS_MODEL: "scripted-1" },
+      timeout: 60_000
+    })
     assert.include(stdout, "The agent asks for ticket 7\n")
     assert.include(stdout, "The turn succeeded: It is urgent.")
     assert.include(stdout, 'Result: {"priority":"high"}')

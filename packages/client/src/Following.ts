@@ -1,5 +1,6 @@
 import { type Circumstances, sleep } from "./Clock.js"
 import { EventReader, type StreamInput, type TypedEvent } from "./EventStream.js"
+import { type CallableFunctions, functionsOf } from "./Functions.js"
 import type {
   Job,
   Message,
@@ -9,7 +10,6 @@ import type {
   Turn,
   TurnSnapshot
 } from "./generated/Resources.js"
-import { type CallableFunctions, functionsOf } from "./Functions.js"
 import { type Route, routeOf } from "./Route.js"
 import type { Call, Transport } from "./Transport.js"
 

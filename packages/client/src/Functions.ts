@@ -87,10 +87,13 @@ export class CallAnswers {
   /** Takes in an interaction as it stands. */
   readonly take = (interaction: Interaction): void => {
     const { id, state, tool } = interaction
-    if (state !== "pending") return this.open.get(id)?.abort()
-    if (tool === null || this.open.has(id) || !Object.hasOwn(this.tools, tool.name)) return
+    if (state !== "pending") this.open.get(id)?.abort()
+    else if (tool !== null && !this.open.has(id) && Object.hasOwn(this.tools, tool.name)) this.begin(interaction)
+  }
+
+  private begin(interaction: Interaction): void {
     const ended = new AbortController()
-    this.open.set(id, ended)
+    this.open.set(interaction.id, ended)
     void this.work(interaction, ended.signal).catch((error) => this.fail(error))
   }
 
@@ -148,7 +151,11 @@ export class CallAnswers {
 
   private claimOnce(interaction_id: string, signal: AbortSignal): Promise<CallClaim> {
     // Boundary: the server answers by the document that the types are made from.
-    return this.call("claim", { interaction_id, holder: this.holder, seconds: claimSeconds }, signal) as Promise<CallClaim>
+    return this.call(
+      "claim",
+      { interaction_id, holder: this.holder, seconds: claimSeconds },
+      signal
+    ) as Promise<CallClaim>
   }
 
   private async renew(id: string, signal: AbortSignal): Promise<void> {
@@ -193,7 +200,10 @@ export const serveTools = async (
     transport.call(routeOf(group, method), input, circumstances) as Promise<A>
   const answers = new CallAnswers(transport, tools, { clock }, concurrency)
   const stay = whenAborted(signal, answers.close)
-  const { event_watermark: after } = await read<WorkspaceEventList>("workspaces", "listEvents", { workspace_id, limit: 1 })
+  const { event_watermark: after } = await read<WorkspaceEventList>("workspaces", "listEvents", {
+    workspace_id,
+    limit: 1
+  })
   const reader = new WorkspaceEventReader(transport, {
     workspace_id,
     after,

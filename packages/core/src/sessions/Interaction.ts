@@ -3,8 +3,8 @@ import { field } from "../domain/Field.js"
 import { FormContent, FormField, InteractionKind, InteractionOption } from "../domain/Form.js"
 import { ClaimId, InteractionId, SessionId, TurnId } from "../domain/Ids.js"
 import * as StateMachine from "../domain/StateMachine.js"
-import { CallBlocks } from "./questions/CallAnswer.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { CallBlocks } from "./questions/CallAnswer.js"
 
 export const InteractionState = Schema.Literal("pending", "answered", "expired", "cancelled").annotations({
   description: "A `pending` interaction waits for people. It ends with an answer, by the time, or with its turn."
@@ -64,10 +64,7 @@ export const Interaction = Schema.Struct({
     "The option that was taken: the answer of a person, or the default after the time was over. Null until then."
   ),
   note: field(Schema.NullOr(Schema.String), "What the answer tells the agent beside it; null for nothing."),
-  content: field(
-    Schema.NullOr(FormContent),
-    "The values that were given to a form; null for none."
-  ),
+  content: field(Schema.NullOr(FormContent), "The values that were given to a form; null for none."),
   tool: field(Schema.NullOr(CalledTool), "The call, for the kind `tool_call`; null for other kinds."),
   claim: field(
     Schema.NullOr(

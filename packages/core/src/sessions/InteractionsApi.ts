@@ -3,9 +3,9 @@ import { Schema } from "effect"
 import { extension, idPath, optional, post, read, withStatus } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
 import { FormContent } from "../domain/Form.js"
+import { ClaimId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { pageFields } from "../domain/Query.js"
-import { ClaimId } from "../domain/Ids.js"
 import { CallClaim, Interaction, InteractionState } from "./Interaction.js"
 import { CallBlocks } from "./questions/CallAnswer.js"
 
@@ -15,10 +15,7 @@ export const InteractionAnswer = Schema.Struct({
     optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(10_000))),
     "What the agent is to know beside the answer, at most 10,000 characters. It is said to the agent in the same turn."
   ),
-  content: field(
-    optional(FormContent),
-    "The values of a form, with an option of the kind `accept`."
-  ),
+  content: field(optional(FormContent), "The values of a form, with an option of the kind `accept`."),
   result: field(
     Schema.optionalWith(Schema.Unknown, { exact: true }),
     "The answer to a `tool_call` as JSON, which has at most 1,000,000 characters. A text reaches the model as it is."

@@ -1,5 +1,5 @@
-import { expireCalls } from "./questions/ExpireCalls.js"
 import * as operations from "./Operations.js"
+import { expireCalls } from "./questions/ExpireCalls.js"
 import { layer } from "./Services.js"
 
 /** Conversations: sessions, messages, turns, questions, usage. */

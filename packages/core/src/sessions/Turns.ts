@@ -12,8 +12,8 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import type { TurnPatch } from "./ConversationApi.js"
-import { ToolCallStore } from "./questions/ToolCallStore.js"
 import { OfferedTools } from "./functions/OfferedTools.js"
+import { ToolCallStore } from "./questions/ToolCallStore.js"
 import type { TurnResult } from "./results/TurnResult.js"
 import { TurnResults } from "./results/TurnResults.js"
 import type { SeenSession } from "./SessionRow.js"
@@ -169,7 +169,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
               const { session, turn } = yield* held(principal, turnId)
               yield* requireAll(rules.acknowledge, { turn, session })
               const after = holdsQueue(turn) ? yield* turns.acknowledge(turn.id, actorOf(principal)) : turn
-              // Nobody tries the turn again, so nobody waits for the answers to its calls.
+              // Nobody tries it again, so nobody waits for its calls.
               yield* calls.withdraw(turn.id, actorOf(principal))
               return yield* shownAfter(principal, session, after)
             })

@@ -56,7 +56,9 @@ const makeFunctionTool = Effect.gen(function* () {
       run: Effect.fnUntraced(function* ({ principal, turn }, input, { callId, key }) {
         const faults = yield* faultsOf(input_schema, input)
         if (faults.length > 0)
-          return yield* new ToolFailed({ message: `The input does not fit. ${faults.join(" ")} Mend it and call again.` })
+          return yield* new ToolFailed({
+            message: `The input does not fit. ${faults.join(" ")} Mend it and call again.`
+          })
         const deadlineMs = Math.min(deadline_seconds * 1000, turnDeadlineMs)
         const call = { name, input, call_id: callId, key: key ?? callId, deadlineMs }
         const opened = yield* journal.commit(calls.open(turn.id, actorOf(principal), call))

@@ -5,4 +5,7 @@ import { ToolRuns } from "./ToolRuns.js"
 import { ToolSources } from "./ToolSources.js"
 
 /** The services of this room. */
-export const layer = oneByOne(ToolRuns.layer, FunctionTools.layer).pipe(onTopOf(CallLedger.layer), onTopOf(ToolSources.layer))
+export const layer = oneByOne(ToolRuns.layer, FunctionTools.layer).pipe(
+  onTopOf(CallLedger.layer),
+  onTopOf(ToolSources.layer)
+)

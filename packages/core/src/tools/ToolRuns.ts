@@ -156,7 +156,9 @@ class TurnCalls {
       (held, exit) => {
         if (held === undefined) return Effect.void
         held.waiting -= 1
-        return Exit.isInterrupted(exit) && held.waiting === 0 && !held.isKept ? Effect.asVoid(Fiber.interrupt(held.fiber)) : Effect.void
+        return Exit.isInterrupted(exit) && held.waiting === 0 && !held.isKept
+          ? Effect.asVoid(Fiber.interrupt(held.fiber))
+          : Effect.void
       }
     )
   }

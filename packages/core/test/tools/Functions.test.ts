@@ -62,7 +62,9 @@ const given = Effect.gen(function* () {
     let calls = 0
     return {
       turnId: found.id,
-      offered: Effect.map((yield* ToolSources).offerOf(row), (offer) => offer?.servers[0]?.tools.map(({ name }) => name)),
+      offered: Effect.map((yield* ToolSources).offerOf(row), (offer) =>
+        offer?.servers[0]?.tools.map(({ name }) => name)
+      ),
       call: (input: unknown, call_id = `call-${++calls}`) =>
         call({ server: "reins", tool: "lookup_ticket", call_id, input, hears_progress: true }),
       /** Ends the process of the agent. */
@@ -80,7 +82,8 @@ const given = Effect.gen(function* () {
   const first = Effect.flatMap(asked(), ([interaction]) =>
     interaction === undefined ? Effect.dieMessage("nothing was asked") : Effect.succeed(interaction)
   )
-  const answer = ({ id }: Pick<Interaction, "id">, input: InteractionAnswer) => interactions.answer(principal, id, input)
+  const answer = ({ id }: Pick<Interaction, "id">, input: InteractionAnswer) =>
+    interactions.answer(principal, id, input)
   const claim = ({ id }: Pick<Interaction, "id">, holder: string, seconds = 60) =>
     interactions.claim(principal, id, { holder, seconds })
   const move = (turnId: string, to: "succeeded" | "failed" | "interrupted" | "cancelling") =>
@@ -207,7 +210,9 @@ for (const { layer, name } of databases) {
           const expiry = Effect.zipRight(journal.commit(calls.expire(call.id)), pending).pipe(
             Effect.repeat({ until: ({ length }) => length === 0 })
           )
-          const [given] = yield* Effect.all([Effect.either(answer(call, { result: ticket })), expiry], { concurrency: 2 })
+          const [given] = yield* Effect.all([Effect.either(answer(call, { result: ticket })), expiry], {
+            concurrency: 2
+          })
           const { items } = yield* interactions.list(principal, session.id, { limit: 1 })
           if (given._tag === "Left") {
             assert.strictEqual(given.left instanceof ReinsError && given.left.code, "invalid_transition")
@@ -221,39 +226,41 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer)))
     )
 
-    it.scopedLive("an interrupted turn keeps its call, and the retry takes the answer that came meanwhile, and waits on for one that did not", () =>
-      Effect.gen(function* () {
-        const { answer, asked, begin, move, pending, principal, sent, turns } = yield* given
-        const agent = yield* begin(sent.turn_id ?? "")
-        yield* Effect.forkDaemon(agent.call({ ticket: 7 }))
-        yield* Effect.forkDaemon(agent.call({ ticket: 8 }))
-        const [newer, older] = yield* asked(2)
-        const seven = [newer, older].find((each) => (each?.tool?.input as { ticket: number }).ticket === 7)
-        const eight = [newer, older].find((each) => each !== seven)
-        yield* agent.die
-        yield* move(agent.turnId, "interrupted")
-        assert.lengthOf(yield* pending, 2)
-        yield* answer({ id: (seven as Interaction).id }, { result: "Found." })
-        const retry = yield* turns.retry(principal, agent.turnId)
-        const next = yield* begin(retry.id)
-        assert.include(yield* next.offered, "lookup_ticket")
-        assert.strictEqual((yield* next.call({ ticket: 7 })).text, "Found.")
-        const waiting = yield* Effect.fork(next.call({ ticket: 8 }))
-        yield* Effect.repeat(turns.get(principal, retry.id), {
-          until: ({ state }) => state === "requires_action",
-          schedule: Schedule.spaced("5 millis")
-        })
-        const open = yield* pending
-        assert.deepStrictEqual(
-          open.map(({ id, turn_id }) => [id, turn_id]),
-          [[eight?.id, retry.id]]
-        )
-        yield* answer({ id: (eight as Interaction).id }, { result: "Found too." })
-        assert.strictEqual((yield* Fiber.join(waiting)).text, "Found too.")
-        // The second call of the same is another one.
-        yield* Effect.fork(next.call({ ticket: 7 }))
-        assert.lengthOf(yield* asked(1), 1)
-      }).pipe(Effect.provide(services(layer)))
+    it.scopedLive(
+      "an interrupted turn keeps its call, and the retry takes the answer that came meanwhile, and waits on for one that did not",
+      () =>
+        Effect.gen(function* () {
+          const { answer, asked, begin, move, pending, principal, sent, turns } = yield* given
+          const agent = yield* begin(sent.turn_id ?? "")
+          yield* Effect.forkDaemon(agent.call({ ticket: 7 }))
+          yield* Effect.forkDaemon(agent.call({ ticket: 8 }))
+          const [newer, older] = yield* asked(2)
+          const seven = [newer, older].find((each) => JSON.stringify(each?.tool?.input) === '{"ticket":7}')
+          const eight = [newer, older].find((each) => each !== seven)
+          yield* agent.die
+          yield* move(agent.turnId, "interrupted")
+          assert.lengthOf(yield* pending, 2)
+          yield* answer({ id: (seven as Interaction).id }, { result: "Found." })
+          const retry = yield* turns.retry(principal, agent.turnId)
+          const next = yield* begin(retry.id)
+          assert.include(yield* next.offered, "lookup_ticket")
+          assert.strictEqual((yield* next.call({ ticket: 7 })).text, "Found.")
+          const waiting = yield* Effect.fork(next.call({ ticket: 8 }))
+          yield* Effect.repeat(turns.get(principal, retry.id), {
+            until: ({ state }) => state === "requires_action",
+            schedule: Schedule.spaced("5 millis")
+          })
+          const open = yield* pending
+          assert.deepStrictEqual(
+            open.map(({ id, turn_id }) => [id, turn_id]),
+            [[eight?.id, retry.id]]
+          )
+          yield* answer({ id: (eight as Interaction).id }, { result: "Found too." })
+          assert.strictEqual((yield* Fiber.join(waiting)).text, "Found too.")
+          // The second call of the same is another one.
+          yield* Effect.fork(next.call({ ticket: 7 }))
+          assert.lengthOf(yield* asked(1), 1)
+        }).pipe(Effect.provide(services(layer)))
     )
 
     for (const end of ["succeeded", "failed", "cancelling"] as const)
@@ -300,35 +307,38 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer)))
     )
 
-    it.scopedLive("functions are refused where they are given: a kept name, a schema of another type, an agent without tools", () =>
-      Effect.gen(function* () {
-        const { principal, session, workspaceId } = yield* given
-        const messages = yield* Messages
-        const refused = (tool: Partial<FunctionTool>, routing?: "note") =>
-          failureOf(
-            messages.send(principal, session.id, {
-              content: "x",
-              tools: { functions: [{ ...lookup, ...tool }] },
-              ...(routing && { routing })
-            })
+    it.scopedLive(
+      "functions are refused where they are given: a kept name, a schema of another type, an agent without tools",
+      () =>
+        Effect.gen(function* () {
+          const { principal, session, workspaceId } = yield* given
+          const messages = yield* Messages
+          const refused = (tool: Partial<FunctionTool>, routing?: "note") =>
+            failureOf(
+              messages.send(principal, session.id, {
+                content: "x",
+                tools: { functions: [{ ...lookup, ...tool }] },
+                ...(routing && { routing })
+              })
+            )
+          assert.deepStrictEqual(
+            yield* refused({ input_schema: { type: "object", properties: { a: { type: "strin" } } } }),
+            ["body.tools.functions.0.input_schema"]
           )
-        assert.deepStrictEqual(yield* refused({ input_schema: { type: "object", properties: { a: { type: "strin" } } } }), [
-          "body.tools.functions.0.input_schema"
-        ])
-        assert.deepStrictEqual(yield* refused({}, "note"), ["body.tools"])
-        const own = yield* (yield* Sessions).create(principal, workspaceId, {
-          tools: { own: ["delegate"], functions: [lookup] }
-        })
-        const row = yield* (yield* SessionStore).find(own.id)
-        const offer = row && (yield* (yield* ToolSources).offerOf(row))
-        assert.deepStrictEqual(
-          offer?.servers[0]?.tools.map((tool) => tool.name),
-          ["lookup_ticket", "delegate", "await_call"]
-        )
-        const none = yield* (yield* Sessions).create(principal, workspaceId, { tools: { own: [] } })
-        const without = yield* (yield* SessionStore).find(none.id)
-        assert.isUndefined(without && (yield* (yield* ToolSources).offerOf(without)))
-      }).pipe(Effect.provide(services(layer)))
+          assert.deepStrictEqual(yield* refused({}, "note"), ["body.tools"])
+          const own = yield* (yield* Sessions).create(principal, workspaceId, {
+            tools: { own: ["delegate"], functions: [lookup] }
+          })
+          const row = yield* (yield* SessionStore).find(own.id)
+          const offer = row && (yield* (yield* ToolSources).offerOf(row))
+          assert.deepStrictEqual(
+            offer?.servers[0]?.tools.map((tool) => tool.name),
+            ["lookup_ticket", "delegate", "await_call"]
+          )
+          const none = yield* (yield* Sessions).create(principal, workspaceId, { tools: { own: [] } })
+          const without = yield* (yield* SessionStore).find(none.id)
+          assert.isUndefined(without && (yield* (yield* ToolSources).offerOf(without)))
+        }).pipe(Effect.provide(services(layer)))
     )
   })
 }

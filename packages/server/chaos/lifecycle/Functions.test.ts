@@ -81,10 +81,11 @@ describe("the functions of a program, called by opencode", () => {
     assert.include(told[0], '{"title":"The cart is wrong"}')
     assert.include(told[1], "There is no ticket 8.")
     const { items } = await reins.toolCalls.list({ turn_id: turn.id })
-    assert.deepStrictEqual(
-      items.map(({ state, tool }) => `${tool} ${state}`).reverse(),
-      ["lookup_ticket succeeded", "lookup_ticket failed", "submit_result succeeded"]
-    )
+    assert.deepStrictEqual(items.map(({ state, tool }) => `${tool} ${state}`).reverse(), [
+      "lookup_ticket succeeded",
+      "lookup_ticket failed",
+      "submit_result succeeded"
+    ])
   }, 120_000)
 
   it("a server that is killed in a call keeps it: the function runs once, and the retry takes its answer", async () => {

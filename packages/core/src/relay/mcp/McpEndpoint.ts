@@ -106,7 +106,11 @@ export class McpEndpoint implements LoanKind {
         })
       const beat = progressToken === undefined ? undefined : setInterval(() => void tell().catch(() => {}), progressMs)
       try {
-        const { images = [], is_error, text } = await this.answerTo(
+        const {
+          images = [],
+          is_error,
+          text
+        } = await this.answerTo(
           {
             server: name,
             tool: params.name,

@@ -46,12 +46,14 @@ export class OfferedTools extends Context.Tag("@reins/core/sessions/functions/Of
           row === undefined ? undefined : toChosen(row)
         )
       const insert = (owner: Owner, { functions, own }: ChosenTools) =>
-        db.run(sql`insert into offered_tools ${sql.insert({
-          owner_id: owner.id,
-          session_id: owner.session_id,
-          own: own === null ? null : JSON.stringify(own),
-          functions: JSON.stringify(functions)
-        })}`)
+        db.run(
+          sql`insert into offered_tools ${sql.insert({
+            owner_id: owner.id,
+            session_id: owner.session_id,
+            own: own === null ? null : JSON.stringify(own),
+            functions: JSON.stringify(functions)
+          })}`
+        )
 
       return OfferedTools.of({
         check: (tools, loc) =>

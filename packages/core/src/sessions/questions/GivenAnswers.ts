@@ -29,7 +29,8 @@ export const callAnswer = (input: InteractionAnswer): Effect.Effect<GivenAnswer,
   Effect.gen(function* () {
     const { blocks = null, is_error = false } = input
     for (const name of ["answer", "note", "content"] as const)
-      if (input[name] !== undefined) return yield* refused(name, input[name], "a tool call has no options: give a result")
+      if (input[name] !== undefined)
+        return yield* refused(name, input[name], "a tool call has no options: give a result")
     const hasResult = "result" in input
     if (hasResult && blocks !== null) return yield* refused("blocks", blocks, "give blocks or a result, and not both")
     if (!hasResult && blocks === null) return yield* missing("result", input)
@@ -52,11 +53,7 @@ const refused = (name: string, input: unknown, problem: string): RequestInvalid 
 const missing = (name: string, input: unknown): RequestInvalid =>
   new RequestInvalid({
     loc: ["body"],
-    issue: new ParseResult.Pointer(
-      [name],
-      input,
-      new ParseResult.Missing(new SchemaAST.Type(Schema.Unknown.ast))
-    ),
+    issue: new ParseResult.Pointer([name], input, new ParseResult.Missing(new SchemaAST.Type(Schema.Unknown.ast))),
     input
   })
 

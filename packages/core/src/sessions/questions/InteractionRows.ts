@@ -24,7 +24,10 @@ export const interactionRows = Effect.map(Database, (db) => {
 })
 
 export interface InteractionRow
-  extends Omit<Interaction, "options" | "default" | "form" | "content" | "tool" | "claim" | "result" | "blocks" | "is_error"> {
+  extends Omit<
+    Interaction,
+    "options" | "default" | "form" | "content" | "tool" | "claim" | "result" | "blocks" | "is_error"
+  > {
   readonly options: string
   readonly form: string | null
   readonly content: string | null

@@ -84,8 +84,7 @@ export const functionIsAnsweredOnce = (stored: "before the kill" | "after the ki
     const { interactions, messages, turns } = installation.api
     const { id: session_id } = await newSession(installation)
     const work = script([{ tool: "lookup_ticket", args: { ticket: 7 } }, { say: "Done." }])
-    const send = () =>
-      messages.send({ session_id, content: `Triage it. ${work}`, tools: { functions: [lookup] } })
+    const send = () => messages.send({ session_id, content: `Triage it. ${work}`, tools: { functions: [lookup] } })
     const open = async () => (await interactions.list({ session_id })).items
     const answer = async () => {
       await eventually("the call is there", async () => (await open()).length > 0)

@@ -10,8 +10,8 @@ import { beginSession, sendMessage, sessionOptions } from "./BeginSession.js"
 import { budgetOf } from "./Budgets.js"
 import { allowOption, changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
-import { loadTools } from "./Tools.js"
 import { exitCodes, type Remote, remoteCommand, workspaceOption } from "./Remote.js"
+import { loadTools } from "./Tools.js"
 
 const takes = {
   message: optionalArgument("message", "The task; read from the standard input when absent"),

@@ -1,5 +1,5 @@
-import { pathToFileURL } from "node:url"
 import { resolve } from "node:path"
+import { pathToFileURL } from "node:url"
 import type { CallableFunction, CallableFunctions } from "@reins/client"
 import { argument, entry, flag, group, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
@@ -18,7 +18,9 @@ export const loadTools = async (path: string): Promise<CallableFunctions> => {
   )
   const found = module["default"] ?? module["tools"]
   if (typeof found !== "object" || found === null)
-    throw new CommandFailed({ message: `${path} has no tools. Export an object of functions by their names as default.` })
+    throw new CommandFailed({
+      message: `${path} has no tools. Export an object of functions by their names as default.`
+    })
   for (const [name, tool] of Object.entries(found))
     if (!isCallable(tool))
       throw new CommandFailed({ message: `The tool ${name} of ${path} needs a description, an input and a run.` })

@@ -2,8 +2,8 @@ import { whenAborted } from "./Abort.js"
 import { type Circumstances, sleep } from "./Clock.js"
 import { WorkspaceEventReader } from "./EventStream.js"
 import type { CallClaim, Interaction, InteractionList, SessionList, WorkspaceEventList } from "./generated/Resources.js"
-import { ReinsApiError } from "./ReinsClientError.js"
-import { routeOf } from "./Route.js"
+import { ReinsApiError, ReinsConnectionError } from "./ReinsClientError.js"
+import { type Route, routeOf } from "./Route.js"
 import type { Transport } from "./Transport.js"
 
 /** The call of a function, besides its input. */
@@ -87,8 +87,11 @@ export class CallAnswers {
   /** Takes in an interaction as it stands. */
   readonly take = (interaction: Interaction): void => {
     const { id, state, tool } = interaction
-    if (state !== "pending") this.open.get(id)?.abort()
-    else if (tool !== null && !this.open.has(id) && Object.hasOwn(this.tools, tool.name)) this.begin(interaction)
+    if (state !== "pending") {
+      this.open.get(id)?.abort()
+      this.open.delete(id)
+    } else if (tool !== null && !this.open.has(id) && Object.hasOwn(this.tools, tool.name))
+      this.begin(interaction)
   }
 
   private begin(interaction: Interaction): void {
@@ -128,7 +131,7 @@ export class CallAnswers {
         signal
       })
       if (given !== undefined && !signal.aborted)
-        await this.call("answer", { interaction_id: id, claim_id: claim.claim_id, ...given }, undefined)
+        await this.call("answer", { interaction_id: id, claim_id: claim.claim_id, ...given }, signal)
     } finally {
       stay()
       renewed.abort()
@@ -169,8 +172,17 @@ export class CallAnswers {
     }
   }
 
-  private call(method: "answer" | "claim", input: object, signal: AbortSignal | undefined): Promise<unknown> {
-    return this.transport.call(routeOf("interactions", method), input, { ...this.circumstances, signal })
+  /** Tries again for as long as the server is away. A claim and an answer may be repeated. */
+  private async call(method: "answer" | "claim", input: object, signal: AbortSignal): Promise<unknown> {
+    const circumstances = { ...this.circumstances, signal }
+    while (true) {
+      try {
+        return await this.transport.call(routeOf("interactions", method), input, circumstances)
+      } catch (error) {
+        if (!isPassing(error)) throw error
+        await sleep(1000, circumstances)
+      }
+    }
   }
 }
 
@@ -184,6 +196,10 @@ const outcomeOf = async (called: CallableFunction | undefined, input: unknown, c
   }
 }
 
+/** True for a failure that a later try may not meet. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof ReinsConnectionError || (error instanceof ReinsApiError && error.retryable)
+
 /** True for the refusal of a call that has ended, or that somebody else has. */
 const isSettled = (error: unknown): boolean =>
   error instanceof ReinsApiError && ["already_claimed", "invalid_transition", "not_found"].includes(error.code)
@@ -196,11 +212,10 @@ export const serveTools = async (
 ): Promise<void> => {
   const circumstances = { clock, signal }
   // Boundary: the server answers by the document that the types are made from.
-  const read = <A>(group: string, method: string, input: object) =>
-    transport.call(routeOf(group, method), input, circumstances) as Promise<A>
+  const read = <A>(route: Route, input: object) => transport.call(route, input, circumstances) as Promise<A>
   const answers = new CallAnswers(transport, tools, { clock }, concurrency)
   const stay = whenAborted(signal, answers.close)
-  const { event_watermark: after } = await read<WorkspaceEventList>("workspaces", "listEvents", {
+  const { event_watermark: after } = await read<WorkspaceEventList>(routeOf("workspaces", "listEvents"), {
     workspace_id,
     limit: 1
   })
@@ -210,7 +225,7 @@ export const serveTools = async (
     types: ["turn.action_required", "turn.action_resolved"]
   })
   const takeOpen = async (of: string) => {
-    const open = await read<InteractionList>("interactions", "list", { session_id: of, state: "pending", limit: 100 })
+    const open = await read<InteractionList>(routeOf("interactions", "list"), { session_id: of, state: "pending", limit: 100 })
     for (const each of open.items) answers.take(each)
   }
   try {
@@ -219,7 +234,7 @@ export const serveTools = async (
       for (const activity of ["requires_action", "attention"]) {
         let cursor: string | null | undefined
         while (cursor !== null) {
-          const page: SessionList = await read("sessions", "list", { workspace_id, activity, limit: 100, cursor })
+          const page: SessionList = await read(routeOf("sessions", "list"), { workspace_id, activity, limit: 100, cursor })
           for (const { id } of page.items) await takeOpen(id)
           cursor = page.next_cursor
         }

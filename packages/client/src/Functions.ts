@@ -1,7 +1,8 @@
 import { whenAborted } from "./Abort.js"
 import { type Circumstances, sleep } from "./Clock.js"
 import { WorkspaceEventReader } from "./EventStream.js"
-import type { CallClaim, Interaction, InteractionList, SessionList, WorkspaceEventList } from "./generated/Resources.js"
+import type { Methods } from "./generated/Methods.js"
+import type { Interaction, InteractionList, SessionList, WorkspaceEventPage } from "./generated/Resources.js"
 import { ReinsApiError, ReinsConnectionError } from "./ReinsClientError.js"
 import { type Route, routeOf } from "./Route.js"
 import type { Transport } from "./Transport.js"
@@ -48,6 +49,8 @@ export interface ServeToolsInput {
 /** Throw it in a function to leave the call to another program. */
 export const later: unique symbol = Symbol("later")
 
+type CallClaim = Awaited<ReturnType<Methods["interactions"]["claim"]>>
+
 /** The functions as a message names them. */
 export const functionsOf = (tools: CallableFunctions) => ({
   functions: Object.entries(tools).map(([name, { deadline_seconds, description, input }]) => ({
@@ -90,8 +93,7 @@ export class CallAnswers {
     if (state !== "pending") {
       this.open.get(id)?.abort()
       this.open.delete(id)
-    } else if (tool !== null && !this.open.has(id) && Object.hasOwn(this.tools, tool.name))
-      this.begin(interaction)
+    } else if (tool !== null && !this.open.has(id) && Object.hasOwn(this.tools, tool.name)) this.begin(interaction)
   }
 
   private begin(interaction: Interaction): void {
@@ -215,7 +217,7 @@ export const serveTools = async (
   const read = <A>(route: Route, input: object) => transport.call(route, input, circumstances) as Promise<A>
   const answers = new CallAnswers(transport, tools, { clock }, concurrency)
   const stay = whenAborted(signal, answers.close)
-  const { event_watermark: after } = await read<WorkspaceEventList>(routeOf("workspaces", "listEvents"), {
+  const { event_watermark: after } = await read<WorkspaceEventPage>(routeOf("workspaces", "listEvents"), {
     workspace_id,
     limit: 1
   })
@@ -225,7 +227,11 @@ export const serveTools = async (
     types: ["turn.action_required", "turn.action_resolved"]
   })
   const takeOpen = async (of: string) => {
-    const open = await read<InteractionList>(routeOf("interactions", "list"), { session_id: of, state: "pending", limit: 100 })
+    const open = await read<InteractionList>(routeOf("interactions", "list"), {
+      session_id: of,
+      state: "pending",
+      limit: 100
+    })
     for (const each of open.items) answers.take(each)
   }
   try {
@@ -234,7 +240,12 @@ export const serveTools = async (
       for (const activity of ["requires_action", "attention"]) {
         let cursor: string | null | undefined
         while (cursor !== null) {
-          const page: SessionList = await read(routeOf("sessions", "list"), { workspace_id, activity, limit: 100, cursor })
+          const page: SessionList = await read(routeOf("sessions", "list"), {
+            workspace_id,
+            activity,
+            limit: 100,
+            cursor
+          })
           for (const { id } of page.items) await takeOpen(id)
           cursor = page.next_cursor
         }

@@ -169,7 +169,6 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
               const { session, turn } = yield* held(principal, turnId)
               yield* requireAll(rules.acknowledge, { turn, session })
               const after = holdsQueue(turn) ? yield* turns.acknowledge(turn.id, actorOf(principal)) : turn
-              // Nobody tries it again, so nobody waits for its calls.
               yield* calls.withdraw(turn.id, actorOf(principal))
               return yield* shownAfter(principal, session, after)
             })

@@ -89,7 +89,7 @@ export const turnPrincipal = Effect.gen(function* () {
  * Gives the function that says if the agent of a turn may still act. The account is asked as in a request of its own: a key that was revoked or has
  * expired, an account that was disabled and a membership that was lost end the right.
  */
-export const makeMayAct = Effect.gen(function* () {
+export const makeMayCall = Effect.gen(function* () {
   const access = yield* Access
   const keys = yield* ApiKeyStore
   return Effect.fnUntraced(function* (principal: TurnPrincipal) {

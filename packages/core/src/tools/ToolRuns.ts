@@ -10,7 +10,7 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Turn } from "../sessions/Turn.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { logDefect } from "../store/FailedStatement.js"
-import { makeMayAct, turnPrincipal } from "./Acting.js"
+import { makeMayCall, turnPrincipal } from "./Acting.js"
 import { CallLedger } from "./CallLedger.js"
 import { type HostedTool, ToolReply, type ToolTurn, textOfTool } from "./Tool.js"
 import { awaitCall, ToolSources } from "./ToolSources.js"
@@ -38,7 +38,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
       const sources = yield* ToolSources
       const turns = yield* TurnStore
       const principalOf = yield* turnPrincipal
-      const mayAct = yield* makeMayAct
+      const mayAct = yield* makeMayCall
 
       /** The turn that this one tries again, and so on to the first. */
       const rootOf = Effect.fnUntraced(function* (turn: Turn) {

@@ -41,6 +41,18 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Requests.js")).answer
   },
   {
+    name: "tools",
+    about: "Functions of yours that agents call",
+    group: work,
+    load: async () => (await import("./client/Tools.js")).tools
+  },
+  {
+    name: "tool-calls",
+    about: "The tools that an agent has called in a turn",
+    group: work,
+    load: async () => (await import("./client/Tools.js")).toolCalls
+  },
+  {
     name: "acp",
     about: "Serve an editor with the agent of your server",
     group: work,

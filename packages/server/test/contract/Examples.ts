@@ -11,6 +11,7 @@ import {
   newInteraction,
   newMergeRequest,
   newSession,
+  newToolCall,
   readyLease,
   setState,
   type Tenant,
@@ -320,6 +321,11 @@ const examples = {
   "POST /api/turns/{turn_id}/acknowledgements": (tenant: Tenant) => freshTurn(tenant, "interrupted"),
   "POST /api/interactions/{interaction_id}/answers": (tenant: Tenant) =>
     Effect.map(newInteraction(tenant), (id) => ({ ids: { interaction_id: id }, body: { answer: "yes" } })),
+  "POST /api/interactions/{interaction_id}/claims": (tenant: Tenant) =>
+    Effect.map(newToolCall(tenant), (id) => ({
+      ids: { interaction_id: id },
+      body: { holder: "worker 1", seconds: 60 }
+    })),
   "POST /api/changesets/{changeset_id}/deliveries": () =>
     Effect.sync(() => ({ body: { transport: "patch", target_ref: newKey(), title: "The thing" } })),
   "POST /api/changesets/{changeset_id}/applications": (tenant: Tenant) =>

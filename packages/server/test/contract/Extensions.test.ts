@@ -38,6 +38,7 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/shared/watermark": 200,
   "GET /api/workspaces/{workspace_id}/repository": 200,
   "GET /api/turns/{turn_id}/tool-calls": 200,
+  "POST /api/interactions/{interaction_id}/claims": 201,
   "DELETE /api/workspaces/{workspace_id}": 202,
   "GET /api/workspaces/{workspace_id}/deletion": 200,
   "GET /api/workspaces/{workspace_id}/retention-preview": 200,

@@ -17,6 +17,7 @@ import {
 } from "@reins/core/domain/Ids"
 import { now } from "@reins/core/domain/Timestamp"
 import { InteractionStore } from "@reins/core/sessions/questions/InteractionStore"
+import { ToolCallStore } from "@reins/core/sessions/questions/ToolCallStore"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Database } from "@reins/core/store/Database"
@@ -200,6 +201,20 @@ export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
       })
     )
     return asked === undefined ? yield* Effect.dieMessage("nothing was asked") : asked.id
+  })
+
+/** The call of a function in a turn that runs, as far as the database knows. */
+export const newToolCall = (tenant: Pick<Tenant, "ids" | "person">) =>
+  Effect.gen(function* () {
+    const turns = yield* TurnStore
+    const journal = yield* Journal
+    const calls = yield* ToolCallStore
+    const { session } = yield* newSession(tenant, { message: "Do it." })
+    const turnId = TurnId.make(textAt(session, "turn_id"))
+    for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turnId, to, actor))
+    const call = { name: "lookup_ticket", input: { ticket: 7 }, call_id: "call-1", key: turnId, deadlineMs: 600_000 }
+    const opened = yield* journal.commit(calls.open(turnId, actor, call))
+    return opened === undefined ? yield* Effect.dieMessage("nothing was called") : opened.id
   })
 
 /** Gives a session an executor that is ready, as its activation would. */

@@ -96,6 +96,8 @@ describe("the blocks of the pages", () => {
       "docs/self-hosting.md: Caddy asks for a certificate of the domain; deploy/Caddy of the chaos suite runs the file without one",
       "docs/self-hosting.md: it needs a collector; the tests send to one of their own",
       "docs/tools.md: a part of the spec of a project version",
+      "docs/tools.md: examples/sdk/functions.mjs is the whole program, and its test runs it",
+      "docs/tools.md: it needs the server and the session of the reader",
       "docs/tools.md: it needs the server and the session of the reader",
       "docs/tools.md: a part of a manifest",
       "docs/upgrading.md: it needs the client programs of PostgreSQL; lifecycle/BackupPostgres of the chaos suite runs the commands that reins itself prints",

@@ -153,11 +153,8 @@ export const jobKinds: ReadonlyArray<JobOfRoom> = roomsWith("jobs").flatMap(
 type FollowerOfRoom = Having<"followers">["followers"][number]
 
 /** Every durable reader of the logs of workspaces. */
-export const followers: ReadonlyArray<
-  Effect.Effect<Follower, never, Effect.Effect.Context<FollowerOfRoom>>
-> = roomsWith("followers").flatMap(
-  ({ followers }): ReadonlyArray<FollowerOfRoom> => followers
-)
+export const followers: ReadonlyArray<Effect.Effect<Follower, never, Effect.Effect.Context<FollowerOfRoom>>> =
+  roomsWith("followers").flatMap(({ followers }): ReadonlyArray<FollowerOfRoom> => followers)
 
 type SweepsOf<R> = R extends { readonly sweeps: infer Sweeps } ? Sweeps[keyof Sweeps] : never
 

@@ -95,6 +95,8 @@ const answerOf = (call: Interaction, deadlineMs: number): Effect.Effect<ToolRepl
     return Effect.succeed(new ToolReply({ text, is_error, images: [] }))
   }
   const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
-  const images = blocks.flatMap((block) => (block.type === "image" ? [block] : []))
+  const images = blocks.flatMap((block) =>
+    block.type === "image" ? [{ data: block.data, mime_type: block.mime_type }] : []
+  )
   return Effect.succeed(new ToolReply({ text, is_error, images }))
 }

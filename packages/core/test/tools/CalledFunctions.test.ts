@@ -45,7 +45,7 @@ for (const { layer: database, name } of databases) {
               const turn = yield* (yield* Turns).get(principal, sent.turn_id ?? "")
               assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
               const newest = gateway.requests.at(-1)
-              assert.include(newest?.tools, "reins_lookup_ticket")
+              assert.include(newest?.tools ?? [], "reins_lookup_ticket")
               const told = newest?.messages.filter(({ role }) => role === "tool_result").map(({ text }) => text)
               assert.deepStrictEqual(told, ["It is about the cart."])
             }),

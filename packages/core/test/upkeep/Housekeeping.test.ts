@@ -11,6 +11,10 @@ import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { HookStore } from "@reins/core/hooks/HookStore"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { sweeps } from "@reins/core/Rooms"
+import { ToolCallStore } from "@reins/core/sessions/questions/ToolCallStore"
+import { SessionListeners } from "@reins/core/sessions/SessionListeners"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
 import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
@@ -50,6 +54,13 @@ const bench = Layer.effect(
   })
 ).pipe(Layer.provide(Layer.merge(Bench.layerNone, fileLocks)))
 
+/** The calls of functions, in an installation without sessions. */
+const calls = ToolCallStore.layer.pipe(
+  Layer.provide(TurnStore.layer),
+  Layer.provide(SessionListeners.layer),
+  Layer.provide(SessionStore.layer)
+)
+
 if (sqlite !== undefined) {
   withLayer(
     Layer.mergeAll(
@@ -61,7 +72,8 @@ if (sqlite !== undefined) {
       Retention.layerNone,
       AutomationStore.layer,
       RunStore.layer,
-      HookStore.layer
+      HookStore.layer,
+      calls
     ).pipe(
       Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),

@@ -12,9 +12,6 @@ import { HookStore } from "@reins/core/hooks/HookStore"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { sweeps } from "@reins/core/Rooms"
 import { ToolCallStore } from "@reins/core/sessions/questions/ToolCallStore"
-import { SessionListeners } from "@reins/core/sessions/SessionListeners"
-import { SessionStore } from "@reins/core/sessions/SessionStore"
-import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
 import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
@@ -55,11 +52,7 @@ const bench = Layer.effect(
 ).pipe(Layer.provide(Layer.merge(Bench.layerNone, fileLocks)))
 
 /** The calls of functions, in an installation without sessions. */
-const calls = ToolCallStore.layer.pipe(
-  Layer.provide(TurnStore.layer),
-  Layer.provide(SessionListeners.layer),
-  Layer.provide(SessionStore.layer)
-)
+const calls = Layer.mock(ToolCallStore, { overdue: () => Effect.succeed([]) })
 
 if (sqlite !== undefined) {
   withLayer(

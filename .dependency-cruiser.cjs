@@ -14,7 +14,7 @@ const floors = [
   ["agents", "catalog", "projects"],
   ["bench"],
   ["sessions", "webhooks"],
-  ["worktrees", "tools", "push"],
+  ["worktrees", "tools", "hooks", "push"],
   ["changes"],
   ["execution", "delegations", "automations", "exports", "shares"],
   ["backup", "deletion", "upkeep"]

@@ -25,7 +25,9 @@ const said = () => script("Say that it is done.", { say: "Done." })
 export const agents = async ({ report, settings }) => {
   report.subject("A real agent, opencode, beside the bare protocol")
   const gateway = await startGateway({ apiKey })
-  const server = await install("agents", { REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1", REINS_PREWARM: "on" }).start()
+  const server = await (
+    await install("agents", { REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1", REINS_PREWARM: "on" })
+  ).start()
   await connect(server, gateway.url, apiKey)
   try {
     await coldStarts({ report, settings }, server, gateway)

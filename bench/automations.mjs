@@ -11,7 +11,7 @@ const count = 1_000
 
 export const automations = async ({ report, settings }) => {
   report.subject(`${count} automations that wait, SQLite`)
-  const installation = install("automations")
+  const installation = await install("automations")
   const empty = await idle(installation, settings)
   const server = await installation.start()
   const { id } = await server.reins.automations.create({

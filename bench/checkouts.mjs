@@ -153,7 +153,7 @@ const inSessions = async (url, round) => {
       if (method === "POST" && name !== undefined && !calls.has(name)) calls.set(name, now())
     }
   })
-  const { dataDir, start } = install(`repository-${round}`, { REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1" })
+  const { dataDir, start } = await install(`repository-${round}`, { REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1" })
   const server = await start()
   try {
     await connect(server, gateway.url, apiKey)

@@ -18,7 +18,7 @@ export const consolePage = async ({ report, settings }) => {
     report.note(`not measured, because there is no ${browserPath}: apt-get install chromium`)
     return
   }
-  const installation = install("console")
+  const installation = await install("console")
   const filled = await fill(installation)
   const server = await installation.start()
   const { chromium } = await import("playwright-core")

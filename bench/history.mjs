@@ -99,7 +99,7 @@ const talkingAgent = {
 
 /** Takes a session through its turns, and measures at its beginning and at the later turns. */
 const alongSession = async ({ cacheDir, message, name }, gateway, settings, later) => {
-  const installation = install(name, { REINS_CACHE_DIR: cacheDir(), REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1" })
+  const installation = await install(name, { REINS_CACHE_DIR: cacheDir(), REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1" })
   const server = await installation.start()
   await connect(server, gateway.url, "bench-key")
   const { id } = await server.newSession({})

@@ -16,7 +16,7 @@ export const main = process.env.REINS_BENCH_MAIN ?? join(root, "packages/server/
 const { Reins } = await import(pathToFileURL(join(root, "packages/client/dist/index.js")))
 
 /** An installation with an account, a key and a connection. It does not run yet. */
-export const install = (name, env = {}) => {
+export const install = async (name, env = {}) => {
   const dataDir = join(directory, name)
   mkdirSync(dataDir, { recursive: true })
   // Only the figures about the sandbox are measured in it, so that the others are the same on every machine.
@@ -30,6 +30,9 @@ export const install = (name, env = {}) => {
     if (run.status !== 0) throw new Error(run.stderr)
     return run.stdout.trim()
   }
+  // Nothing but a server makes an installation.
+  const first = await startProcess([main, "serve", "--port", "0", "--data-dir", dataDir], settings)
+  await first.stop()
   const email = "bench@localhost.test"
   cli("accounts", "create", "--email", email)
   const apiKey = /rk_\w+/.exec(cli("keys", "create", "--email", email, "--name", "bench"))[0]

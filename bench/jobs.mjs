@@ -108,7 +108,7 @@ const changed = 50
 
 /** A changeset of a large workspace, beside the git commands that a person would run for it. */
 const capture = async (report, settings) => {
-  const installation = install("capture", { REINS_ALLOW_LOCAL_REPOSITORIES: "true" })
+  const installation = await install("capture", { REINS_ALLOW_LOCAL_REPOSITORIES: "true" })
   const server = await installation.start()
   await connect(server)
   const url = makeRepository("large", files)

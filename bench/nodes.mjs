@@ -10,7 +10,7 @@ import { directory } from "./processes.mjs"
 export const nodes = async ({ report, settings }) => {
   report.subject("Nodes on one PostgreSQL")
   await onDatabase(settings, async (databaseUrl) => {
-    const installation = install("node-a", {
+    const installation = await install("node-a", {
       REINS_DATABASE_URL: databaseUrl.href,
       REINS_KEY_FILE: join(directory, "nodes-keyring.json"),
       // Nodes with disks of their own run agents where paths are the same on each, and nobody is mailed here.

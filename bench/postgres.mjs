@@ -31,7 +31,7 @@ export const onDatabase = async (settings, use) => {
 }
 
 const figures = async (databaseUrl, report, settings, databaseCpu) => {
-  const installation = install("postgres", { REINS_DATABASE_URL: databaseUrl.href })
+  const installation = await install("postgres", { REINS_DATABASE_URL: databaseUrl.href })
   const reins = await installation.start()
   await connect(reins)
   const session = await reins.newSession()

@@ -6,7 +6,7 @@ import { inTurns } from "./load.mjs"
 
 export const reads = async ({ report, settings }) => {
   report.subject("Reads, 32 connections, SQLite")
-  const { dataDir, start } = install("reads")
+  const { dataDir, start } = await install("reads")
   const { id: short, long } = await withLogs(start, dataDir, settings.longLog)
   const server = await start()
   const baseline = await startBaseline()

@@ -39,7 +39,7 @@ const measure = async ({ report, settings, cacheDir, engine, kind, minutes }) =>
     if (executor === "container" && engine === undefined) continue
     const env = { REINS_CACHE_DIR: cacheDir, REINS_EXECUTOR: executor, REINS_AGENT_IDLE_MINUTES: minutes }
     const name = `sandbox-${kind}-${executor}`
-    const installation = install(name, env)
+    const installation = await install(name, env)
     const server =
       executor === "container" ? await contained(installation, name, cacheDir, engine) : await installation.start()
     await connect(server)

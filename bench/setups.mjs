@@ -26,7 +26,7 @@ export const setups = async ({ report, settings }) => {
   report.subject(
     `A session of a project with a setup that leaves ${packages * filesOfPackage} files, in a repository of ${files}, SQLite`
   )
-  const installation = install("setups", { REINS_ALLOW_LOCAL_REPOSITORIES: "true" })
+  const installation = await install("setups", { REINS_ALLOW_LOCAL_REPOSITORIES: "true" })
   const server = await installation.start()
   await connect(server)
   const project = await server.reins.projects.create({

@@ -12,7 +12,7 @@ const changed = 50
 
 export const snapshots = async ({ report, settings }) => {
   report.subject(`Snapshots of a session, ${changed} changed files of ${files}, blobs in a directory, SQLite`)
-  const installation = install("snapshots", {
+  const installation = await install("snapshots", {
     REINS_ALLOW_LOCAL_REPOSITORIES: "true",
     REINS_METRICS: "on",
     REINS_BLOBS: `directory:${join(directory, "blobs")}`

@@ -8,7 +8,7 @@ import { eventsOf, openReaders } from "./readers.mjs"
 
 export const start = async ({ report, settings }) => {
   report.subject("Start and memory, SQLite")
-  const installation = install("start")
+  const installation = await install("start")
   const times = { reins: [], bare: [] }
   const ready = []
   for (let sample = 0; sample < settings.samples; sample++) {

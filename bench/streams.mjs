@@ -10,7 +10,7 @@ const readers = 500
 
 export const streams = async ({ report, settings }) => {
   report.subject(`Streams, ${readers} readers of one session`)
-  const server = await install("streams").start()
+  const server = await (await install("streams")).start()
   await connect(server)
   await fullSpeed(server, report, settings)
   const session = await server.newSession()

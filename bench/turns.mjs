@@ -21,7 +21,7 @@ export const turns = async ({ report, settings }) => {
 const of = (samples, field) => median(samples.map((sample) => sample[field]))
 
 export const serverWith = async (name, environment) => {
-  const server = await install(name, environment).start()
+  const server = await (await install(name, environment)).start()
   const connection = await connect(server)
   await server.reins.connections.update({ connection_id: connection.id, preferred_model: "scripted-1" })
   return server

@@ -12,7 +12,7 @@ const perSecond = 200
 
 export const workspace = async ({ report, settings }) => {
   report.subject(`The stream of a workspace, ${sessions} sessions and ${readers} readers`)
-  const server = await install("workspace").start()
+  const server = await (await install("workspace")).start()
   await connect(server)
   const made = server.createSession()
   await load(server.url, { connections: 16, next: made.next, status: made.status, count: sessions })

@@ -5,7 +5,7 @@ import { row } from "./reads.mjs"
 
 export const writes = async ({ report, settings }) => {
   report.subject("Durable writes, 32 connections, SQLite with synchronous=FULL")
-  const server = await install("writes").start()
+  const server = await (await install("writes")).start()
   await connect(server)
   const session = await server.newSession()
   const baseline = await startBaseline()

@@ -1,5 +1,6 @@
 import { type Circumstances, sleep } from "./Clock.js"
 import { EventReader, type StreamInput, type TypedEvent } from "./EventStream.js"
+import { type CallableFunctions, functionsOf } from "./Functions.js"
 import type {
   Job,
   Message,
@@ -13,7 +14,10 @@ import { type Route, routeOf } from "./Route.js"
 import type { Call, Transport } from "./Transport.js"
 
 /** A message to a session, and what to do with the words of its turn as they are said. */
-export interface RunInput extends Omit<MessagesSendInput, "routing">, Pick<StreamInput, "onDelta"> {}
+export interface RunInput extends Omit<MessagesSendInput, "routing" | "tools">, Pick<StreamInput, "onDelta"> {
+  /** Functions that the agent may call in the turn. They run here while the turn is followed, by a loop or by `final`. */
+  readonly tools?: CallableFunctions | undefined
+}
 
 /** The result of a message. */
 export interface RunResult {
@@ -23,6 +27,8 @@ export interface RunResult {
   readonly message: Message | null
   /** The text of that message; empty when there is none. */
   readonly text: string
+  /** The result that satisfies the `result_schema` of the message; undefined when none was asked for or given. */
+  readonly result?: unknown
 }
 
 /** A turn, or the answer of a call that started one. */
@@ -90,7 +96,8 @@ const endOf = (event: TypedEvent, turnId: string): TurnSnapshot | undefined => {
 
 /** Sends a message whose turn is to be followed. */
 export const send = async (transport: Transport, input: RunInput, call: Call): Promise<Followed> => {
-  const { onDelta, ...message } = input
+  const { onDelta, tools, ...words } = input
+  const message = tools === undefined ? words : { ...words, tools: functionsOf(tools) }
   const sent = await read<SentMessage>(transport, routeOf("messages", "send"), message, call)
   const { event_watermark: after, turn_id } = sent
   if (turn_id === undefined) throw new Error("The server queued a message without a turn")
@@ -109,9 +116,17 @@ export interface Followed {
 }
 
 /** Reads the events of a turn to its end. */
-export const finalOf = async ({ open, turnId }: Followed, circumstances: Circumstances): Promise<RunResult> => {
+export const finalOf = async (
+  { open, turnId }: Followed,
+  hear: (event: TypedEvent) => void,
+  circumstances: Circumstances
+): Promise<RunResult> => {
   const outcome = new Outcome(turnId)
-  await follow(open(), outcome.see, circumstances)
+  const visit = (event: TypedEvent) => {
+    hear(event)
+    return outcome.see(event)
+  }
+  await follow(open(), visit, circumstances)
   if (outcome.result === undefined) throw new Error("The events ended before the turn")
   return outcome.result
 }
@@ -130,6 +145,17 @@ const follow = async (
   } finally {
     reader.close()
   }
+}
+
+/** The result of an ended turn with the value that its message asked for. */
+export const withResult = async (
+  transport: Transport,
+  result: RunResult,
+  circumstances: Circumstances
+): Promise<RunResult> => {
+  const input = { turn_id: result.turn.id }
+  const turn = await read<Turn>(transport, routeOf("turns", "get"), input, circumstances)
+  return turn.result === null ? result : { ...result, result: turn.result.value }
 }
 
 /** The turn, once it has ended. Its events tell the end, so that nothing is asked again and again. */

@@ -7,6 +7,7 @@ import {
   type WorkspaceStreamInput
 } from "./EventStream.js"
 import * as Following from "./Following.js"
+import { CallAnswers, type ServeToolsInput, serveTools } from "./Functions.js"
 import type { Methods } from "./generated/Methods.js"
 import type { Job, SessionExport, Turn, WorkspaceEvent } from "./generated/Resources.js"
 import { iterate } from "./Iteration.js"
@@ -72,6 +73,11 @@ export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs" | "wo
   }
   /** Sends a message and follows its turn. An aborted signal stops the waiting, not the turn. */
   readonly run: (input: Following.RunInput, options?: Transport.MutationOptions) => Run
+  /**
+   * Answers the calls of functions with these names in all sessions of a workspace, also those that waited before. It ends with the signal alone,
+   * and lost connections and restarts of the server are come through.
+   */
+  readonly serveTools: (input: ServeToolsInput) => Promise<void>
 }
 
 /** Makes a client. It throws a TypeError when the options cannot work. */
@@ -116,7 +122,8 @@ const connect = (options: ReinsOptions): Reins => {
       ...methods.jobs,
       wait: (job, { signal } = {}) => seenHere(Following.waitForJob(transport, job, { clock, signal }))
     },
-    run: (input, request = {}) => runOf(transport, input, request)
+    run: (input, request = {}) => runOf(transport, input, request),
+    serveTools: (input) => seenHere(serveTools(transport, input, { clock }))
   }
 }
 
@@ -125,6 +132,11 @@ const runOf = (transport: Transport.Transport, input: Following.RunInput, reques
   // A loop or a wait is told of a refusal itself.
   followed.catch(() => {})
   const { signal } = request
+  const answers = new CallAnswers(transport, input.tools ?? {}, { clock })
+  const hear = (event: TypedEvent): void => {
+    if (event.type === "turn.action_required" || event.type === "turn.action_resolved")
+      answers.take(event.payload.interaction)
+  }
   let result: Following.RunResult | undefined
   let finishing: Promise<Following.RunResult> | undefined
   const events = (): AsyncIterator<TypedEvent> => {
@@ -136,6 +148,7 @@ const runOf = (transport: Transport.Transport, input: Following.RunInput, reques
         return open()
       },
       isLast: (event) => {
+        hear(event)
         const ended = outcome?.see(event) === true
         if (ended) result = outcome?.result
         return ended
@@ -144,9 +157,13 @@ const runOf = (transport: Transport.Transport, input: Following.RunInput, reques
       signal
     })
   }
-  const final = async (): Promise<Following.RunResult> => {
-    if (result !== undefined) return result
-    finishing ??= followed.then((given) => Following.finalOf(given, { clock, signal }))
+  const finish = async (): Promise<Following.RunResult> => {
+    const given = await followed
+    const ended = result ?? (await Promise.race([Following.finalOf(given, hear, { clock, signal }), answers.failed]))
+    return input.result_schema === undefined ? ended : Following.withResult(transport, ended, { clock, signal })
+  }
+  const final = (): Promise<Following.RunResult> => {
+    finishing ??= finish().finally(answers.close)
     return seenHere(finishing)
   }
   return {

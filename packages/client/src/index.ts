@@ -11,6 +11,14 @@ export type {
   WorkspaceStreamInput
 } from "./EventStream.js"
 export type { JobLike, RunInput, RunResult, TurnLike } from "./Following.js"
+export {
+  type CallableFunction,
+  type CallableFunctions,
+  type FunctionCall,
+  functionsOf,
+  later,
+  type ServeToolsInput
+} from "./Functions.js"
 export type * from "./generated/Methods.js"
 export type * from "./generated/Resources.js"
 export type { List, Page } from "./List.js"

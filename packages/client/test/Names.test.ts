@@ -6,7 +6,20 @@ import { methodsBy, type Route } from "../src/Route.js"
  * list, `get` for every other read, and a change has the verb of what it does.
  */
 const verbs = new Set([
-  ...["acknowledge", "activate", "add", "answer", "apply", "archive", "cancel", "capture", "change", "close", "create"],
+  ...[
+    "acknowledge",
+    "activate",
+    "add",
+    "answer",
+    "apply",
+    "archive",
+    "cancel",
+    "capture",
+    "change",
+    "claim",
+    "close",
+    "create"
+  ],
   ...[
     "delegate",
     "deliver",
@@ -27,6 +40,7 @@ const verbs = new Set([
     "release",
     "remove",
     "replace",
+    "replay",
     "reset",
     "resume",
     "retry",

@@ -43,7 +43,7 @@ const isInside = (page: Page) => page.evaluate(() => document.documentElement.sc
 describe("a session for readers", () => {
   for (const [name, size] of Object.entries({ desk, phone }) as ReadonlyArray<[string, Size]>)
     it(`shows Markdown, tools in a line and their output in colours, at ${size.width} px`, async () => {
-      const { id } = await session(
+      const { client, id } = await session(
         script(
           "Work on it.",
           { think: "First a *look*.", tool: "bash", cmd: colours },
@@ -65,9 +65,11 @@ describe("a session for readers", () => {
       await answer.locator(".code-block").getByRole("button", { name: "Copy" }).waitFor()
 
       const run = page.getByRole("button", { name: /Worked for \d+ s, 3 steps/ })
-      // The run folds when its turn has ended, a moment after the last words.
-      await run.waitFor()
       await picture(page, `reading-${name}`)
+      // The run folds when its turn has ended, a moment after the last words. The list holds the rows in sight alone.
+      await client.turns.wait({ turn_id: (await client.turns.list({ session_id: id })).items[0]?.id ?? "" })
+      await page.getByRole("region", { name: "Conversation" }).evaluate((list) => list.scrollTo({ top: 0 }))
+      await run.waitFor()
       assert.strictEqual(await page.locator(".tool").count(), 0)
       await run.click()
       await page.locator("summary", { hasText: "printf" }).click()

@@ -7,6 +7,7 @@ import * as deletion from "./deletion/Contract.js"
 import * as events from "./events/Contract.js"
 import * as execution from "./execution/Contract.js"
 import * as exports from "./exports/Contract.js"
+import * as hooks from "./hooks/Contract.js"
 import * as identity from "./identity/Contract.js"
 import * as jobs from "./jobs/Contract.js"
 import * as projects from "./projects/Contract.js"
@@ -33,6 +34,7 @@ export const contracts = [
   exports,
   shares,
   automations,
+  hooks,
   deletion,
   tools,
   events,

@@ -16,6 +16,7 @@ import { execution } from "./execution/Room.js"
 import { exports } from "./exports/Room.js"
 import { files } from "./files/Room.js"
 import { git } from "./git/Room.js"
+import { hooks } from "./hooks/Room.js"
 import { identity } from "./identity/Room.js"
 import type { JobKind } from "./jobs/JobKind.js"
 import { jobs } from "./jobs/Room.js"
@@ -73,6 +74,7 @@ export const rooms = [
   sessions,
   tools,
   webhooks,
+  hooks,
   worktrees,
   push,
   changes,

@@ -45,3 +45,9 @@ export const deliveries = {
   SQLite: { events: share(800, 10_000), sessions: 8, kills: share(2, 10) },
   PostgreSQL: { events: share(400, 4000), sessions: 8, kills: share(1, 5) }
 }
+
+/** The times of automations that come while servers are killed, on each database. */
+export const occurrences = share(40, 1000)
+
+/** How often each server is killed meanwhile. */
+export const mostKills = share(4, 100)

@@ -55,6 +55,8 @@ export interface Config {
   readonly manifestsDir: string | undefined
   readonly smtpUrl: Redacted.Redacted | undefined
   readonly mailFrom: string | undefined
+  /** A name with an address in angle brackets. */
+  readonly gitCommitter: string | undefined
   /** The private key with which the server proves to push services who it is. */
   readonly pushKey: Redacted.Redacted | undefined
   /** Requests a minute for each caller; null for any number. */
@@ -141,6 +143,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     manifestsDir: path(settings.manifests_dir),
     smtpUrl: settings.smtp_url === undefined ? undefined : Redacted.make(settings.smtp_url),
     mailFrom: settings.mail_from,
+    gitCommitter: settings.git_committer,
     pushKey: settings.push_key === undefined ? undefined : Redacted.make(settings.push_key),
     rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
     console: settings.console ?? true,

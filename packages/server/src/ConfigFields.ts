@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import {
   byDigest,
+  Committer,
   Decimal,
   ExecutorList,
   Flag,
@@ -45,6 +46,7 @@ export const fields = {
   manifests_dir: Path,
   smtp_url: SmtpUrl,
   mail_from: Sender,
+  git_committer: Committer,
   push_key: PushKey,
   rate_limit: Schema.Union(Schema.Literal("off"), Whole(1, 1_000_000)),
   console: Flag,

@@ -21,6 +21,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   manifests_dir: "a directory of manifests",
   smtp_url: "an smtp:// or smtps:// URL, with /, @, : and # in its password as %2F, %40, %3A and %23",
   mail_from: "a sender, as in Reins <reins@example.com>",
+  git_committer: "a name and an address, as in Reins <reins@example.com>",
   push_key: "the private key that reins push-key prints",
   rate_limit: "requests a minute, or off",
   console: "on or off",

@@ -84,6 +84,11 @@ export const Sender = Schema.String.pipe(
   Schema.pattern(/^(?:[^\p{Cc}<>@]*<[^\s\p{Cc}<>@]+@[^\s\p{Cc}<>@,]+>|[^\s\p{Cc}<>@]+@[^\s\p{Cc}<>@,]+)$/u)
 )
 
+/** The committer of commits: a name with an address in angle brackets. */
+export const Committer = Schema.String.pipe(
+  Schema.pattern(/^[^\s\p{Cc}<>@][^\p{Cc}<>@]{0,199}<[^\s\p{Cc}<>@]+@[^\s\p{Cc}<>@,]+>$/u)
+)
+
 /** A path as the system takes it. A shell has not been here: `~` and `$HOME` would be names. */
 export const Path = Schema.String.pipe(
   Schema.pattern(/^(?![~$]|\s|[a-zA-Z][a-zA-Z0-9+.-]+:\/\/)[^\p{Cc}]{1,4096}$/u),

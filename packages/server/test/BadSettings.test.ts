@@ -106,6 +106,7 @@ const wrong: Readonly<Partial<Record<SettingName, ReadonlyArray<string>>>> = {
     "a b@c",
     "a@b c"
   ],
+  git_committer: [...junk, "reins@example.com", "Reins <>", "<a@b>", " R <a@b>", "R <a@b>x", "R@x <a@b>", "R <a b@c>"],
   push_key: [...words, "A".repeat(43), "_".repeat(43), "A".repeat(44)],
   console: flags,
   metrics: flags,
@@ -163,6 +164,7 @@ describe("a setting that cannot be used", () => {
         ["public_url", "https://example.com/reins/"],
         ["mail_from", "reins@localhost"],
         ["mail_from", "Reins, at work <reins@example.com>"],
+        ["git_committer", "Reins, at work <reins@example.com>"],
         ["push_key", "VjNk3cGz0yYxTq1pWmRb7oEuLs5dHf9aKcJi2tZgXv4"],
         ["agent_processors", "0.5"]
       ]

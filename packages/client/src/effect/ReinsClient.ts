@@ -55,7 +55,10 @@ export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs
     readonly wait: (job: Following.JobLike) => Effect.Effect<Job, ReinsClientError>
   }
   /** Sends a message, and gives what follows its turn. */
-  readonly run: (input: Following.RunInput, options?: CallOptions) => Effect.Effect<Run, ReinsClientError>
+  readonly run: (
+    input: Omit<Following.RunInput, "tools">,
+    options?: CallOptions
+  ) => Effect.Effect<Run, ReinsClientError>
 }
 
 /** The API of a Reins server. */
@@ -91,7 +94,7 @@ export const make = ({ apiKey, ...options }: ClientOptions): Client => {
 }
 
 const runOf = (followed: Following.Followed): Run => {
-  const final = fromPromise((circumstances) => Following.finalOf(followed, circumstances))
+  const final = fromPromise((circumstances) => Following.finalOf(followed, () => {}, circumstances))
   return {
     sent: followed.sent,
     events: Stream.suspend(() => {

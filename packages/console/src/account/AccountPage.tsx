@@ -53,8 +53,61 @@ export const AccountPage = () => {
           <p role="status">The password is changed, and {count(ended.value, "other login")} ended.</p>
         )}
       </Form>
+      <CommitAuthor />
       <Notices />
       <DeleteAccount />
+    </>
+  )
+}
+
+/** The author of the commits that the account asks for. Whoever reads a repository sees the address, so nothing is set by itself. */
+const CommitAuthor = () => {
+  const action = useAction()
+  const known = me.value
+  if (known === null || known === undefined) return null
+  const set = (git: { readonly name: string; readonly email: string } | null) =>
+    action.run("the author", async () => {
+      me.value = { ...known, git: (await reins.accounts.updateMe({ git })).git }
+    })
+  return (
+    <>
+      <h2>Commits</h2>
+      <p class="fine">
+        {known.git === null
+          ? "The service is the author of the commits that you ask for."
+          : `You are the author of the commits that you ask for, as ${known.git.name} <${known.git.email}>.`}
+      </p>
+      <Form
+        of={action}
+        class="narrow-form"
+        send={(event) => {
+          const { git_name = "" } = fieldsOf(event)
+          void set({ name: git_name, email: known.account.email })
+        }}
+      >
+        <Field
+          label="Name in commits"
+          hint={`With ${known.account.email}, which everybody who reads the repository sees.`}
+        >
+          <input
+            name="git_name"
+            required
+            maxLength={200}
+            defaultValue={known.git?.name ?? known.account.display_name ?? ""}
+          />
+        </Field>
+        <p class="end">
+          {known.git !== null && (
+            <button type="button" disabled={action.busy.value !== undefined} onClick={() => void set(null)}>
+              Remove
+            </button>
+          )}
+          <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
+            Save the name
+          </button>
+        </p>
+        <Outcome of={action} />
+      </Form>
     </>
   )
 }

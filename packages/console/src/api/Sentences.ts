@@ -16,6 +16,7 @@ const connections: Mend = { label: "Open Connections", href: "connections" }
 
 /** The sentences of the codes that a person can meet. Others are said with the server's own words. */
 export const sentences: Readonly<Record<string, Sentence>> = {
+  already_claimed: { text: "A program answers this call at the moment. Try again when its claim is over." },
   already_exists: { text: "This name is taken. Choose another one." },
   budget_unenforceable: {
     text: "This budget would not hold, because the cost of the model is not known. Set it in tokens, or add prices to the connection.",

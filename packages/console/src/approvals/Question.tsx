@@ -9,6 +9,7 @@ import { RaiseBudget } from "../usage/BudgetForm.js"
 import { countdown } from "../words/Words.js"
 import { FormFields, type Values, valuesOf } from "./FormFields.js"
 import { Request } from "./Request.js"
+import { ToolCall } from "./ToolCall.js"
 
 /** A question of an agent, with its possible answers, or the answer that it was given. */
 export const Question = ({
@@ -41,7 +42,14 @@ export const Question = ({
           </a>
         </p>
       )}
-      {state === "pending" ? (
+      {kind === "tool_call" && <ToolCall interaction={interaction} />}
+      {kind === "tool_call" ? (
+        interaction.resolved_at !== null && (
+          <p class="fine">
+            <Time at={interaction.resolved_at} />
+          </p>
+        )
+      ) : state === "pending" ? (
         <Answers interaction={interaction} />
       ) : (
         <p class="fine">

@@ -73,6 +73,8 @@ const When = ({ automation: { next_run_at, trigger } }: { readonly automation: A
         <>
           <code>{trigger.expression}</code> in {trigger.timezone}
         </>
+      ) : trigger.kind === "hook" ? (
+        "when a hook is called"
       ) : (
         "once"
       )}

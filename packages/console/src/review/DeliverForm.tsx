@@ -1,11 +1,29 @@
-import { useSignal } from "@preact/signals"
+import { type Signal, useSignal } from "@preact/signals"
 import type { Changeset, Connection } from "@reins/client"
+import type { ComponentChildren } from "preact"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Form } from "../ui/Form.js"
 import { count } from "../words/Words.js"
 import { forgeKinds, forgeUrl, forgeWords, isForge, likelyForge, pushConnections } from "./ForgeConnection.js"
+
+/** The branch that a session has delivered last, with another changeset; undefined for none. The server takes no other for the head. */
+const openBranchOf = async ({ id, session_id }: Changeset, signal: AbortSignal): Promise<string | undefined> => {
+  const { items } = await reins.sessions.listChangesets({ session_id, state: "ready", limit: 20 }, { signal })
+  for (const other of items) {
+    if (other.id === id) continue
+    const done = await reins.changesets.listDeliveries(
+      { changeset_id: other.id, state: "succeeded", limit: 20 },
+      { signal }
+    )
+    const branch = done.items.find(({ transport }) => transport === "git_branch")?.target_ref
+    if (branch !== undefined) return branch
+  }
+  return undefined
+}
+
+type Transport = "git_branch" | "head" | "patch"
 
 /** Brings a changeset to its repository as a branch with a merge request, or makes a patch of it. */
 export const DeliverForm = ({
@@ -27,7 +45,9 @@ export const DeliverForm = ({
   /** Hears of the delivery that should get a merge request; undefined for one that should get none. */
   readonly done: (deliveryId: string | undefined) => void
 }) => {
-  const transport = useSignal<"git_branch" | "patch">("git_branch")
+  const transport = useSignal<Transport>("git_branch")
+  const open = useLoaded("the open branch", (signal) => openBranchOf(changeset, signal), [changeset.id])
+  const branch = open.value.value
   const action = useAction()
   const connections = useLoaded(
     "the connections",
@@ -41,10 +61,11 @@ export const DeliverForm = ({
       if (connection_id !== fields["connection_id"]) connections.reload()
       const { delivery } = await reins.changesets.deliver({
         changeset_id: changeset.id,
-        transport: transport.value,
+        transport: transport.value === "patch" ? "patch" : "git_branch",
         ...(title !== "" && { title }),
+        ...(transport.value !== "patch" && connection_id !== "" && { connection_id }),
+        ...(transport.value === "head" && { ...(branch !== undefined && { target_ref: branch }), onto: "head" }),
         ...(transport.value === "git_branch" && {
-          ...(connection_id !== "" && { connection_id }),
           ...(target_ref !== "" && { target_ref }),
           update_strategy: update_strategy === "force_with_lease" ? "force_with_lease" : "fast_forward"
         })
@@ -60,32 +81,14 @@ export const DeliverForm = ({
           something.
         </p>
       )}
-      <fieldset class="choice">
-        <legend>Deliver as</legend>
-        <label>
-          <input
-            type="radio"
-            name="transport"
-            checked={transport.value === "git_branch"}
-            onChange={() => (transport.value = "git_branch")}
-          />{" "}
-          a branch
-        </label>
-        <label>
-          <input
-            type="radio"
-            name="transport"
-            checked={transport.value === "patch"}
-            onChange={() => (transport.value = "patch")}
-          />{" "}
-          a patch
-        </label>
-      </fieldset>
+      <TransportChoice branch={branch} transport={transport} />
+      {transport.value !== "patch" && (
+        <Await of={connections}>
+          {({ items }) => <ConnectionFields connections={items} repository={repository} />}
+        </Await>
+      )}
       {transport.value === "git_branch" && (
         <>
-          <Await of={connections}>
-            {({ items }) => <ConnectionFields connections={items} repository={repository} />}
-          </Await>
           <Field label="Branch" hint="Empty for a new branch of this session.">
             <input name="target_ref" placeholder="reins/…" />
           </Field>
@@ -95,12 +98,10 @@ export const DeliverForm = ({
               <option value="force_with_lease">Replace the earlier delivery</option>
             </select>
           </Field>
+          <label class="check">
+            <input name="merge_request" type="checkbox" defaultChecked /> Open a merge request
+          </label>
         </>
-      )}
-      {transport.value === "git_branch" && (
-        <label class="check">
-          <input name="merge_request" type="checkbox" defaultChecked /> Open a merge request
-        </label>
       )}
       <Field label="Title" hint="The first line of the commit.">
         <input name="title" defaultValue={suggested} />
@@ -112,6 +113,41 @@ export const DeliverForm = ({
       </p>
       <Outcome of={action} />
     </Form>
+  )
+}
+
+/** The ways of a delivery. A commit on top of the open branch is one where there is such a branch. */
+const TransportChoice = ({
+  branch,
+  transport
+}: {
+  readonly branch: string | undefined
+  readonly transport: Signal<Transport>
+}) => {
+  const choice = (value: Transport, words: ComponentChildren) => (
+    <label>
+      <input
+        type="radio"
+        name="transport"
+        checked={transport.value === value}
+        onChange={() => (transport.value = value)}
+      />{" "}
+      {words}
+    </label>
+  )
+  return (
+    <fieldset class="choice">
+      <legend>Deliver as</legend>
+      {choice("git_branch", "a branch")}
+      {branch !== undefined &&
+        choice(
+          "head",
+          <>
+            a commit on top of <code>{branch}</code>
+          </>
+        )}
+      {choice("patch", "a patch")}
+    </fieldset>
   )
 }
 

@@ -84,6 +84,8 @@ export class Conversation {
         const key = `${message_id}.${part.part_key}`
         if (part.kind === "media") put({ kind: "media", key, media: part.content })
         if (part.kind !== "text" && part.kind !== "reasoning") break
+        // Live words overtake the events of tools that began before them. The log has the order.
+        if (!this.logged.has(key)) this.drop(key)
         const before = part.mode === "append" ? (this.logged.get(key) ?? 0) : 0
         const known = this.find(key)
         const kept = known?.kind === "words" ? known.text.slice(0, before) : ""

@@ -17,17 +17,15 @@ import { TurnBar } from "./TurnBar.js"
 export const ConversationTab = ({ log, reload, session }: TabProps) => {
   const { conversation, isWhole } = log
   const revision = log.revision.value
-  const toggled = useSignal<ReadonlySet<string>>(new Set())
+  const chosen = useSignal<ReadonlyMap<string, boolean>>(new Map())
   const { turn } = conversation
   const isRunning = turn !== undefined && !ends.has(turn.state)
   const rows = useMemo(
-    () => rowsOf(conversation.items, toggled.value, isRunning),
-    [conversation, revision, toggled.value, isRunning]
+    () => rowsOf(conversation.items, chosen.value, isRunning),
+    [conversation, revision, chosen.value, isRunning]
   )
-  const toggle = (key: string) => {
-    const next = new Set(toggled.value)
-    if (!next.delete(key)) next.add(key)
-    toggled.value = next
+  const choose = (key: string, isOpen: boolean) => {
+    chosen.value = new Map(chosen.value).set(key, isOpen)
   }
   const reveal = useRef<((index: number) => void) | undefined>(undefined)
   useEffect(() => {
@@ -48,7 +46,7 @@ export const ConversationTab = ({ log, reload, session }: TabProps) => {
         estimate={estimateRow}
         render={(row) =>
           row.kind === "run" ? (
-            <RunLine run={row} toggle={toggle} />
+            <RunLine run={row} choose={choose} />
           ) : (
             <div class={row.isInRun ? "in-run" : undefined}>
               <ItemView item={row.item} sessionId={session.id} agent={agent} />
@@ -72,12 +70,12 @@ export const ConversationTab = ({ log, reload, session }: TabProps) => {
 /** A run of tools in a line, with its time and its steps. */
 const RunLine = ({
   run: { failed, from, isOpen, key, steps, to },
-  toggle
+  choose
 }: {
   readonly run: ConversationRow & { readonly kind: "run" }
-  readonly toggle: (key: string) => void
+  readonly choose: (key: string, isOpen: boolean) => void
 }) => (
-  <button type="button" class="run" aria-expanded={isOpen} onClick={() => toggle(key)}>
+  <button type="button" class="run" aria-expanded={isOpen} onClick={() => choose(key, !isOpen)}>
     <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span> Worked for {duration(from, to)}, {count(steps, "step")}
     {failed > 0 && <span class="bad-words"> · {failed} failed</span>}
   </button>

@@ -22,12 +22,12 @@ const isStep = ({ kind }: Item): boolean => kind === "tool"
 const belongs = (item: Item): boolean => isStep(item) || (item.kind === "words" && item.words === "reasoning")
 
 /**
- * The rows of a conversation. Runs of tools are folded once something follows them; `toggled` has the keys of those that a person has opened or
- * folded. The run at the end of a running turn stays open, so that one can see the work.
+ * The rows of a conversation. Runs of tools are folded once something follows them; `chosen` is true for those that a person has opened, and
+ * false for those that they have folded. The run at the end of a running turn stays open, so that one can see the work.
  */
 export const rowsOf = (
   items: ReadonlyArray<Item>,
-  toggled: ReadonlySet<string>,
+  chosen: ReadonlyMap<string, boolean>,
   isRunning: boolean
 ): ReadonlyArray<ConversationRow> => {
   const rows: Array<ConversationRow> = []
@@ -44,7 +44,7 @@ export const rowsOf = (
       continue
     }
     const key = `run.${first.key}`
-    const isOpen = toggled.has(key) !== (isRunning && end === items.length)
+    const isOpen = chosen.get(key) ?? (isRunning && end === items.length)
     rows.push({
       kind: "run",
       key,

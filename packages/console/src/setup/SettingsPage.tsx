@@ -7,6 +7,7 @@ import { Await, Field, fieldsOf, Outcome, PageHead } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
 import { Form } from "../ui/Form.js"
 import { count } from "../words/Words.js"
+import { SigningKeys } from "./SigningKeys.js"
 
 /** The workspace itself: its name, another one beside it, and the ways out of it. */
 export const SettingsPage = ({ workspaceId }: { readonly workspaceId: string }) => {
@@ -24,6 +25,7 @@ export const SettingsPage = ({ workspaceId }: { readonly workspaceId: string }) 
             {isOwner.value && (
               <Retention workspaceId={workspaceId} days={retention.sessions_days} reload={found.reload} />
             )}
+            {isOwner.value && <SigningKeys workspaceId={workspaceId} />}
             <NewWorkspace />
             {!personal && <Leave workspaceId={workspaceId} name={name} />}
             {!personal && isOwner.value && <Delete workspaceId={workspaceId} name={name} />}

@@ -30,6 +30,7 @@ export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
   const view = useSignal({ top: 0, height: 800 })
   const measured = useSignal(0)
   const atEnd = useRef(true)
+  const seenTop = useRef(0)
   const observer = useRef<ResizeObserver | undefined>(undefined)
 
   const generation = measured.value
@@ -53,13 +54,27 @@ export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
     if (element === null) return
     const { clientHeight, scrollHeight, scrollTop } = element
     atEnd.current = scrollHeight - scrollTop - clientHeight < 40
+    seenTop.current = scrollTop
     if (view.peek().top !== scrollTop || view.peek().height !== clientHeight)
       view.value = { top: scrollTop, height: clientHeight }
     onTop?.(indexAt(offsets, scrollTop + 1))
   }
 
+  /** Keeps the end in sight, unless a person has left it: their scroll is told of a frame later, and nothing may take it back meanwhile. */
+  const stayAtEnd = () => {
+    const element = box.current
+    if (element === null || !atEnd.current) return
+    const { clientHeight, scrollHeight, scrollTop } = element
+    atEnd.current = scrollTop >= seenTop.current || scrollHeight - scrollTop - clientHeight < 40
+    if (!atEnd.current) return
+    element.scrollTop = scrollHeight
+    seenTop.current = element.scrollTop
+  }
+
   const looking = useRef(look)
   looking.current = look
+  const staying = useRef(stayAtEnd)
+  staying.current = stayAtEnd
   const following = useRef(follows)
   following.current = follows
 
@@ -67,7 +82,6 @@ export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
     const element = box.current
     if (element === null) return
     const watcher = new ResizeObserver((entries) => {
-      const wasAtEnd = atEnd.current
       let moved = 0
       let changed = false
       for (const { target } of entries) {
@@ -82,10 +96,11 @@ export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
         if (Number(target.dataset["top"]) + before <= element.scrollTop) moved += now - before
       }
       if (changed) measured.value++
-      if (following.current && wasAtEnd) element.scrollTop = element.scrollHeight
+      if (following.current && atEnd.current) staying.current()
       else if (moved !== 0) element.scrollTop += moved
+      const staysAtEnd = atEnd.current
       looking.current()
-      atEnd.current = wasAtEnd
+      atEnd.current = staysAtEnd
     })
     observer.current = watcher
     watcher.observe(element)
@@ -96,7 +111,7 @@ export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
     const element = box.current
     if (element === null) return
     for (const row of element.querySelectorAll("[data-key]")) observer.current?.observe(row)
-    if (follows && atEnd.current) element.scrollTop = element.scrollHeight
+    if (follows) stayAtEnd()
   })
 
   if (reveal !== undefined)

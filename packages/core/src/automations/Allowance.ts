@@ -10,12 +10,13 @@ export type OverlapVerdict = "begin" | "wait" | "overlap" | "coalesced"
 /** Decides whether a run begins beside the live ones. */
 export const judgeOverlap = (
   { max_parallel, overlap }: Pick<AutomationOptions, "max_parallel" | "overlap">,
-  live: ReadonlyArray<RunRow>
+  live: ReadonlyArray<RunRow>,
+  mostWaiting = 1
 ): OverlapVerdict => {
   if (live.length === 0) return "begin"
   if (overlap === "skip") return "overlap"
   if (overlap === "parallel") return live.length < max_parallel ? "begin" : "overlap"
-  return live.some(isUnbegun) ? "coalesced" : "wait"
+  return live.filter(isUnbegun).length < mostWaiting ? "wait" : "coalesced"
 }
 
 /** True for a run that waits for the end of the one before. */

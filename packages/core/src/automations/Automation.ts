@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
 import { optional } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
-import { AccountId, AutomationId, ProjectId, SessionId, WorkspaceId } from "../domain/Ids.js"
+import { AccountId, AutomationId, HookId, ProjectId, SessionId, WorkspaceId } from "../domain/Ids.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { SessionInput } from "../sessions/SessionsApi.js"
@@ -30,7 +30,48 @@ export const OnceTrigger = Schema.Struct({
   at: field(Timestamp, "The one time, in the future.")
 }).annotations({ identifier: "OnceTrigger", description: "One time." })
 
-export const AutomationTrigger = Schema.Union(ScheduleTrigger, OnceTrigger).annotations({
+const Pointer = Schema.String.pipe(Schema.maxLength(500), Schema.pattern(/^(?:\/(?:[^~/]|~[01])*)*$/))
+
+const Scalar = Schema.Union(Schema.String.pipe(Schema.maxLength(1000)), Schema.Number, Schema.Boolean, Schema.Null)
+
+export const HookCondition = Schema.Struct({
+  pointer: field(Pointer, "The JSON pointer (RFC 6901) of a value of the body, as in `/ref`."),
+  is: field(optional(Scalar), "The value is this one."),
+  in: field(optional(Schema.Array(Scalar).pipe(Schema.maxItems(50))), "The value is one of these."),
+  starts_with: field(
+    optional(Schema.String.pipe(Schema.maxLength(1000))),
+    "The value is a text that begins with this one."
+  ),
+  exists: field(optional(Schema.Boolean), "True: there is a value. False: there is none."),
+  not: field(optional(Schema.Boolean), "True turns the condition around.")
+}).annotations({
+  identifier: "HookCondition",
+  description: "A condition on the body of a hook. All that it says has to hold. Nothing in it is a pattern or is run."
+})
+export type HookCondition = typeof HookCondition.Type
+
+export const HookTrigger = Schema.Struct({
+  kind: field(Schema.Literal("hook"), "Tells the kinds of triggers apart."),
+  hook_id: field(HookId, "The hook, of the same workspace."),
+  events: field(
+    optional(Schema.Array(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100))).pipe(Schema.maxItems(20))),
+    "Only calls that say they are one of these events, as `push`; all when absent."
+  ),
+  filter: field(
+    optional(Schema.Array(HookCondition).pipe(Schema.maxItems(20))),
+    "Only calls whose body meets all of these conditions; all when absent."
+  ),
+  pick: field(
+    optional(Schema.Array(Pointer).pipe(Schema.maxItems(20))),
+    "The values of the body that follow the message, as JSON pointers. The whole body when absent, nothing when empty. They are data between marks, at most 64 KiB."
+  )
+}).annotations({ identifier: "HookTrigger", description: "A call of a hook." })
+export type HookTrigger = typeof HookTrigger.Type
+
+/** A trigger that the clock decides. */
+export type TimedTrigger = ScheduleTrigger | typeof OnceTrigger.Type
+
+export const AutomationTrigger = Schema.Union(ScheduleTrigger, OnceTrigger, HookTrigger).annotations({
   identifier: "AutomationTrigger",
   description: "What makes an automation due."
 })
@@ -69,7 +110,7 @@ export type AutomationTarget = typeof AutomationTarget.Type
 
 export const Overlap = Schema.Literal("skip", "queue", "parallel").annotations({
   description:
-    "What happens when the run before has not ended. `skip`: no run. `queue`: one run waits, and later ones are part of it. `parallel`: up to `max_parallel` runs at once, each in its own new session."
+    "What happens when the run before has not ended. `skip`: no run. `queue`: one run waits, or five of a hook, and later ones are part of it. `parallel`: up to `max_parallel` runs at once, each in its own new session."
 })
 
 export const Missed = Schema.Literal("run_once", "skip").annotations({
@@ -135,7 +176,9 @@ export const PauseReason = Schema.Literal(
   "owner_lost_access",
   "budget_exhausted",
   "session_gone",
-  "project_archived"
+  "project_archived",
+  "project_gone",
+  "hook_gone"
 ).annotations({
   description:
     "`owner_lost_access`: the account that it acts for may no longer start work here, or the API key that made it is no longer good."

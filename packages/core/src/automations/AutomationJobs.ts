@@ -12,7 +12,7 @@ import { AutomationStore } from "./AutomationStore.js"
 import { makeFire, makeStartWaiting } from "./Firing.js"
 import { makePause } from "./Pausing.js"
 import { fireJobKind, loadSchedules } from "./Plan.js"
-import { startJobKind } from "./RunEndings.js"
+import { makeEndings, startJobKind } from "./RunEndings.js"
 import { expireJobKind } from "./RunStart.js"
 import { RunStore } from "./RunStore.js"
 import { makeExpire } from "./RunTurns.js"
@@ -91,7 +91,9 @@ export const fireJob = Effect.gen(function* () {
 export const startJob = Effect.gen(function* () {
   const start = yield* makeStartWaiting
   const beginOrTell = yield* makeBeginOrTell
+  const store = yield* AutomationStore
   const runs = yield* RunStore
+  const endings = yield* makeEndings
   return {
     ...shared,
     kind: startJobKind,
@@ -103,8 +105,11 @@ export const startJob = Effect.gen(function* () {
       return done
     }),
     failed: Effect.fnUntraced(function* ({ subject }, { code, message }) {
+      const found = yield* runs.find(subject.id)
+      const held = found && (yield* store.lock(found.automation_id))
       const run = yield* runs.find(subject.id)
       if (run?.state === "waiting") yield* runs.move(run, "failed", { reason: code, reason_message: message })
+      if (held !== undefined) yield* endings.startNext(held.row)
     })
   } satisfies JobKind
 })

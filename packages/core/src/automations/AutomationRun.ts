@@ -14,7 +14,7 @@ import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { Usage } from "../sessions/Session.js"
 
-export const AutomationRunKind = Schema.Literal("schedule", "once", "hand", "retry").annotations({
+export const AutomationRunKind = Schema.Literal("schedule", "once", "hook", "hand", "retry").annotations({
   description: "`hand`: somebody started it. `retry`: somebody had a run made again."
 })
 export type AutomationRunKind = typeof AutomationRunKind.Type

@@ -65,7 +65,7 @@ export class AutomationRuns extends Context.Tag("@reins/core/automations/Automat
       const beginNow = Effect.fnUntraced(function* (
         principal: Principal,
         automationId: string,
-        kind: Pick<Occurrence, "kind" | "retry_of_run_id">
+        kind: Pick<Occurrence, "kind" | "payload" | "retry_of_run_id">
       ) {
         const held = yield* writable(principal, automationId)
         const run = yield* begin(held, principal, { ...kind, due_at: held.at, late_seconds: 0 })
@@ -99,7 +99,11 @@ export class AutomationRuns extends Context.Tag("@reins/core/automations/Automat
               yield* access.read(principal, run.workspace_id)
               if (!automationRunStates.isTerminal(run.state))
                 return yield* automationRunStates.refusal(run.state, "waiting")
-              return yield* beginNow(principal, run.automation_id, { kind: "retry", retry_of_run_id: run.id })
+              return yield* beginNow(principal, run.automation_id, {
+                kind: "retry",
+                retry_of_run_id: run.id,
+                payload: run.payload
+              })
             })
           )
       })

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import type { AccountId, ApiKeyId, AutomationId, JobId, ProjectId, WorkspaceId } from "../domain/Ids.js"
+import type { AccountId, ApiKeyId, AutomationId, HookId, JobId, ProjectId, WorkspaceId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
@@ -16,7 +16,8 @@ import {
   type AutomationTarget,
   type AutomationTrigger,
   defaultOptions,
-  type PauseReason
+  type PauseReason,
+  type TimedTrigger
 } from "./Automation.js"
 
 /** An automation as it is stored. */
@@ -26,6 +27,8 @@ export interface AutomationRow {
   readonly name: string
   /** The project of its target; null for none. */
   readonly project_id: ProjectId | null
+  /** The hook of its trigger; null for none. */
+  readonly hook_id: HookId | null
   readonly state: AutomationState
   readonly pause_reason: PauseReason | null
   readonly pause_message: string | null
@@ -52,6 +55,11 @@ export interface AutomationRow {
 }
 
 export const triggerOf = ({ due }: Pick<AutomationRow, "due">): AutomationTrigger => JSON.parse(due)
+/** The trigger of an automation that the clock makes due; undefined for another one. */
+export const timedTriggerOf = (row: Pick<AutomationRow, "due">): TimedTrigger | undefined => {
+  const trigger = triggerOf(row)
+  return trigger.kind === "hook" ? undefined : trigger
+}
 export const automationTarget = ({ target }: Pick<AutomationRow, "target">): AutomationTarget => JSON.parse(target)
 export const optionsOf = ({ options }: Pick<AutomationRow, "options">): AutomationOptions => ({
   ...defaultOptions,
@@ -78,6 +86,11 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
     readonly lock: (
       id: string
     ) => Effect.Effect<{ readonly row: AutomationRow; readonly at: Timestamp } | undefined, never, Commit>
+    /** The ids of the automations that still have something which is about to go. */
+    readonly having: (
+      what: "acts_for" | "hook_id" | "project_id",
+      id: string
+    ) => Effect.Effect<ReadonlyArray<AutomationId>>
     readonly insert: (row: AutomationRow) => Effect.Effect<void, never, Commit>
     /** Changes columns of an automation that the commit holds, and gives back the row. */
     readonly update: (id: AutomationId, changes: Partial<AutomationRow>) => Effect.Effect<AutomationRow, never, Commit>
@@ -135,6 +148,12 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
           const { at, ...row } = found
           return { row: withNumbers(row), at }
         }),
+        having: (what, id) =>
+          Effect.map(
+            db.all(sql<{ id: AutomationId }>`select id from automations
+              where ${sql(what)} = ${id} and deleted_at is null order by id`),
+            (rows) => rows.map((row) => row.id)
+          ),
         insert: (row) => db.run(sql`insert into automations ${sql.insert({ ...row })}`),
         pause: fn("AutomationStore.pause")(function* (row, { message, reason }) {
           if (row.state !== "active") return row

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, ParseResult, Schema } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Access, type Denied, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { requireAll } from "../domain/Condition.js"
@@ -6,12 +6,9 @@ import { AutomationId, newId, WorkspaceId } from "../domain/Ids.js"
 import type { Page } from "../domain/Page.js"
 import { keyOf, type Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
-import { Git } from "../git/Git.js"
-import { checkPosted } from "../git/PostedUrl.js"
+import type { RequestInvalid } from "../domain/RequestInvalid.js"
+import { now } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
-import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { expectVersion } from "../store/Version.js"
@@ -27,7 +24,8 @@ import {
 import type { AutomationInput, AutomationPatch, AutomationPreview, PauseInput, PreviewQuery } from "./AutomationsApi.js"
 import { automationAccess, automationRules, makeShow } from "./AutomationViews.js"
 import { makeCancelWaiting, makePause } from "./Pausing.js"
-import { loadSchedules, makePlan, type Planned, plannedAfter, type Schedules } from "./Plan.js"
+import { loadSchedules, makePlan, type Schedules } from "./Plan.js"
+import { makeCheckTarget, makeHookOf, nextOf, tryOf } from "./TriggerChecks.js"
 
 /** The automations that a workspace can have. */
 export const maxAutomations = 50
@@ -120,63 +118,6 @@ export class Automations extends Context.Tag("@reins/core/automations/Automation
   )
 }
 
-/** Does something with the schedule of a trigger. A fault is told at its place in the request. */
-const tryOf = <A>(
-  { ScheduleFault }: Schedules,
-  make: () => A,
-  loc: ReadonlyArray<string>,
-  input: object
-): Effect.Effect<A, RequestInvalid> =>
-  Effect.suspend(() => {
-    try {
-      return Effect.succeed(make())
-    } catch (fault) {
-      if (!(fault instanceof ScheduleFault)) throw fault
-      const { field, why } = fault
-      const value: unknown = Object.entries(input).find(([name]) => name === field)?.[1]
-      const issue = new ParseResult.Type(Schema.Unknown.ast, value, `The ${field} ${why}`)
-      return Effect.fail(new RequestInvalid({ loc: [...loc, field], issue, input: value }))
-    }
-  })
-
-/** The next occurrence of a trigger of a request. Fails for one that never comes. */
-const nextOf = (schedules: Schedules, id: AutomationId, trigger: AutomationTrigger, at: Timestamp) =>
-  Effect.flatMap(
-    tryOf(
-      schedules,
-      () => {
-        const planned = plannedAfter(schedules, id, trigger, at)
-        if (planned !== undefined) return planned
-        throw trigger.kind === "once"
-          ? new schedules.ScheduleFault("at", "is not in the future")
-          : new schedules.ScheduleFault("expression", "never comes")
-      },
-      ["body", "trigger"],
-      trigger
-    ),
-    (planned: Planned) => Effect.succeed(planned)
-  )
-
-/** Gives the function that checks what can be known of a target before it is used. */
-const makeCheckTarget = Effect.gen(function* () {
-  const git = yield* Git
-  const sessions = yield* SessionStore
-  return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, target: AutomationTarget) {
-    if (target.kind === "new_session")
-      return yield* checkPosted(git, ["body", "target", "repository"], target.repository)
-    const session = yield* Effect.option(sessions.readable(principal, target.session_id))
-    if (session._tag === "Some" && session.value.workspace_id === workspaceId && session.value.lifecycle !== "closed")
-      return
-    const { session_id } = target
-    const issue = new ParseResult.Type(
-      Schema.Unknown.ast,
-      session_id,
-      "There is no open session of this workspace with that id"
-    )
-    return yield* new RequestInvalid({ loc: ["body", "target", "session_id"], issue, input: session_id })
-  })
-})
-
 const projectOf = (target: AutomationTarget) => (target.kind === "new_session" ? (target.project_id ?? null) : null)
 
 const actsFor = (principal: Principal) => ({ acts_for: principal.accountId, api_key_id: keyOf(principal) })
@@ -189,6 +130,7 @@ const makeCreate = Effect.gen(function* () {
   const plan = yield* makePlan
   const show = yield* makeShow
   const checkTarget = yield* makeCheckTarget
+  const hookOf = yield* makeHookOf
 
   const inside = Effect.fnUntraced(function* (
     schedules: Schedules,
@@ -199,6 +141,7 @@ const makeCreate = Effect.gen(function* () {
     const { name, target, trigger, ...options } = input
     const role = yield* access.write(principal, workspaceId)
     yield* checkTarget(principal, workspaceId, target)
+    const hook_id = yield* hookOf(workspaceId, trigger)
     const used = yield* store.count(workspaceId)
     if (used >= maxAutomations) return yield* tooMany(used)
     const at = yield* now
@@ -208,6 +151,7 @@ const makeCreate = Effect.gen(function* () {
       ...named,
       name,
       project_id: projectOf(target),
+      hook_id,
       state: "active",
       pause_reason: null,
       pause_message: null,
@@ -263,6 +207,7 @@ const makeUpdate = Effect.gen(function* () {
   const show = yield* makeShow
   const anew = yield* makeAnew
   const checkTarget = yield* makeCheckTarget
+  const hookOf = yield* makeHookOf
   const { writable } = yield* automationAccess
 
   const inside = Effect.fnUntraced(function* (
@@ -280,6 +225,7 @@ const makeUpdate = Effect.gen(function* () {
       ...(target !== undefined && { target: JSON.stringify(target), project_id: projectOf(target) }),
       ...(trigger !== undefined && {
         due: JSON.stringify(trigger),
+        hook_id: yield* hookOf(row.workspace_id, trigger),
         state,
         ...(yield* anew(schedules, row, trigger, state === "active"))
       }),
@@ -309,11 +255,13 @@ const makeTurns = Effect.gen(function* () {
   const pause = yield* makePause
   const anew = yield* makeAnew
   const cancelWaiting = yield* makeCancelWaiting
+  const hookOf = yield* makeHookOf
   const { writable } = yield* automationAccess
 
   const resume = Effect.fnUntraced(function* (schedules: Schedules, principal: Principal, id: string) {
     const { role, row } = yield* writable(principal, id)
     yield* requireAll(automationRules.resume, row)
+    yield* hookOf(row.workspace_id, triggerOf(row))
     const resumed = yield* store.update(row.id, {
       state: "active",
       pause_reason: null,

@@ -5,8 +5,9 @@ import { fromMillis, fromNow, type Timestamp, toMillis } from "../domain/Timesta
 import type { Commit } from "../store/Commit.js"
 import { Oversight } from "../store/Oversight.js"
 import { commandedOf, makeMayAct, principalOf } from "./Acting.js"
-import type { AutomationRunKind } from "./AutomationRun.js"
-import { type AutomationRow, AutomationStore, optionsOf, triggerOf } from "./AutomationStore.js"
+import type { TimedTrigger } from "./Automation.js"
+import { type AutomationRunKind, automationRunStates } from "./AutomationRun.js"
+import { type AutomationRow, AutomationStore, optionsOf, timedTriggerOf, triggerOf } from "./AutomationStore.js"
 import { makePause } from "./Pausing.js"
 import { makePlan, plannedAfter, type Schedules, type Ticket } from "./Plan.js"
 import { makeEndings } from "./RunEndings.js"
@@ -15,6 +16,9 @@ import { ofAutomation, RunStore } from "./RunStore.js"
 
 /** The runs that a workspace may begin in a minute. Others wait, so that an outage ends without a storm. */
 const startsPerMinute = 20
+
+/** A hook that rings while so many begin is put off by so long. */
+const crowdedMs = 15_000
 
 /** Runs that were missed begin within so many seconds after the server is back. */
 const spreadSeconds = 300
@@ -30,8 +34,12 @@ interface DueNow {
   readonly runs: boolean
 }
 
-const dueNow = (schedules: Schedules, row: AutomationRow, due_at: Timestamp, at: number): DueNow => {
-  const trigger = triggerOf(row)
+const dueNow = (
+  schedules: Schedules,
+  row: AutomationRow,
+  trigger: TimedTrigger,
+  { at, due_at }: { readonly due_at: Timestamp; readonly at: number }
+): DueNow => {
   const { missed, start_within_seconds } = optionsOf(row)
   const schedule = schedules.scheduleOf(trigger)
   const { count, newest } = schedules.dueUpTo(schedule, toMillis(due_at), at)
@@ -84,11 +92,13 @@ export const makeFire = Effect.gen(function* () {
   ): Effect.fn.Return<void, Unstartable, Commit> {
     const held = yield* hold(id)
     if (held === undefined || isVoid(held.row, ticket)) return
+    const trigger = timedTriggerOf(held.row)
+    if (trigger === undefined) return
     // The claim of the job has proved that the time has come, so a clock that was set back since then changes nothing.
     const at = Math.max(toMillis(held.at), toMillis(ticket.due_at))
-    const due = dueNow(schedules, held.row, ticket.due_at, at)
+    const due = dueNow(schedules, held.row, trigger, { due_at: ticket.due_at, at })
     if (due.runs && (yield* putOff(schedules, held.row, ticket, due))) return
-    const next = plannedAfter(schedules, held.row.id, triggerOf(held.row), fromMillis(due.newest))
+    const next = plannedAfter(schedules, held.row.id, trigger, fromMillis(due.newest))
     const row = yield* store.update(held.row.id, {
       ...(yield* plan(held.row, next)),
       ...(next === undefined && { state: "done" as const })
@@ -182,9 +192,16 @@ export const makeStartWaiting = Effect.gen(function* () {
       yield* pause(row, { reason: "owner_lost_access", message: lostAccess })
       return
     }
-    if (refusal !== undefined) return yield* endings.refused(row, run, refusal)
+    if (refusal !== undefined) {
+      yield* endings.refused(row, run, refusal)
+      return yield* endings.startNext(row)
+    }
+    if (run.kind === "hook" && (yield* runs.countStarted(row.workspace_id, yield* fromNow(-60_000))) >= startsPerMinute)
+      return yield* endings.start(row, run, yield* fromNow(crowdedMs))
     const begun = yield* start.beginWaiting(held, principalOf(row), run)
     yield* inCommit(commandedOf(row))
     if (begun.state === "failed") yield* endings.count(row, begun)
+    // One that began ends later, and the next one with it.
+    if (automationRunStates.isTerminal(begun.state)) yield* endings.startNext(row)
   })
 })

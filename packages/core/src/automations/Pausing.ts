@@ -32,6 +32,34 @@ export const makePause = Effect.gen(function* () {
   })
 })
 
+/** The reasons of a pause for what an automation had and has no more, with a sentence for people. */
+const gone = {
+  acts_for: {
+    reason: "owner_lost_access",
+    message: "The account that the automation acts for was deleted. Somebody who may start work here has to resume it."
+  },
+  project_id: {
+    reason: "project_gone",
+    message: "The project was deleted. Give the automation another target, and resume it."
+  },
+  hook_id: {
+    reason: "hook_gone",
+    message: "The hook was removed. Give the automation another trigger, and resume it."
+  }
+} as const satisfies Record<string, PauseCause>
+
+/** Gives the function that pauses every automation of an account, a project or a hook that goes. */
+export const makePauseAllOf = Effect.gen(function* () {
+  const store = yield* AutomationStore
+  const pause = yield* makePause
+  return Effect.fnUntraced(function* (what: keyof typeof gone, id: string) {
+    for (const automationId of yield* store.having(what, id)) {
+      const held = yield* store.lock(automationId)
+      if (held !== undefined) yield* pause(held.row, gone[what])
+    }
+  })
+})
+
 /** Gives the function that cancels the run of an automation that waits for the end of the one before. */
 export const makeCancelWaiting = Effect.gen(function* () {
   const runs = yield* RunStore

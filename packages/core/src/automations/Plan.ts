@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { fromMillis, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
-import type { AutomationTrigger } from "./Automation.js"
+import type { TimedTrigger } from "./Automation.js"
 import { type AutomationRow, notDue } from "./AutomationStore.js"
 
 /** The kind of the job that fires an automation; its payload is a `Ticket`. */
@@ -30,7 +30,7 @@ export const loadSchedules: Effect.Effect<Schedules> = Effect.promise(() => impo
 export const plannedAfter = (
   { jitterMs, scheduleOf }: Schedules,
   id: string,
-  trigger: AutomationTrigger,
+  trigger: TimedTrigger,
   after: Timestamp
 ): Planned | undefined => {
   const schedule = scheduleOf(trigger)

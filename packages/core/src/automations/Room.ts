@@ -4,18 +4,21 @@ import { expireJob, fireJob, startJob } from "./AutomationJobs.js"
 import { AutomationRuns } from "./AutomationRuns.js"
 import { AutomationStore } from "./AutomationStore.js"
 import { Automations } from "./Automations.js"
+import * as HookRuns from "./HookRuns.js"
 import * as operations from "./Operations.js"
+import { payloadRecords } from "./Payloads.js"
 import { RunStore } from "./RunStore.js"
 import * as RunTurns from "./RunTurns.js"
 
 /** Work that begins by itself. */
 export const automations = {
   name: "automations",
-  layer: oneByOne(Automations.layer, AutomationRuns.layer, RunTurns.layer).pipe(
+  layer: oneByOne(Automations.layer, AutomationRuns.layer, RunTurns.layer, HookRuns.layer).pipe(
     onTopOf(oneByOne(AutomationStore.layer, RunStore.layer))
   ),
   operations,
   tables: ["automations", "automation_runs"],
+  sealed: payloadRecords,
   jobs: [fireJob, startJob, expireJob],
   sweeps: {
     "automation runs": Effect.map(Effect.all([RunStore, AutomationStore]), ([runs, automations]) =>

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { nano } from "../budgets/BudgetRow.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
 import type { ReinsError } from "../domain/ReinsError.js"
+import type { Timestamp } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { isUnbegun } from "./Allowance.js"
 import { type AutomationRow, AutomationStore, automationTarget, optionsOf } from "./AutomationStore.js"
@@ -45,8 +46,21 @@ export const makeEndings = Effect.gen(function* () {
       yield* pause(counted, { reason: "failures", message: tooManyFailures(failures, run) })
   })
 
+  /** Has a waiting run begin, at a time or now. */
+  const start = Effect.fnUntraced(function* (row: AutomationRow, run: RunRow, runAt?: Timestamp) {
+    yield* jobs.enqueue({
+      kind: startJobKind,
+      subject: { type: "automation_run", id: run.id },
+      workspaceId: row.workspace_id,
+      payload: { automation_id: row.id },
+      maxAttempts: 20,
+      ...(runAt !== undefined && { runAt })
+    })
+  })
+
   return {
     count,
+    start,
     /** Ends a run whose session or message was refused. */
     refused: Effect.fnUntraced(function* (row: AutomationRow, run: RunRow, { code, details, message }: ReinsError) {
       const failed = yield* runs.move(run, "failed", { reason: code, reason_message: message })
@@ -59,13 +73,7 @@ export const makeEndings = Effect.gen(function* () {
       const live = yield* runs.live(row.id)
       const next = live.find(isUnbegun)
       if (next === undefined || live.some((run) => !isUnbegun(run))) return
-      yield* jobs.enqueue({
-        kind: startJobKind,
-        subject: { type: "automation_run", id: next.id },
-        workspaceId: row.workspace_id,
-        payload: { automation_id: row.id },
-        maxAttempts: 20
-      })
+      yield* start(row, next)
     })
   }
 })

@@ -18,6 +18,7 @@ import type { NewSessionTarget } from "./Automation.js"
 import type { AutomationRun, SkipReason } from "./AutomationRun.js"
 import { type AutomationRow, AutomationStore, automationTarget, optionsOf } from "./AutomationStore.js"
 import { makePause } from "./Pausing.js"
+import { makePayloads } from "./Payloads.js"
 import { ofAutomation, type RunRow, RunStore } from "./RunStore.js"
 
 /** The kind of the job that cancels the turn of a run that takes too long. */
@@ -35,6 +36,8 @@ export interface Held {
 export interface Occurrence extends Pick<AutomationRun, "due_at" | "kind" | "late_seconds"> {
   /** What tells it apart; it is one of a kind without it. */
   readonly occurrence?: string
+  /** What a hook brought, sealed. */
+  readonly payload?: string | null
   readonly retry_of_run_id?: AutomationRun["id"]
 }
 
@@ -116,13 +119,16 @@ export const makeRunStart = Effect.gen(function* () {
   }
 })
 
-const overlapWords = {
+export const overlapWords = {
   overlap: "The run before had not ended. Choose overlap queue or parallel if this one should have begun.",
   coalesced: "A run waits already for the end of the one before. It does the work of this one too."
 }
 
 const spentWords = "The total budget is used up. Raise it, and resume the automation."
 const reservedWords = "The runs that have not ended may use up the rest of the total budget."
+
+/** The session of a run, and its turn if the message has one already. */
+type Sent = Pick<RunRow, "session_id" | "turn_id">
 
 /** Gives the function that makes the session or the message of a run. */
 const makeWork = Effect.gen(function* () {
@@ -134,13 +140,14 @@ const makeWork = Effect.gen(function* () {
   const budgets = yield* BudgetStore
   const limits = yield* sessionBudgets
   const pause = yield* makePause
+  const payloads = yield* makePayloads
 
   const newSession = Effect.fnUntraced(function* (
     row: AutomationRow,
     by: Principal,
     { kind: _, message, ...input }: NewSessionTarget,
     budget: BudgetInput | null
-  ) {
+  ): Effect.fn.Return<Sent, Unstartable, Commit> {
     const actor = actorOf(by)
     const session = yield* lifecycles.begin(row.workspace_id, actor, { title: row.name, ...input })
     if (budget !== null) {
@@ -152,8 +159,14 @@ const makeWork = Effect.gen(function* () {
   })
 
   /** Undefined for a session that nobody can write to any more. */
-  const send = Effect.fnUntraced(function* ({ row, session }: Held, by: Principal, budget: BudgetInput | null) {
-    const target = automationTarget(row)
+  const send = Effect.fnUntraced(function* (
+    { row, session }: Held,
+    by: Principal,
+    run: RunRow,
+    budget: BudgetInput | null
+  ): Effect.fn.Return<Sent | undefined, Unstartable, Commit> {
+    const written = automationTarget(row)
+    const target = { ...written, message: yield* payloads.append(written.message, run) }
     if (target.kind === "new_session") return yield* newSession(row, by, target, budget)
     // A session that is being deleted is not found.
     const open = yield* Effect.catchIf(
@@ -169,7 +182,7 @@ const makeWork = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (held: Held, by: Principal, run: RunRow, budget: BudgetInput | null) {
     const { row } = held
-    const sent = yield* send(held, by, budget)
+    const sent = yield* send(held, by, run, budget)
     if (sent === undefined) {
       const failed = yield* runs.move(run, "failed", { reason: "session_gone", reason_message: sessionGone })
       yield* pause(row, { reason: "session_gone", message: sessionGone })

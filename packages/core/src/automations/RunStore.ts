@@ -23,6 +23,8 @@ export interface RunRow extends AutomationRun {
   readonly expiry_job_id: JobId | null
   /** 1 when its turn was cancelled because it took too long. */
   readonly has_expired: number
+  /** What a hook brought for the message, sealed. Null without a hook, and after 7 days. */
+  readonly payload: string | null
 }
 
 /** The columns that a new run starts with. The others are null. */
@@ -43,6 +45,7 @@ export const toRun = ({
   expiry_job_id: __,
   has_expired: ___,
   occurrence: ____,
+  payload: _____,
   ...run
 }: RunRow): AutomationRun => run
 
@@ -69,7 +72,7 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
     readonly update: (id: AutomationRunId, changes: RunUpdate) => Effect.Effect<RunRow, never, Commit>
     /** Moves a run. Dies for a move that `automationRunStates` does not draw. */
     readonly move: (run: RunRow, to: AutomationRunState, changes?: RunUpdate) => Effect.Effect<RunRow, never, Commit>
-    /** Removes the runs that ended over 90 days ago. */
+    /** Removes the runs that ended over 90 days ago, and what hooks brought over 7 days ago. */
     readonly purge: Effect.Effect<void>
   }
 >() {
@@ -127,6 +130,7 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
             budget: null,
             expiry_job_id: null,
             has_expired: 0,
+            payload: null,
             // An occurrence of its own.
             occurrence: id,
             ...run,
@@ -142,8 +146,14 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
           const finished_at = automationRunStates.isTerminal(to) ? yield* now : null
           return yield* write(run.id, { ...changes, state: to, finished_at })
         }),
-        purge: Effect.flatMap(fromNow(-keptMs), (before) =>
-          db.run(sql`delete from automation_runs where finished_at < ${before}`)
+        purge: Effect.zipRight(
+          Effect.flatMap(fromNow(-keptMs), (before) =>
+            db.run(sql`delete from automation_runs where finished_at < ${before}`)
+          ),
+          Effect.flatMap(fromNow(-payloadMs), (before) =>
+            db.run(sql`update automation_runs set payload = null
+              where payload is not null and created_at < ${before} and finished_at is not null`)
+          )
         )
       })
     })
@@ -151,6 +161,7 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
 }
 
 const keptMs = 90 * 24 * 60 * 60 * 1000
+const payloadMs = 7 * 24 * 60 * 60 * 1000
 
 /** The columns that a run of an automation starts with. */
 export const ofAutomation = ({ id, workspace_id }: AutomationRow) => ({ automation_id: id, workspace_id })

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { Cron } from "croner"
 import { fromMillis, type Timestamp, toMillis } from "../domain/Timestamp.js"
-import type { AutomationTrigger, PlannedTime, ScheduleTrigger } from "./Automation.js"
+import type { PlannedTime, ScheduleTrigger, TimedTrigger } from "./Automation.js"
 import { isOnceADay, parseExpression, shortestGap } from "./Expression.js"
 
 // Owns the times of triggers. An expression with one minute and one hour comes once on each of its days: a time that a change of the clock skips comes
@@ -27,7 +27,7 @@ export class ScheduleFault extends Error {
 export const leastMinutes = 5
 
 /** The schedule of a trigger. Throws a `ScheduleFault` for a trigger that has none. */
-export const scheduleOf = (trigger: AutomationTrigger): Schedule => {
+export const scheduleOf = (trigger: TimedTrigger): Schedule => {
   if (trigger.kind === "once") {
     const at = toMillis(trigger.at)
     return { next: (after) => (after < at ? at : undefined) }
@@ -113,7 +113,7 @@ const usualJitterSeconds = 60
  * The milliseconds after an occurrence at which its run begins. They are the same each time, so that a preview can tell them, and never more than a tenth of
  * the time to the next occurrence.
  */
-export const jitterMs = (id: string, trigger: AutomationTrigger, schedule: Schedule, at: number): number => {
+export const jitterMs = (id: string, trigger: TimedTrigger, schedule: Schedule, at: number): number => {
   if (trigger.kind === "once") return 0
   const next = schedule.next(at)
   const wanted = (trigger.jitter_seconds ?? usualJitterSeconds) * 1000
@@ -122,7 +122,7 @@ export const jitterMs = (id: string, trigger: AutomationTrigger, schedule: Sched
 }
 
 /** The first times of a trigger after an instant, as people look at them. */
-export const preview = (trigger: AutomationTrigger, after: Timestamp, count: number): ReadonlyArray<PlannedTime> => {
+export const preview = (trigger: TimedTrigger, after: Timestamp, count: number): ReadonlyArray<PlannedTime> => {
   const times = timesAfter(scheduleOf(trigger), toMillis(after), count)
   if (trigger.kind === "once") return times.map((at) => ({ at: fromMillis(at), local: null, note: null }))
   const wall = wallClock(trigger.timezone)

@@ -1,6 +1,7 @@
 import { availableParallelism, homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { Context, Layer, type Redacted } from "effect"
+import type { GitIdentity } from "../domain/GitIdentity.js"
 import { type AgentLimits, defaultAgentLimits } from "./AgentLimits.js"
 import type { BlobAddress } from "./BlobAddress.js"
 import { type CoreLimits, defaultLimits } from "./CoreLimits.js"
@@ -27,6 +28,8 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly smtpUrl: Redacted.Redacted | null
     /** The sender of mails sent through SMTP. */
     readonly mailFrom: string
+    /** The committer of the commits that the service makes, and their author where no account is one. Forges verify signatures by its address. */
+    readonly gitCommitter: GitIdentity
     /** The private key with which the service proves to push services who it is. Null tells no browser. */
     readonly pushKey: Redacted.Redacted | null
     /** True allows repositories that are paths of this machine. Everybody who can create a session can then read what the service can. */
@@ -98,6 +101,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     publicUrl: "http://127.0.0.1:7117",
     smtpUrl: null,
     mailFrom: "Reins <reins@localhost>",
+    gitCommitter: { name: "Reins", email: "reins@localhost" },
     pushKey: null,
     allowLocalRepositories: false,
     allowSshRepositories: false,

@@ -59,6 +59,8 @@ export type ServerPoint =
   | "merge_request.merged"
   | "tool.called"
   | "tool.committed"
+  | "tool.asked"
+  | "tool.answered"
   | "result.accepted"
   | "wait.kept"
   | "wait.delivered"

@@ -1,9 +1,11 @@
 import type { DateTime, Effect } from "effect"
+import type { GitIdentity } from "../domain/GitIdentity.js"
 import type { ChangesetId, SessionId } from "../domain/Ids.js"
 import type { ApplyResult } from "../git/ApplyRequest.js"
 import type { FileChange } from "../git/Changes.js"
 import type { DiffText } from "../git/Diff.js"
 import type { GitError } from "../git/GitError.js"
+import type { EarlierCommit, Joined } from "../git/JoinBranch.js"
 import type { Obstacle } from "../git/Obstacles.js"
 import type { PushResult } from "../git/Push.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
@@ -53,6 +55,24 @@ export interface ApplyOrder {
   readonly dryRun: boolean
 }
 
+/** A tree to commit among the objects of a session. */
+export interface CommitOrder {
+  readonly session: SessionId
+  readonly tree: string
+  readonly parents: ReadonlyArray<string>
+  readonly message: string
+  readonly date: DateTime.Utc
+  /** The committer when absent. */
+  readonly author?: GitIdentity
+  readonly committer?: GitIdentity
+  readonly signs: boolean
+}
+
+/** The question of a commit that is to be signed. The key stays with whoever answers. */
+export interface CommitEar {
+  readonly sign: (content: Uint8Array) => Effect.Effect<string>
+}
+
 /** The work of sessions as changes of git. The methods are those of `Git`, on the files and the objects of a session. */
 export interface Changes {
   /** Reads the working tree of a session and pins what it holds for a changeset. The caller keeps the working tree still meanwhile. */
@@ -82,16 +102,20 @@ export interface Changes {
     order: ApplyOrder,
     ear: { readonly planned: (paths: ReadonlyArray<string>) => Effect.Effect<void, E> }
   ) => Effect.Effect<ApplyResult, GitError | E>
-  /** Makes a commit of a tree. The same request gives the same commit. */
-  readonly commit: (request: {
-    readonly session: SessionId
-    readonly tree: string
-    readonly parents: ReadonlyArray<string>
-    readonly message: string
-    readonly date: DateTime.Utc
-  }) => Effect.Effect<string, GitError>
+  /** Makes a commit of a tree. The same request gives the same commit. A commit that `signs` asks the ear once, with its bytes. */
+  readonly commit: (request: CommitOrder, ear: CommitEar) => Effect.Effect<string, GitError>
   /** As `Git.remoteHead`. */
   readonly head: (branch: RemoteBranch) => Effect.Effect<string | null, GitError>
+  /** As `Git.joinBranch`. */
+  readonly join: (
+    branch: RemoteBranch,
+    work: {
+      readonly head: string
+      readonly tree: string
+      readonly own: ReadonlyArray<string>
+      readonly earlier: readonly [EarlierCommit, ...ReadonlyArray<EarlierCommit>]
+    }
+  ) => Effect.Effect<Joined, GitError>
   /** As `Git.push`. */
   readonly push: (
     branch: RemoteBranch,

@@ -37,8 +37,9 @@ export const changesHere = Effect.gen(function* () {
         dryRun,
         planned
       }),
-    commit: (request) => git.commitTree(at(request)),
+    commit: ({ signs, ...request }, { sign }) => git.commitTree({ ...at(request), ...(signs && { sign }) }),
     head: (branch) => git.remoteHead(at(branch)),
+    join: (branch, work) => git.joinBranch({ ...at(branch), ...work }),
     push: (branch, push) => git.push({ ...at(branch), ...push }),
     followRemote: (session, from, to) => git.followRemote({ workTree: placesOf(session).workTree, from, to })
   }

@@ -35,6 +35,10 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       providerId: string,
       capability: CapabilityName
     ) => Effect.Effect<void, ReinsError<"provider_disabled" | "unsupported_capability">>
+    /** Fails unless the agent of the provider is known to call the tools that a server offers. */
+    readonly requireTools: (
+      providerId: string
+    ) => Effect.Effect<void, ReinsError<"provider_disabled" | "unsupported_capability">>
     /**
      * `requireCapability` of `interactive_approval` for a policy under which something is asked for or refused. A provider whose agent never
      * asks would do it all the same.
@@ -80,7 +84,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
         (all): ReadonlySet<string> =>
           new Set(all.flatMap(({ providers, state }) => (state === "active" || state === "draining" ? providers : [])))
       )
-      const { requireCapability, requireEnabled } = makeRequire(manifests)
+      const { requireCapability, requireEnabled, requireTools } = makeRequire(manifests)
 
       return Providers.of({
         list: Effect.flatMap(elsewhere, (onNodes) =>
@@ -121,6 +125,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
         defaultId: manifests.defaultId,
         requireEnabled,
         requireCapability,
+        requireTools,
         requirePermissions: (providerId, policy) =>
           policy === undefined || allowsAll(policy)
             ? Effect.void
@@ -235,5 +240,20 @@ const makeRequire = (manifests: Manifests["Type"]) => {
     })
   })
 
-  return { requireCapability, requireEnabled }
+  const requireTools = fn("Providers.requireTools")(function* (providerId: string) {
+    const { tools } = yield* requireEnabled(providerId)
+    if (tools !== undefined) return
+    const names = manifests.list.flatMap((each) =>
+      each.tier !== "disabled" && each.tools !== undefined ? [each.provider_id] : []
+    )
+    return yield* new ReinsError({
+      code: "unsupported_capability",
+      message:
+        `The agent of the provider ${providerId} is not known to call tools, so it cannot call functions. ` +
+        (names.length === 0 ? "No provider that is enabled here can." : `These can: ${names.join(", ")}.`),
+      details: { provider_id: providerId, capability: "tools", value: "unsupported", supported_by: names }
+    })
+  })
+
+  return { requireCapability, requireEnabled, requireTools }
 }

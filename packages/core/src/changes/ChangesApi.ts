@@ -10,10 +10,10 @@ import { BranchInput } from "../domain/RefName.js"
 import { refused } from "../domain/Refused.js"
 import { DeliveryObstacle, obstacleReasons } from "../git/Obstacle.js"
 import { OperationRef } from "../jobs/Job.js"
-import { DeliveryTransport } from "../projects/Project.js"
+import { DeliveryAuthor, DeliveryTransport } from "../projects/Project.js"
 import { Application, ApplicationStrategy } from "./Application.js"
 import { ActionableChangeset, ChangedFile } from "./Changeset.js"
-import { ActionableDelivery, DeliveryState, UpdateStrategy } from "./Delivery.js"
+import { ActionableDelivery, DeliveryOnto, DeliveryState, UpdateStrategy } from "./Delivery.js"
 import { MergeRequest } from "./MergeRequest.js"
 
 const Omission = Schema.Struct({
@@ -93,6 +93,14 @@ export const DeliveryInput = Schema.Struct({
     "The subject of the commit. The title of the session when absent."
   ),
   update_strategy: field(optional(UpdateStrategy), "How an existing branch may be moved; `fast_forward` when absent."),
+  onto: field(
+    optional(DeliveryOnto),
+    "The commit that the new one goes onto; `base` when absent. With `head` the branch is one that the session has delivered before: `target_ref`, or the newest one that is not merged or closed. It takes no `force_with_lease`."
+  ),
+  author: field(
+    optional(DeliveryAuthor),
+    "The author of the commit; as the project says when absent. A delivery that was asked for before keeps its own."
+  ),
   allow: field(
     optional(Schema.Array(DeliveryObstacle).pipe(Schema.maxItems(Object.keys(obstacleReasons).length))),
     "The obstacles in the changeset that do not block the delivery. None when absent; a delivery that was asked for before keeps its own."

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { field } from "../domain/Field.js"
-import { ChangesetId, ConnectionId, DeliveryId, SessionId } from "../domain/Ids.js"
+import { GitIdentity } from "../domain/GitIdentity.js"
+import { ChangesetId, ConnectionId, DeliveryId, SessionId, SigningKeyId } from "../domain/Ids.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { DeliveryObstacle, namesIn, obstacleReasons } from "../git/Obstacle.js"
@@ -30,6 +31,9 @@ export const deliveryStates = /* @__PURE__ */ StateMachine.make<DeliveryState>("
 export const blockingReasons = {
   ...obstacleReasons,
   remote_head_changed: "the branch is not where it was last seen",
+  signing_key_missing: "the project wants signed commits, and the workspace has no signing key",
+  merge_conflict: "the changeset and commits on the branch have changed the same lines",
+  branch_gone: "the branch that the commit should go onto is not on the remote",
   auth_required: "the remote refused the credential",
   branch_protected: "the remote protects the branch",
   rule_violated: "another rule of the remote refused the push",
@@ -82,6 +86,12 @@ export const UpdateStrategy = Schema.Literal("fast_forward", "force_with_lease")
 })
 export type UpdateStrategy = typeof UpdateStrategy.Type
 
+export const DeliveryOnto = Schema.Literal("base", "head").annotations({
+  description:
+    "`base` makes one commit on the base commit of the changeset. `head` makes one commit on top of a branch that the session has delivered before, and keeps every commit that is there."
+})
+export type DeliveryOnto = typeof DeliveryOnto.Type
+
 export const Delivery = Schema.Struct({
   id: field(DeliveryId, "The id of the delivery."),
   changeset_id: field(ChangesetId, "The changeset that is delivered."),
@@ -93,7 +103,21 @@ export const Delivery = Schema.Struct({
   ),
   target_ref: field(Schema.String, "The branch, without `refs/heads/`. For a patch a name only."),
   title: field(Schema.NullOr(Schema.String), "The subject of the commit; null for the default."),
+  author: field(
+    Schema.NullOr(GitIdentity),
+    "The author of the commit, as the delivery was asked for; null for the service, and for a patch."
+  ),
+  trailers: field(
+    Schema.Array(Schema.String),
+    "The lines at the end of the commit's message, as in `Reins-Session: sess_...`. Empty for a patch."
+  ),
+  signs: field(Schema.Boolean, "True when the commit has to be signed, as the project says."),
+  key_id: field(
+    Schema.NullOr(SigningKeyId),
+    "The key that signs the commit; null without a signature, and until there is a key."
+  ),
   update_strategy: field(UpdateStrategy, "How an existing branch may be moved."),
+  onto: field(DeliveryOnto, "The commit that the new one goes onto."),
   allow: field(
     Schema.Array(DeliveryObstacle),
     "The obstacles that do not block this delivery, because its caller has allowed them."
@@ -106,6 +130,14 @@ export const Delivery = Schema.Struct({
   ),
   remote_url: field(Schema.NullOr(Schema.String), "The repository that the branch goes to; null for a patch."),
   commit: field(Schema.NullOr(Schema.String), "The commit that was made for the changeset; null until then."),
+  parents: field(
+    Schema.Array(Schema.String),
+    "The parents of that commit; empty until it is delivered, and for one without a parent."
+  ),
+  conflicts: field(
+    Schema.Array(Schema.String),
+    "The paths that the changeset and commits on the branch have both changed, sorted. Empty unless the reason is `merge_conflict`."
+  ),
   observed_head: field(
     Schema.NullOr(Schema.String),
     "The commit at which the branch was last seen on the remote; null when it was not seen."

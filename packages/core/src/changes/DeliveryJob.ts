@@ -31,7 +31,8 @@ export const deliveryJob = Effect.gen(function* () {
     run: fn("deliveryJob.run")(function* (attempt) {
       const work = yield* begin(attempt)
       if (work === undefined) return { state: "succeeded" as const, command: Effect.void }
-      if (work.changeset.empty) return yield* nothingToDeliver
+      // On top of a head, a changeset without changes takes an earlier delivery back.
+      if (work.changeset.empty && work.delivery.onto === "base") return yield* nothingToDeliver
       yield* failpoint("delivery.begun")
       return yield* work.delivery.transport === "patch" ? asPatch(work) : asBranch(work)
     }),

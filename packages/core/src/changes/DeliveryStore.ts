@@ -2,7 +2,8 @@ import { Context, Effect, Layer } from "effect"
 import { Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
-import type { ChangesetId, ConnectionId, DeliveryId, SessionId } from "../domain/Ids.js"
+import type { GitIdentity } from "../domain/GitIdentity.js"
+import type { ChangesetId, ConnectionId, DeliveryId, SessionId, SigningKeyId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
@@ -15,12 +16,14 @@ import * as Keyset from "../store/Keyset.js"
 import { andState } from "../store/StateList.js"
 import {
   type Delivery,
+  type DeliveryOnto,
   type DeliveryReason,
   type DeliveryState,
   type DeliveryStep,
   deliveryStates,
   type UpdateStrategy
 } from "./Delivery.js"
+import { type BranchReads, branchReads, type DeliveryRow, toDelivery, toDeliveryOrNone } from "./DeliveryRows.js"
 
 /** The identity of a delivery: there is one of a changeset for each transport and branch. */
 export interface DeliveryTarget {
@@ -35,6 +38,7 @@ export interface DeliveryMeans {
   /** Null takes the git credential of the project. */
   readonly connectionId: ConnectionId | null
   readonly updateStrategy: UpdateStrategy
+  readonly onto: DeliveryOnto
   readonly allow: ReadonlyArray<DeliveryObstacle>
 }
 
@@ -43,15 +47,21 @@ export interface NewDelivery extends DeliveryTarget, DeliveryMeans {
   readonly id: DeliveryId
   readonly sessionId: SessionId
   readonly title: string | null
+  readonly author: GitIdentity | null
+  readonly trailers: ReadonlyArray<string>
+  readonly signs: boolean
+  readonly keyId: SigningKeyId | null
   readonly remoteUrl: string | null
 }
 
-/** A move of a delivery. An absent reason becomes empty; other fields that are absent stay as they are. */
+/** A move of a delivery. An absent reason and absent conflicts become empty; other fields that are absent stay as they are. */
 export interface DeliveryChange {
   readonly state: DeliveryState
   readonly reason?: DeliveryReason
   readonly reasonMessage?: string
+  readonly conflicts?: ReadonlyArray<string>
   readonly commit?: string
+  readonly parents?: ReadonlyArray<string>
   /** Null says that the branch is not there. */
   readonly observedHead?: string | null
   readonly patch?: string
@@ -60,7 +70,7 @@ export interface DeliveryChange {
 /** The rows of deliveries, their states and steps, and the events that tell of them. */
 export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStore")<
   DeliveryStore,
-  {
+  BranchReads & {
     /** Reads a delivery without a check of access. */
     readonly find: (deliveryId: string) => Effect.Effect<Delivery | undefined>
     /** The deliveries of a changeset, newest first. */
@@ -80,8 +90,8 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
     readonly readdress: (deliveryId: DeliveryId, remoteUrl: string) => Effect.Effect<void, never, Commit>
     /** Gives a delivery another branch, to which no other delivery of its changeset goes. */
     readonly retarget: (deliveryId: DeliveryId, targetRef: string) => Effect.Effect<void, never, Commit>
-    /** The commit at which any delivery of the session has seen the same branch last; null when none has seen it. */
-    readonly lastObserved: (delivery: Delivery) => Effect.Effect<string | null>
+    /** Chooses the key that signs the commit of a delivery. */
+    readonly signWith: (deliveryId: DeliveryId, keyId: SigningKeyId) => Effect.Effect<void, never, Commit>
     /** Writes down the head of the branch, unless the delivery has changed since `delivery` was read. */
     readonly observe: (delivery: Delivery, head: string | null) => Effect.Effect<void, never, Commit>
     /** Adds a step to the evidence and tells it. */
@@ -110,6 +120,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
         journal.append(delivery.session_id, actor, [eventOf(delivery, type, step ?? null)])
 
       return DeliveryStore.of({
+        ...branchReads(db),
         find: (id) =>
           Effect.map(db.first(sql<DeliveryRow>`select * from deliveries where id = ${id}`), toDeliveryOrNone),
         list: fn("DeliveryStore.list")(function* (changesetId, page) {
@@ -135,6 +146,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
             sql`update deliveries set ${sql.update({
               connection_id: means.connectionId,
               update_strategy: means.updateStrategy,
+              onto: means.onto,
               allowed: JSON.stringify(means.allow),
               updated_at: yield* now
             })}, version = version + 1 where id = ${id}`
@@ -157,14 +169,10 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
             sql`update deliveries set target_ref = ${targetRef}, updated_at = ${yield* now}, version = version + 1 where id = ${id}`
           )
         }),
-        lastObserved: (delivery) =>
-          Effect.map(
-            db.first(sql<{ observed_head: string }>`select observed_head from deliveries
-            where session_id = ${delivery.session_id} and target_ref = ${delivery.target_ref}
-              and remote_url = ${delivery.remote_url} and observed_head is not null
-            order by updated_at desc, id desc limit 1`),
-            (row) => row?.observed_head ?? null
-          ),
+        signWith: fn("DeliveryStore.signWith")(function* (id, keyId) {
+          yield* db.run(sql`update deliveries set key_id = ${keyId}, updated_at = ${yield* now}, version = version + 1
+            where id = ${id}`)
+        }),
         observe: fn("DeliveryStore.observe")(function* (delivery, head) {
           yield* db.run(sql`update deliveries set observed_head = ${head}, updated_at = ${yield* now},
             version = version + 1 where id = ${delivery.id} and version = ${delivery.version}`)
@@ -199,10 +207,18 @@ const newRow = (delivery: NewDelivery, at: string) => ({
   connection_id: delivery.connectionId,
   target_ref: delivery.targetRef,
   title: delivery.title,
+  author_name: delivery.author?.name ?? null,
+  author_email: delivery.author?.email ?? null,
+  trailers: JSON.stringify(delivery.trailers),
+  signs: delivery.signs ? 1 : 0,
+  key_id: delivery.keyId,
   update_strategy: delivery.updateStrategy,
+  onto: delivery.onto,
   allowed: JSON.stringify(delivery.allow),
   state: "pending",
   remote_url: delivery.remoteUrl,
+  parents: "[]",
+  conflicts: "[]",
   steps: "[]",
   version: 1,
   created_at: at,
@@ -213,7 +229,9 @@ const changedColumns = (delivery: Delivery, change: DeliveryChange) => ({
   state: change.state,
   reason: change.reason ?? null,
   reason_message: change.reasonMessage ?? null,
+  conflicts: JSON.stringify(change.conflicts ?? []),
   commit_sha: change.commit ?? delivery.commit,
+  parents: JSON.stringify(change.parents ?? delivery.parents),
   patch: change.patch ?? delivery.patch,
   observed_head: change.observedHead === undefined ? delivery.observed_head : change.observedHead
 })
@@ -241,20 +259,3 @@ const eventOf = (delivery: Delivery, type: DeliveryEventType, step: DeliveryStep
   },
   subjects: { delivery_id: delivery.id, changeset_id: delivery.changeset_id }
 })
-
-interface DeliveryRow extends Omit<Delivery, "allow" | "steps" | "commit"> {
-  /** Null in the rows of a server that does not know it. */
-  readonly allowed: string | null
-  readonly commit_sha: string | null
-  readonly steps: string
-}
-
-const toDelivery = ({ allowed, commit_sha, ...row }: DeliveryRow): Delivery => ({
-  ...row,
-  allow: allowed === null ? [] : JSON.parse(allowed),
-  commit: commit_sha,
-  steps: JSON.parse(row.steps)
-})
-
-const toDeliveryOrNone = (row: DeliveryRow | undefined): Delivery | undefined =>
-  row === undefined ? undefined : toDelivery(row)

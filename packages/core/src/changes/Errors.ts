@@ -37,6 +37,9 @@ export const operationErrors = {
     "invalid_transition",
     "not_found"
   ],
+  "signingKeys.list": ["forbidden", "insufficient_scope", "invalid_cursor", "not_found"],
+  "signingKeys.create": ["forbidden", "insufficient_scope", "not_found", "quota_exhausted"],
+  "signingKeys.remove": ["forbidden", "insufficient_scope", "not_found"],
   "mergeRequests.get": ["not_found"],
   "mergeRequests.merge": [
     "forbidden",

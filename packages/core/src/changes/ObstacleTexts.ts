@@ -47,3 +47,14 @@ export const obstacleDiagnostic = (obstacle: Obstacle): string =>
 /** The sentences of a delivery that obstacles of one kind block. */
 export const blockedBy = (kind: DeliveryObstacle, obstacles: ReadonlyArray<Obstacle>): string =>
   [...obstacles.map(findingOf), remedies[kind], `To deliver anyway, allow ${kind}.`].join(" ")
+
+/** The sentences of a delivery whose files and those of the branch do not merge. */
+export const conflictText = (paths: ReadonlyArray<string>): string => {
+  const named = paths.slice(0, maxNamed).map((path) => JSON.stringify(path))
+  const more = paths.length - named.length
+  return (
+    `The changeset and commits on the branch have both changed ${countOf(paths.length, "file")}: ` +
+    `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}. ` +
+    'Bring the commits of the branch into the session and capture it again, or deliver to a new branch with onto "base".'
+  )
+}

@@ -7,6 +7,8 @@ import { Changesets } from "./Changesets.js"
 import { Deliveries } from "./Deliveries.js"
 import type { operationErrors } from "./Errors.js"
 import { MergeRequests } from "./MergeRequests.js"
+import { SigningKeys } from "./SigningKeys.js"
+import type { SigningKeysApi } from "./SigningKeysApi.js"
 
 export const sessions = Effect.gen(function* () {
   const changesets = yield* Changesets
@@ -60,6 +62,16 @@ export const mergeRequests = Effect.gen(function* () {
   const operations: Operations<typeof MergeRequestsApi, typeof operationErrors> = {
     get: ({ path, principal }) => mergeRequests.get(principal, path.merge_request_id),
     merge: ({ body, path, principal }) => mergeRequests.merge(principal, path.merge_request_id, body)
+  }
+  return operations
+})
+
+export const signingKeys = Effect.gen(function* () {
+  const keys = yield* SigningKeys
+  const operations: Operations<typeof SigningKeysApi, typeof operationErrors> = {
+    list: ({ path, principal, query }) => keys.list(principal, path.workspace_id, query),
+    create: ({ path, principal }) => keys.create(principal, path.workspace_id),
+    remove: ({ path, principal }) => keys.remove(principal, path.signing_key_id)
   }
   return operations
 })

@@ -3,13 +3,18 @@ import { actorOf } from "../access/Access.js"
 import { requireAll } from "../domain/Condition.js"
 import { DeliveryId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
+import { Projects } from "../projects/Projects.js"
+import type { SeenSession } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { type Authorship, makeAuthorship } from "./Authors.js"
 import { changesetRules } from "./ChangeRules.js"
 import type { DeliveryInput } from "./ChangesApi.js"
+import type { Changeset } from "./Changeset.js"
 import { Changesets } from "./Changesets.js"
 import { deliveryAnswers, deliveryJobKind, hasMoved } from "./DeliveryAnswers.js"
 import { DeliveryStore, type DeliveryTarget } from "./DeliveryStore.js"
 import { deliveryTargets } from "./DeliveryTerms.js"
+import { signingKeyStore } from "./SigningKeyStore.js"
 
 /** The inside of `Deliveries.request`. */
 export const makeRequest = Effect.gen(function* () {
@@ -18,6 +23,7 @@ export const makeRequest = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const answers = yield* deliveryAnswers
   const targetsOf = yield* deliveryTargets
+  const commitOf = yield* makeCommitTerms
 
   /** The delivery that was requested before, to the first of the targets that has one. */
   const knownOf = Effect.fnUntraced(function* (targets: ReadonlyArray<DeliveryTarget>) {
@@ -42,8 +48,10 @@ export const makeRequest = Effect.gen(function* () {
           sessionId: session.id,
           connectionId: input.connection_id ?? null,
           updateStrategy: input.update_strategy ?? "fast_forward",
+          onto: input.onto ?? "base",
           allow: input.allow ?? [],
           title: input.title ?? session.title,
+          ...(yield* commitOf(session, changeset, { ...input, transport: target.transport })),
           remoteUrl: target.transport === "git_branch" ? session.tree.repository : null
         },
         actorOf(principal)
@@ -52,13 +60,16 @@ export const makeRequest = Effect.gen(function* () {
     }
     const means = {
       connectionId: input.connection_id ?? known.connection_id,
-      updateStrategy: input.update_strategy ?? known.update_strategy,
+      // Only a branch that may be moved backwards takes the place of one on top of its head.
+      updateStrategy: input.update_strategy ?? (input.onto === "head" ? "fast_forward" : known.update_strategy),
+      onto: input.onto ?? (input.update_strategy === "force_with_lease" ? "base" : known.onto),
       allow: input.allow ?? known.allow
     }
     const isSame =
       !hasMoved(session, known) &&
       means.connectionId === known.connection_id &&
       means.updateStrategy === known.update_strategy &&
+      means.onto === known.onto &&
       isSameSet(means.allow, known.allow)
     const commanded = { principal, session, delivery: known }
     if (isSame || (known.state !== "failed" && known.state !== "blocked")) return yield* answers.keep(commanded)
@@ -66,6 +77,30 @@ export const makeRequest = Effect.gen(function* () {
     return yield* answers.retry(commanded)
   })
 })
+
+/** Gives the function that finds what a new delivery says of its commit. A patch has none. */
+const makeCommitTerms = Effect.gen(function* () {
+  const projects = yield* Projects
+  const keys = yield* signingKeyStore
+  const authorship = yield* makeAuthorship
+  return Effect.fnUntraced(function* (
+    session: SeenSession,
+    changeset: Changeset,
+    input: Pick<DeliveryInput, "author" | "transport">
+  ) {
+    if (input.transport === "patch") return { ...nobody, signs: false, keyId: null }
+    const { delivery } = yield* projects.specOf(session)
+    const terms = { author: input.author ?? delivery?.author ?? "requester", trailers: delivery?.trailers ?? {} }
+    const signs = delivery?.sign ?? false
+    return {
+      ...(yield* authorship(session, changeset, terms)),
+      signs,
+      keyId: signs ? yield* keys.newest(session.workspace_id) : null
+    }
+  })
+})
+
+const nobody: Authorship = { author: null, trailers: [] }
 
 const isSameSet = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean => {
   const of = new Set(left)

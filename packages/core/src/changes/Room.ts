@@ -6,12 +6,14 @@ import { openMergeRequestJob } from "./OpenMergeRequestJob.js"
 import * as operations from "./Operations.js"
 import { refreshJob } from "./RefreshJob.js"
 import { layer } from "./Services.js"
+import { signingKeyRecords } from "./SigningKeyStore.js"
 
 /** Changesets, and the ways that they go: applications, deliveries and merge requests. */
 export const changes = {
   name: "changes",
   layer,
   operations,
-  tables: ["changesets", "deliveries", "applications", "merge_requests"],
+  tables: ["changesets", "deliveries", "applications", "merge_requests", "signing_keys"],
+  sealed: signingKeyRecords,
   jobs: [captureJob, applyJob, deliveryJob, refreshJob, openMergeRequestJob, mergeJob]
 } as const

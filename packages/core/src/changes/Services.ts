@@ -7,9 +7,10 @@ import { Deliveries } from "./Deliveries.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { MergeRequests } from "./MergeRequests.js"
+import { SigningKeys } from "./SigningKeys.js"
 
 /** The services of this room. */
-export const layer = oneByOne(Applications.layer, MergeRequests.layer).pipe(
+export const layer = oneByOne(Applications.layer, MergeRequests.layer, SigningKeys.layer).pipe(
   onTopOf(Deliveries.layer),
   onTopOf(oneByOne(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer)),
   onTopOf(Changesets.layer),

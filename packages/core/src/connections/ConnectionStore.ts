@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import { ConnectionId, CredentialId, newId, type WorkspaceId } from "../domain/Ids.js"
+import { type AccountId, ConnectionId, CredentialId, newId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
@@ -59,7 +59,8 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
     /** Adds an active connection with the first version of its credential. */
     readonly insert: (
       connection: Pick<Connection, "workspace_id" | "kind" | "label" | "prices">,
-      parts: CredentialParts
+      parts: CredentialParts,
+      postedBy: AccountId
     ) => Effect.Effect<ConnectionId, never, Commit>
     /** Changes the label, the state, the preferred model and the prices of a held connection. Fails with `invalid_transition`. */
     readonly change: (
@@ -67,7 +68,11 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
       change: Pick<Connection, "label" | "state" | "preferred_model" | "prices">
     ) => Effect.Effect<void, ReinsError<"invalid_transition">, Commit>
     /** Gives a held connection a new credential version. It destroys the secrets of the version before and ends its validations. */
-    readonly replaceCredential: (row: ConnectionRow, parts: CredentialParts) => Effect.Effect<void, never, Commit>
+    readonly replaceCredential: (
+      row: ConnectionRow,
+      parts: CredentialParts,
+      postedBy: AccountId
+    ) => Effect.Effect<void, never, Commit>
     /** Revokes a held connection, destroys its secrets and ends its validations. */
     readonly revoke: (row: ConnectionRow) => Effect.Effect<void, never, Commit>
     /** Notes the health that was seen when a credential version was used. It changes nothing when that version is no longer the current one. */
@@ -186,7 +191,7 @@ const makeWrites = (
         ),
         (row) => row?.workspace_id
       ),
-    insert: Effect.fnUntraced(function* (connection, parts) {
+    insert: Effect.fnUntraced(function* (connection, parts, postedBy) {
       const id = yield* newId(ConnectionId)
       const at = yield* now
       yield* db.run(
@@ -204,7 +209,7 @@ const makeWrites = (
           updated_at: at
         })}`
       )
-      yield* addCredential({ ...connection, id }, 1, parts)
+      yield* addCredential({ ...connection, id }, 1, parts, postedBy)
       return id
     }),
     change: Effect.fnUntraced(function* (row, { label, preferred_model, prices, state }) {
@@ -213,11 +218,11 @@ const makeWrites = (
         prices = ${prices === null ? null : JSON.stringify(prices)},
         version = version + 1, updated_at = ${yield* now} where id = ${row.id}`)
     }),
-    replaceCredential: Effect.fnUntraced(function* (row, parts) {
+    replaceCredential: Effect.fnUntraced(function* (row, parts, postedBy) {
       yield* supersede(row.id)
       yield* db.run(sql`update credentials set state = 'superseded', sealed = null
         where connection_id = ${row.id} and state = 'current'`)
-      yield* addCredential(row, (row.ordinal ?? 0) + 1, parts)
+      yield* addCredential(row, (row.ordinal ?? 0) + 1, parts, postedBy)
       yield* db.run(sql`update connections set version = version + 1 where id = ${row.id}`)
     }),
     revoke: Effect.fnUntraced(function* (row) {
@@ -237,7 +242,8 @@ const credentialAdder = ({ run, sql }: Database["Type"], vault: Vault["Type"]) =
   Effect.fnUntraced(function* (
     connection: Pick<ConnectionRow, "id" | "kind" | "workspace_id">,
     ordinal: number,
-    parts: CredentialParts
+    parts: CredentialParts,
+    postedBy: AccountId
   ) {
     const id = yield* newId(CredentialId)
     const at = yield* now
@@ -251,6 +257,7 @@ const credentialAdder = ({ run, sql }: Database["Type"], vault: Vault["Type"]) =
         state: "current",
         sealed,
         last4: parts.last4,
+        posted_by: postedBy,
         created_at: at,
         fingerprint: credentialFingerprint(vault, parts.fingerprintOf)
       })}`

@@ -107,7 +107,9 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
               return Effect.gen(function* () {
                 yield* access.write(principal, workspaceId)
                 const workspace_id = WorkspaceId.make(workspaceId)
-                return yield* answer(yield* store.insert({ workspace_id, kind, label, prices: prices ?? null }, parts))
+                return yield* answer(
+                  yield* store.insert({ workspace_id, kind, label, prices: prices ?? null }, parts, principal.accountId)
+                )
               })
             })
           ),
@@ -133,7 +135,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
             Effect.gen(function* () {
               const found = yield* heldAt(principal, connectionId, input.expected_version)
               const parts = yield* partsOf(yield* kinds.require(found.kind), input.credential)
-              yield* store.replaceCredential(found, parts)
+              yield* store.replaceCredential(found, parts, principal.accountId)
               return yield* answer(found.id)
             })
           ),

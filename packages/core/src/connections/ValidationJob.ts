@@ -36,6 +36,7 @@ export const validationJob = Effect.gen(function* () {
       const ended = yield* store.move(id, {
         state: verdict.state,
         observations: verdict.observations,
+        ...(verdict.privateEmail && { privateEmail: verdict.privateEmail }),
         ...(verdict.reason && { reason: verdict.reason }),
         ...(verdict.message && { reasonMessage: verdict.message })
       })

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import { type ConnectionId, type CredentialId, newId, ValidationId } from "../domain/Ids.js"
+import { type AccountId, type ConnectionId, type CredentialId, newId, ValidationId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
@@ -21,6 +21,7 @@ export interface ValidationChange {
   readonly reason?: ConnectionValidationReason
   readonly reasonMessage?: string
   readonly observations?: ReadonlyArray<Observation>
+  readonly privateEmail?: string
 }
 
 /** The validations of connections as they are stored. The store checks no access. */
@@ -37,6 +38,8 @@ export class ValidationStore extends Context.Tag("@reins/core/connections/Valida
     readonly findLive: (credentialId: CredentialId) => Effect.Effect<ConnectionValidation | undefined>
     /** The newest validation of a credential version that has observations; undefined when there is none. */
     readonly findObserved: (credentialId: CredentialId) => Effect.Effect<ConnectionValidation | undefined>
+    /** The private addresses for commits of the forge accounts whose tokens an account has posted. Tokens that were replaced count no more. */
+    readonly privateEmails: (accountId: AccountId) => Effect.Effect<ReadonlyArray<string>>
     /** Adds a queued validation. */
     readonly create: (
       connectionId: ConnectionId,
@@ -73,6 +76,7 @@ export class ValidationStore extends Context.Tag("@reins/core/connections/Valida
             reason: change.reason ?? null,
             reason_message: change.reasonMessage ?? null,
             observations: JSON.stringify(change.observations ?? []),
+            private_email: change.privateEmail ?? null,
             started_at: change.state === "running" ? at : row.started_at,
             finished_at: connectionValidationStates.isTerminal(change.state) ? at : null
           })} where id = ${id}`
@@ -100,6 +104,14 @@ export class ValidationStore extends Context.Tag("@reins/core/connections/Valida
             db.first(sql<ValidationRow>`${select} where credentials.id = ${credentialId} and observations <> '[]'
             order by connection_validations.id desc limit 1`),
             toValidation
+          ),
+        privateEmails: (accountId) =>
+          Effect.map(
+            db.all(sql<{ private_email: string }>`select distinct private_email from connection_validations
+              join credentials on credentials.id = connection_validations.credential_id
+              where posted_by = ${accountId} and credentials.state = 'current'
+                and connection_validations.state = 'passed' and private_email is not null`),
+            (rows) => rows.map((row) => row.private_email.toLowerCase())
           ),
         create: fn("ValidationStore.create")(function* (connectionId, credentialId) {
           const id = yield* newId(ValidationId)
@@ -134,10 +146,17 @@ interface ValidationRow extends Omit<ConnectionValidation, "credential" | "obser
   readonly credential_id: CredentialId
   readonly ordinal: number
   readonly observations: string
+  readonly private_email: string | null
   readonly started_at: Timestamp | null
 }
 
-const fromRow = ({ credential_id, observations, ordinal, ...row }: ValidationRow): ConnectionValidation => ({
+const fromRow = ({
+  credential_id,
+  observations,
+  ordinal,
+  private_email: _,
+  ...row
+}: ValidationRow): ConnectionValidation => ({
   ...row,
   credential: { id: credential_id, ordinal },
   observations: JSON.parse(observations)

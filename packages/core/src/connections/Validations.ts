@@ -4,6 +4,7 @@ import { fn } from "../base/Traced.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
+import { ProvedAddresses } from "../identity/ProvedAddresses.js"
 import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
@@ -46,6 +47,7 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
       const connections = yield* Connections
       const kinds = yield* ConnectionKinds
       const store = yield* ValidationStore
+      yield* (yield* ProvedAddresses).register({ addressesOf: store.privateEmails })
 
       return Validations.of({
         list: fn("Validations.list")(function* (principal, connectionId, page) {

@@ -13,6 +13,8 @@ export interface Verdict {
   readonly reason?: ConnectionValidationReason
   /** Says to a person what happened and what to do next. */
   readonly message?: string
+  /** The private address that the forge gives to the user of the token for commits. */
+  readonly privateEmail?: string
   /** The capabilities that were seen, with the evidence for each. */
   readonly observations: ReadonlyArray<Observation>
 }

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Access, actorOf, type ScopeMissing, systemActor, type Unseen } from "../access/Access.js"
+import { makePauseAllOf } from "../automations/Pausing.js"
 import type { AccountId } from "../domain/Ids.js"
 import { operator, type Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
@@ -99,6 +100,7 @@ const makeBegin = Effect.gen(function* () {
   const removal = yield* identityRemoval
   const workspaces = yield* WorkspaceStore
   const beginWorkspace = yield* beginWorkspaceDeletion
+  const pauseAutomations = yield* makePauseAllOf
 
   return Effect.fnUntraced(function* (accountId: AccountId, asking: Asking) {
     const account = yield* accounts.find(accountId)
@@ -110,6 +112,7 @@ const makeBegin = Effect.gen(function* () {
     if (ownerless.length > 0) return yield* handOverFirst(ownerless.map(({ name }) => name))
     for (const { id } of owned.filter(({ others }) => others === 0)) yield* beginWorkspace(id, asking)
     yield* removal.hideAccount(accountId)
+    yield* pauseAutomations("acts_for", accountId)
     const operation = yield* jobs.enqueue({
       kind: accountDeletionKind,
       subject: { type: "account", id: accountId },

@@ -1,6 +1,8 @@
 import { workspaceRows as ofAutomations } from "../automations/WorkspaceRows.js"
 import { workspaceRows as ofBudgets } from "../budgets/WorkspaceRows.js"
+import { workspaceRows as ofChanges } from "../changes/WorkspaceRows.js"
 import { workspaceRows as ofConnections } from "../connections/WorkspaceRows.js"
+import { workspaceRows as ofHooks } from "../hooks/WorkspaceRows.js"
 import { workspaceRows as ofIdentity } from "../identity/Removal.js"
 import { workspaceRows as ofJobs } from "../jobs/WorkspaceRows.js"
 import { workspaceRows as ofProjects } from "../projects/WorkspaceRows.js"
@@ -15,7 +17,9 @@ export const workspaceRows: ReadonlyArray<OwnedRows> = [
   ...ofJobs,
   ...ofBudgets,
   ...ofAutomations,
+  ...ofHooks,
   ...ofWebhooks,
+  ...ofChanges,
   ...ofPush,
   ...ofProjects,
   ...ofConnections,

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type ScopeMissing, type Unseen } from "../access/Access.js"
+import { makePauseAllOf } from "../automations/Pausing.js"
 import { fn } from "../base/Traced.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
@@ -40,6 +41,7 @@ export class ProjectDeletions extends Context.Tag("@reins/core/deletion/ProjectD
       const receipts = yield* resourceReceipts
       const removal = yield* projectRemoval
       const uses = yield* projectUses
+      const pauseAutomations = yield* makePauseAllOf
 
       const find = Effect.fnUntraced(function* (projectId: string) {
         const stored = yield* receipts.find(projectId)
@@ -52,6 +54,7 @@ export class ProjectDeletions extends Context.Tag("@reins/core/deletion/ProjectD
         const turn = yield* uses.findLiveTurn(project.id)
         if (turn !== undefined) return yield* inUse(turn)
         yield* removal.hide(project.id)
+        yield* pauseAutomations("project_id", project.id)
         const operation = yield* jobs.enqueue({
           kind: projectDeletionKind,
           subject: { type: "project", id: project.id },

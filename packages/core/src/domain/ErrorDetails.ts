@@ -43,6 +43,7 @@ export interface ErrorDetails {
   readonly connection_revoked: { readonly connection_id: string }
   readonly credential_invalid: { readonly connection_id: string; readonly status?: number | null }
   readonly provider_disabled: { readonly provider_id: string }
+  readonly already_claimed: { readonly holder: string | null; readonly until: string | null }
   readonly unsupported_capability:
     | {
         readonly provider_id: string

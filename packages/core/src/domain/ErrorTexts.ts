@@ -102,6 +102,10 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     when: "There is no such provider, or it is disabled.",
     next: "Choose one that `GET /api/harnesses` lists with another tier than `disabled`."
   },
+  already_claimed: {
+    when: "Another holder has claimed the tool call, or the claim that an answer names is not the newest one.",
+    next: "Leave the call to its holder, or claim it when `until` is over."
+  },
   unsupported_capability: {
     when: "The provider or the forge cannot do this. For a provider the capability is not `supported`, and what is `unknown` or unproven counts as not supported.",
     next: "Do without it, or choose a provider or a method that can. `GET /api/harnesses` has the capabilities."

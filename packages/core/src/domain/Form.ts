@@ -1,9 +1,16 @@
 import { Schema } from "effect"
 import { field } from "./Field.js"
 
-export const InteractionKind = Schema.Literal("approval", "question", "form", "link", "budget").annotations({
+export const InteractionKind = Schema.Literal(
+  "approval",
+  "question",
+  "form",
+  "link",
+  "budget",
+  "tool_call"
+).annotations({
   description:
-    "An `approval` asks for leave to do something; a `form` asks for values; a `link` asks somebody to visit a page; a `question` asks anything else. With `budget` it is the service that asks, because a budget is used up: the turn goes on by itself when that is raised."
+    "An `approval` asks for leave to do something; a `form` asks for values; a `link` asks somebody to visit a page; a `question` asks anything else. With `budget` it is the service that asks, because a budget is used up: the turn goes on by itself when that is raised. A `tool_call` is a call of a function that a program answers."
 })
 export type InteractionKind = typeof InteractionKind.Type
 

@@ -53,6 +53,7 @@ export const errorKinds = {
   idempotency_conflict: kind(409, "concurrency"),
   idempotency_in_progress: kind(409, "concurrency", true),
   already_exists: kind(409, "state"),
+  already_claimed: kind(409, "concurrency"),
   connection_in_use: kind(409, "state"),
   connection_required: kind(409, "credential"),
   model_required: kind(409, "capability"),

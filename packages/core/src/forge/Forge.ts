@@ -161,6 +161,11 @@ export interface ForgeKind {
   readonly nestsGroups: boolean
   /** The headers that carry the token. They are sent with every request. */
   readonly headers: (token: string) => Readonly<Record<string, string>>
+  /**
+   * The private address that the forge gives to the user of a token for commits, from what `userPath` answered and the host of its web address.
+   * Undefined where the answer does not tell. Absent for a forge whose operator chooses the form.
+   */
+  readonly privateEmail?: (user: Readonly<Record<string, unknown>>, host: string) => string | undefined
   /** The path below the API that gives the user of the token. It serves to try a token out. */
   readonly userPath: string
   /** The client for one repository, by its path on the forge. `ask` sends the token and knows the meaning of each refusal. */

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import type { Ask, Forge, ForgeKind, RemoteMergeRequest } from "./Forge.js"
+import { privateEmailOf } from "./PrivateEmail.js"
 import { pullRequests } from "./PullRequests.js"
 
 const PullRequest = Schema.Struct({
@@ -71,6 +72,7 @@ export const gitHub: ForgeKind = {
     authorization: `Bearer ${token}`,
     "x-github-api-version": "2022-11-28"
   }),
+  privateEmail: ({ id, login }, host) => privateEmailOf(id, "+", login, host),
   userPath: "/user",
   open
 }

@@ -9,6 +9,7 @@ import {
   type RemoteMergeRequest,
   refusedWith
 } from "./Forge.js"
+import { privateEmailOf } from "./PrivateEmail.js"
 
 const MergeRequest = Schema.Struct({
   /** The number within the project, which people see. `id` is a different number. */
@@ -114,6 +115,7 @@ export const gitLab: ForgeKind = {
   nestsGroups: true,
   // GitLab takes personal, project and OAuth tokens as bearers.
   headers: (token) => ({ authorization: `Bearer ${token}` }),
+  privateEmail: ({ id, username }, host) => privateEmailOf(id, "-", username, host),
   userPath: "/user",
   open
 }

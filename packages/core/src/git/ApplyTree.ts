@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { DateTime, Effect } from "effect"
+import { Effect } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import { bringAttributes } from "./ApplyAttributes.js"
 import { makeFolder, putFile, removeFolder, removeIfThere, removePath } from "./ApplyFiles.js"
@@ -9,22 +9,15 @@ import { type BlobWriter, blobId } from "./BlobWriter.js"
 import { capture, refusedName } from "./Capture.js"
 import { withCapturing } from "./Capturing.js"
 import { noMode, type RawChange, rawChanges, shownName } from "./Changes.js"
-import { commitTree } from "./Commit.js"
-import { emptyTree, git, isObjectId, records, runGit } from "./GitCommand.js"
-import { classify, GitError, notUnderstood, readOutput } from "./GitError.js"
+import { emptyTree, git, isObjectId } from "./GitCommand.js"
+import { GitError, notUnderstood, readOutput } from "./GitError.js"
 import { gitlink } from "./GitModules.js"
 import type { GitOptionsShape } from "./GitOptions.js"
+import { mergeTrees } from "./MergeTrees.js"
 import { attributesOutside } from "./Outside.js"
 import { requireTrusted } from "./Repository.js"
 import { snapshot } from "./Snapshot.js"
 import { makeStoring } from "./Storing.js"
-
-const beginning = DateTime.unsafeMake(0)
-
-interface Merge {
-  readonly tree: string
-  readonly conflicts: ReadonlyArray<string>
-}
 
 const conflicted = (paths: ReadonlyArray<string>): ApplyResult => ({
   state: "conflicted",
@@ -36,40 +29,6 @@ const conflicted = (paths: ReadonlyArray<string>): ApplyResult => ({
 const alternates = (request: ApplyRequest<unknown>): Record<string, string> => ({
   GIT_ALTERNATE_OBJECT_DIRECTORIES: JSON.stringify(join(request.source.gitDir, "objects"))
 })
-
-const mergeTrees = (
-  options: GitOptionsShape,
-  request: ApplyRequest<unknown>,
-  ours: string,
-  base: string
-): Effect.Effect<Merge, GitError> =>
-  Effect.gen(function* () {
-    const env = alternates(request)
-    const commit = (tree: string, parents: ReadonlyArray<string>) =>
-      commitTree(options, {
-        gitDir: request.target.gitDir,
-        tree,
-        parents,
-        message: "merge input",
-        date: beginning,
-        env
-      })
-    const root = yield* commit(base, [])
-    const left = yield* commit(ours, [root])
-    const right = yield* commit(request.source.tree, [root])
-    const output = yield* runGit({
-      args: ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", left, right],
-      gitDir: request.target.gitDir,
-      env,
-      timeoutMs: options.localTimeoutMs
-    })
-    const [tree = "", ...conflicts] = records(output.stdout)
-    if (output.exitCode > 1) return yield* classify("merge-tree", output.stderr)
-    const paths = conflicts.filter((path) => path !== "")
-    // A merge that is not clean names its paths.
-    if (!isObjectId(tree) || (output.exitCode === 1) !== paths.length > 0) return yield* notUnderstood("merge-tree")
-    return { tree, conflicts: paths }
-  })
 
 const treeOf = (options: GitOptionsShape, request: ApplyRequest<unknown>): Effect.Effect<string, GitError> =>
   request.source.base === null
@@ -196,7 +155,13 @@ export const applyTree = Effect.fnUntraced(function* <E>(options: GitOptionsShap
     const paths = yield* inexact(options, request, ours.tree, base)
     if (paths.length > 0) return conflicted(paths)
   }
-  const merged = yield* mergeTrees(options, request, ours.tree, base)
+  const merged = yield* mergeTrees(options, {
+    gitDir: target.gitDir,
+    base,
+    ours: ours.tree,
+    theirs: source.tree,
+    env: alternates(request)
+  })
   if (merged.conflicts.length > 0) return conflicted(merged.conflicts)
   const changes = yield* rawChanges(options, target.gitDir, ours.tree, merged.tree, alternates(request))
   const blocked = [...(yield* filledSubmodules(request, changes)), ...(yield* inTheWay(options, request, changes))]

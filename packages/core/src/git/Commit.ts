@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { type DateTime, Effect } from "effect"
+import type { GitIdentity } from "../domain/GitIdentity.js"
 import { isRefName } from "../domain/RefName.js"
 import { git, isObjectId } from "./GitCommand.js"
 import { GitError, notUnderstood, onDisk } from "./GitError.js"
@@ -15,8 +16,12 @@ export interface CommitRequest {
   readonly message: string
   /** The time of author and committer, in whole seconds. It is part of the commit's identity. */
   readonly date: DateTime.Utc
-  /** Default: Reins <reins@localhost>. The committer is always Reins. */
-  readonly author?: { readonly name: string; readonly email: string }
+  /** Default: the committer. */
+  readonly author?: GitIdentity
+  /** Default: Reins <reins@localhost>. */
+  readonly committer?: GitIdentity
+  /** Signs the commit. It gets the bytes of the commit without a signature, and gives an armoured one. */
+  readonly sign?: (content: Uint8Array) => Effect.Effect<string>
 }
 
 /** A commit whose tree may lie in another object store, which `env` names. */
@@ -41,7 +46,8 @@ const plain = (text: string, fallback: string): string => {
 /** See `Git.commitTree`. */
 export const commitTree = Effect.fnUntraced(function* (options: GitOptionsShape, request: InternalCommitRequest) {
   yield* requireTrusted(request.gitDir, request.tree, ...request.parents)
-  const author = request.author ?? service
+  const committer = request.committer ?? service
+  const author = request.author ?? committer
   const date = `@${Math.floor(request.date.epochMillis / 1000)} +0000`
   const output = yield* git({
     args: ["commit-tree", ...request.parents.flatMap((parent) => ["-p", parent]), "-F", "-", request.tree],
@@ -52,14 +58,38 @@ export const commitTree = Effect.fnUntraced(function* (options: GitOptionsShape,
       GIT_AUTHOR_NAME: plain(author.name, service.name),
       GIT_AUTHOR_EMAIL: plain(author.email, service.email),
       GIT_AUTHOR_DATE: date,
-      GIT_COMMITTER_NAME: service.name,
-      GIT_COMMITTER_EMAIL: service.email,
+      GIT_COMMITTER_NAME: plain(committer.name, service.name),
+      GIT_COMMITTER_EMAIL: plain(committer.email, service.email),
       GIT_COMMITTER_DATE: date
     },
     timeoutMs: options.localTimeoutMs
   })
   const commit = output.stdout.toString("utf8").trim()
-  return isObjectId(commit) ? commit : yield* notUnderstood("commit-tree")
+  if (!isObjectId(commit)) return yield* notUnderstood("commit-tree")
+  return request.sign === undefined ? commit : yield* signCommit(options, request.gitDir, commit, request.sign)
+})
+
+/** Writes a commit again, with a signature behind its committer. Each further line of a header stands behind a space. */
+const signCommit = Effect.fnUntraced(function* (
+  options: GitOptionsShape,
+  gitDir: string,
+  commit: string,
+  sign: NonNullable<CommitRequest["sign"]>
+) {
+  const { localTimeoutMs: timeoutMs } = options
+  const { stdout: content } = yield* git({ args: ["cat-file", "commit", commit], gitDir, timeoutMs })
+  const end = content.indexOf("\n\n")
+  if (end === -1) return yield* notUnderstood("cat-file")
+  const signature = (yield* sign(content)).trimEnd().replaceAll("\n", "\n ")
+  const signed = Buffer.concat([content.subarray(0, end), Buffer.from(`\ngpgsig ${signature}`), content.subarray(end)])
+  const output = yield* git({
+    args: ["hash-object", "-t", "commit", "-w", "--stdin"],
+    gitDir,
+    stdin: signed,
+    timeoutMs
+  })
+  const id = output.stdout.toString("utf8").trim()
+  return isObjectId(id) ? id : yield* notUnderstood("hash-object")
 })
 
 /** See `Git.keep`. */

@@ -86,6 +86,7 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
         ),
         reattach: method("reattach", loadReattach, ({ reattach }) => reattach),
         remoteHead: method("remoteHead", methods, ({ remoteHead }) => remoteHead),
+        joinBranch: method("joinBranch", methods, ({ joinBranch }) => joinBranch),
         push: method("push", methods, ({ push }) => push),
         applyTree: (request) =>
           Effect.flatMap(methods, ({ applyTree }) => applyTree(options, request)).pipe(

@@ -3,6 +3,7 @@ import type { FollowRequest } from "./AgentRemote.js"
 import type { AddRequest, BundleRequest, UnbundleRequest } from "./Bundles.js"
 import type { CheckOutRequest } from "./CheckOut.js"
 import type { GitError } from "./GitError.js"
+import type { Joined, JoinRequest } from "./JoinBranch.js"
 import type { PushRequest, PushResult, RemoteHeadRequest } from "./Push.js"
 import type { ReattachRequest } from "./Reattach.js"
 import type { CloneRequest, CloneResult, InitRequest, ResolveRequest } from "./Repository.js"
@@ -47,6 +48,11 @@ export interface RemoteMethods {
   readonly reattach: (request: ReattachRequest) => Effect.Effect<boolean, GitError>
   /** The head of the remote's branch now; null when the branch does not exist. */
   readonly remoteHead: (request: RemoteHeadRequest) => Effect.Effect<string | null, GitError>
+  /**
+   * Fetches the head of a remote's branch, and merges a tree into it three ways. The third one is the work as it was pushed last. Nothing is
+   * written to the remote.
+   */
+  readonly joinBranch: (request: JoinRequest) => Effect.Effect<Joined, GitError>
   /**
    * Moves the remote's branch to `commit`. It looks first: a branch that is at `commit` already is success without a
    * push (`pushed: false`), and a branch that is not at `expectedHead` (null: absent) is `remote_head_changed`. `fast_forward` refuses

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
+import type { GitIdentity } from "../domain/GitIdentity.js"
 import { AccountId, newId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
@@ -14,6 +15,8 @@ export interface AccountRow {
   readonly id: AccountId
   readonly email: string
   readonly display_name: string | null
+  readonly git_name: string | null
+  readonly git_email: string | null
   readonly password_hash: string
   readonly state: AccountState
   readonly created_at: Timestamp
@@ -31,6 +34,10 @@ export const toAccount = (row: AccountRow): Account => ({
   created_at: row.created_at
 })
 
+/** The name and address that the account has set for its commits; null when it has set none. */
+export const gitOf = ({ git_email, git_name }: Pick<AccountRow, "git_name" | "git_email">): GitIdentity | null =>
+  git_name === null || git_email === null ? null : { name: git_name, email: git_email }
+
 /** The rows of accounts and the moves of their states. Addresses are given as `normaliseEmail` makes them. */
 export class AccountStore extends Context.Tag("@reins/core/identity/AccountStore")<
   AccountStore,
@@ -41,6 +48,12 @@ export class AccountStore extends Context.Tag("@reins/core/identity/AccountStore
     readonly findByEmail: (email: string) => Effect.Effect<AccountRow | undefined>
     /** `findByEmail`. Other commits cannot change the account until this one ends. */
     readonly lockByEmail: (email: string) => Effect.Effect<AccountRow | undefined, never, Commit>
+    /** Sets or removes the name and address of the commits of an account. */
+    readonly setGit: (accountId: AccountId, git: GitIdentity | null) => Effect.Effect<void, never, Commit>
+    /** What the accounts of people and of keys have set for their commits, by the id of the actor. Those without are left out. */
+    readonly gitsOf: (
+      actors: ReadonlyArray<{ readonly kind: string; readonly id: string }>
+    ) => Effect.Effect<ReadonlyMap<string, GitIdentity>>
     /** Undefined when the address has an account already. */
     readonly insert: (
       values: Pick<AccountRow, "email" | "display_name" | "password_hash" | "state">
@@ -76,6 +89,25 @@ export class AccountStore extends Context.Tag("@reins/core/identity/AccountStore
         find,
         findByEmail: (email) => db.first(sql<AccountRow>`select * from accounts where email = ${email}`),
         lockByEmail: (email) => db.first(sql<AccountRow>`select * from accounts where email = ${email}${db.forUpdate}`),
+        setGit: Effect.fnUntraced(function* (accountId, git) {
+          const columns = { git_name: git?.name ?? null, git_email: git?.email ?? null, updated_at: yield* now }
+          yield* db.run(sql`update accounts set ${sql.update(columns)} where id = ${accountId}`)
+        }),
+        gitsOf: Effect.fnUntraced(function* (actors) {
+          const ids = actors.filter(({ kind }) => kind === "account" || kind === "api_key").map(({ id }) => id)
+          if (ids.length === 0) return new Map()
+          const rows = yield* db.all(sql<AccountRow & { readonly actor: string }>`
+            select accounts.*, accounts.id as actor from accounts where ${sql.in("accounts.id", ids)}
+            union all
+            select accounts.*, api_keys.id as actor from api_keys join accounts on accounts.id = api_keys.account_id
+            where ${sql.in("api_keys.id", ids)}`)
+          return new Map(
+            rows.flatMap((row) => {
+              const git = row.state === "active" ? gitOf(row) : null
+              return git === null ? [] : [[row.actor, git] as const]
+            })
+          )
+        }),
         insert: Effect.fnUntraced(function* (values) {
           const at = yield* now
           const row = { id: yield* newId(AccountId), ...values, created_at: at, updated_at: at }

@@ -14,6 +14,7 @@ import {
   withStatus
 } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
+import { GitIdentity } from "../domain/GitIdentity.js"
 import { ApiKeyId, WorkspaceId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { pageFields } from "../domain/Query.js"
@@ -115,6 +116,10 @@ export const Me = Schema.Struct({
     ),
     "The workspaces that these credentials are good for."
   ),
+  git: field(
+    Schema.NullOr(GitIdentity),
+    "The author of the commits for which the account has asked; null, unless it was set, for the service itself."
+  ),
   auth: field(
     Schema.Struct({
       via: field(Schema.Literal("api_key", "login", "embedded"), "The kind of credentials."),
@@ -129,6 +134,14 @@ export const Me = Schema.Struct({
   )
 }).annotations({ identifier: "Me", description: "The caller." })
 export type Me = typeof Me.Type
+
+export const MeInput = Schema.Struct({
+  git: field(
+    Schema.optionalWith(Schema.NullOr(GitIdentity), { exact: true }),
+    "The author of commits. Its address is that of the account, or the private one (`noreply`) of an account at GitHub or GitLab whose token it has posted and validated. Null takes it back, and absent leaves it."
+  )
+}).annotations({ identifier: "MeInput", description: "The fields of the calling account to change." })
+export type MeInput = typeof MeInput.Type
 
 export class AccountsApi extends HttpApiGroup.make("accounts")
   .add(
@@ -162,7 +175,13 @@ export class AccountsApi extends HttpApiGroup.make("accounts")
       .setPayload(PasswordResetInput)
       .addSuccess(Status)
   )
-  .add(read("getMe", "/api/me", "The calling account").addSuccess(Me)) {}
+  .add(read("getMe", "/api/me", "The calling account").addSuccess(Me))
+  .add(
+    patch("updateMe", "/api/me", "Change the author of the commits of the calling account")
+      .setPayload(MeInput)
+      .addSuccess(Me)
+      .annotateContext(extension)
+  ) {}
 
 export const ApiKeyInput = Schema.Struct({
   name: field(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)), "A name to recognise the key by."),

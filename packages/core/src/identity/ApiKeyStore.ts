@@ -38,6 +38,8 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
     ) => Effect.Effect<Page<StoredApiKey>, ReinsError<"invalid_cursor">>
     /** The time from which a key is refused; null for a key that does not expire. */
     readonly expiryOf: (keyId: string) => Effect.Effect<Timestamp | null>
+    /** The account that a key was made for, whatever became of the key. Undefined for an unknown key. */
+    readonly accountOf: (keyId: string) => Effect.Effect<AccountId | undefined>
     /** A key that the principal sees; undefined when it sees no such key. */
     readonly find: (principal: Principal, keyId: string) => Effect.Effect<StoredApiKey | undefined>
     /** Revokes a key that the principal sees, or leaves it revoked. Undefined when the principal sees no such key. */
@@ -90,6 +92,11 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
           Effect.map(
             db.first(sql<Pick<ApiKey, "expires_at">>`select expires_at from api_keys where id = ${keyId}`),
             (row) => row?.expires_at ?? null
+          ),
+        accountOf: (keyId) =>
+          Effect.map(
+            db.first(sql<Pick<KeyHolder, "account_id">>`select account_id from api_keys where id = ${keyId}`),
+            (row) => row?.account_id
           ),
         find: (principal, keyId) =>
           Effect.map(

@@ -16,6 +16,7 @@ export const operationErrors = {
   ],
   "accounts.resetPassword": ["token_expired", "version_conflict", "waiting_capacity"],
   "accounts.getMe": ["not_found"],
+  "accounts.updateMe": ["forbidden", "not_found"],
   "apiKeys.list": ["insufficient_scope", "invalid_cursor"],
   "apiKeys.create": ["forbidden", "insufficient_scope", "not_found"],
   "apiKeys.update": ["forbidden", "insufficient_scope", "not_found"],

@@ -146,7 +146,9 @@ const pauses: Readonly<Record<string, string>> = {
   owner_lost_access: "its account may no longer start work there, or its API key is no longer good.",
   budget_exhausted: "its total budget is used up.",
   session_gone: "the session that it writes to was closed or deleted.",
-  project_archived: "its project was archived."
+  project_archived: "its project was archived.",
+  project_gone: "its project was deleted.",
+  hook_gone: "the hook that rings it was removed."
 }
 
 /** Tells somebody that an automation starts nothing more by itself. */

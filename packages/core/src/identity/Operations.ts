@@ -14,7 +14,8 @@ type OfDoor = "register" | "login" | "logout" | "verifyEmail" | "changePassword"
 export const accounts = Effect.gen(function* () {
   const accounts = yield* Accounts
   const operations: Operations<typeof AccountsApi, typeof operationErrors, OfDoor> = {
-    getMe: ({ principal }) => accounts.me(principal)
+    getMe: ({ principal }) => accounts.me(principal),
+    updateMe: ({ body, principal }) => accounts.updateMe(principal, body)
   }
   return operations
 })

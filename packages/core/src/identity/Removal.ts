@@ -101,7 +101,7 @@ export const identityRemoval = Effect.map(Database, ({ all, first, run, sql }) =
   emptyAccount: (accountId: string): Effect.Effect<void, never, Commit> =>
     Effect.zipRight(
       Commit,
-      run(sql`update accounts set ${sql.update({ email: accountId, display_name: null, password_hash: "" })}
+      run(sql`update accounts set ${sql.update({ email: accountId, display_name: null, git_name: null, git_email: null, password_hash: "" })}
         where id = ${accountId}`)
     ),
 

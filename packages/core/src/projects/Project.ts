@@ -66,6 +66,25 @@ export const DeliveryTransport = Schema.Literal("patch", "git_branch").annotatio
 })
 export type DeliveryTransport = typeof DeliveryTransport.Type
 
+export const DeliveryAuthor = Schema.Literal("requester", "service").annotations({
+  description:
+    "`requester` is the account whose message began the turn, if it has set its git name; `service` is the service itself."
+})
+export type DeliveryAuthor = typeof DeliveryAuthor.Type
+
+export const DeliveryTrailers = Schema.Struct({
+  session: field(optional(Schema.Boolean), "`Reins-Session` and `Reins-Changeset` with their ids; true when absent."),
+  co_authors: field(
+    optional(Schema.Boolean),
+    "`Co-authored-by` for the others who have sent messages since the last delivery, if they have set their git names; true when absent."
+  ),
+  assisted_by: field(
+    optional(Schema.Boolean),
+    "`Assisted-by` with the provider and the model of the session; false when absent."
+  )
+}).annotations({ identifier: "DeliveryTrailers", description: "The lines at the end of a commit's message." })
+export type DeliveryTrailers = typeof DeliveryTrailers.Type
+
 /** The tools that the service itself has for agents. */
 export const OwnTool = Schema.Literal(
   "delegate",
@@ -129,6 +148,15 @@ export const ProjectSpec = Schema.Struct({
             )
           ),
           "The folder of the branches, with or without a slash at its end; `reins/` by default."
+        ),
+        author: field(
+          optional(DeliveryAuthor),
+          "The author of the commits; `requester` by default. The account that has asked for the work is named only once it has set its git name."
+        ),
+        trailers: field(optional(DeliveryTrailers), "The lines at the end of a commit's message."),
+        sign: field(
+          optional(Schema.Boolean),
+          "True signs the commits with the newest signing key of the workspace, and blocks a delivery where there is none. False by default."
         )
       })
     ),

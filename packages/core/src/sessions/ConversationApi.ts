@@ -8,6 +8,7 @@ import { TurnId, UploadId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { pageFields } from "../domain/Query.js"
 import { OperationRef } from "../jobs/Job.js"
+import { MessageTools } from "./functions/FunctionTool.js"
 import { Message, MessageInput, Routing } from "./Message.js"
 import { ResultSchema } from "./results/TurnResult.js"
 import { ActionableTurn, TurnState } from "./Turn.js"
@@ -26,6 +27,10 @@ export const MessageSend = Schema.Struct({
   result_schema: field(
     optional(ResultSchema),
     "The schema of the result that the turn has to give, at most 64 KiB. Only for a message that starts a turn, which fails without a result that satisfies it. A retry of the turn asks for the same."
+  ),
+  tools: field(
+    optional(MessageTools),
+    "The functions that the agent is offered in the turn. Only for a message that starts a turn. A retry of the turn has the same."
   )
 }).annotations({ identifier: "MessageSend", description: "A message to the agent." })
 export type MessageSend = typeof MessageSend.Type

@@ -7,6 +7,8 @@ import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
 import type { MessageSend, SentMessage } from "./ConversationApi.js"
+import type { MessageTools } from "./functions/FunctionTool.js"
+import { OfferedTools } from "./functions/OfferedTools.js"
 import type { Message } from "./Message.js"
 import { admission, type Posting, type Unpostable } from "./MessageAdmission.js"
 import { MessageStore } from "./messages/MessageStore.js"
@@ -49,16 +51,17 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       const uploads = yield* UploadStore
       const budgets = yield* BudgetStore
       const results = yield* TurnResults
+      const offered = yield* OfferedTools
       const steering = yield* Steering
       const admit = yield* admission
 
       const post = Effect.fnUntraced(function* (
         session: SessionRow,
         actor: Actor,
-        { budget, content, resultSchema, routing = "queue" }: Posting,
+        { budget, content, resultSchema, routing = "queue", tools }: Posting,
         kind: Message["kind"]
       ) {
-        const into = yield* admit(session, actor, { budget, content, routing })
+        const into = yield* admit(session, actor, { budget, content, routing, tools })
         const accepted = yield* messages.accept(
           {
             id: yield* newId(MessageId),
@@ -83,6 +86,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         yield* messages.assign(message.id, turn.id)
         if (budget !== undefined) yield* budgets.set(turn.id, budget)
         if (resultSchema !== undefined) yield* results.ask(turn, { schema: resultSchema, isRequired: true })
+        if (tools !== undefined) yield* offered.choose({ id: turn.id, session_id: session.id }, tools)
         const watermark = yield* journal.append(session.id, actor, [])
         return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
       })
@@ -92,11 +96,13 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         accept: (session, actor, input, { at = ["content"], kind = "message" } = {}) =>
           Effect.gen(function* () {
             const content = yield* uploads.contentOf(session.id, input, at)
-            const { budget, result_schema, routing } = input
-            const sent = yield* post(session, actor, { content, routing, budget, resultSchema: result_schema }, kind)
+            const { budget, result_schema, routing, tools } = input
+            const posting = { content, routing, budget, resultSchema: result_schema, tools }
+            const sent = yield* post(session, actor, posting, kind)
             if ("operation" in sent) return sent
             if (budget !== undefined) return yield* withoutTurn(at, "budget", budget)
             if (result_schema !== undefined) return yield* withoutTurn(at, "result_schema", result_schema)
+            if (tools !== undefined) return yield* withoutTurn(at, "tools", tools)
             return sent
           })
       })
@@ -104,11 +110,11 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
   )
 }
 
-/** The refusal of a budget or of a wish for a result that no turn would have. */
+/** The refusal of a budget, of a wish for a result or of functions that no turn would have. */
 const withoutTurn = (
   at: ReadonlyArray<string>,
-  name: "budget" | "result_schema",
-  given: BudgetInput | ResultSchema
+  name: "budget" | "result_schema" | "tools",
+  given: BudgetInput | ResultSchema | MessageTools
 ): RequestInvalid =>
   new RequestInvalid({
     loc: ["body", ...at.slice(0, -1), name],

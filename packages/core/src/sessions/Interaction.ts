@@ -1,9 +1,10 @@
 import { Schema } from "effect"
 import { field } from "../domain/Field.js"
 import { FormContent, FormField, InteractionKind, InteractionOption } from "../domain/Form.js"
-import { InteractionId, SessionId, TurnId } from "../domain/Ids.js"
+import { ClaimId, InteractionId, SessionId, TurnId } from "../domain/Ids.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { CallBlocks } from "./questions/CallAnswer.js"
 
 export const InteractionState = Schema.Literal("pending", "answered", "expired", "cancelled").annotations({
   description: "A `pending` interaction waits for people. It ends with an answer, by the time, or with its turn."
@@ -17,6 +18,20 @@ export const interactionStates = /* @__PURE__ */ StateMachine.make<InteractionSt
   expired: [],
   cancelled: []
 })
+
+const CalledTool = Schema.Struct({
+  name: field(Schema.String, "The name of the function."),
+  input: field(Schema.Unknown, "Its input, which fits the `input_schema` of the function."),
+  call_id: field(Schema.String, "The id of the call, as the agent gave it."),
+  attempt: field(Schema.Int, "The number of holders that have claimed the call, 1 before the first.")
+}).annotations({ identifier: "CalledTool", description: "The call of a function." })
+
+export const CallClaim = Schema.Struct({
+  claim_id: field(ClaimId, "The claim, which the answer names."),
+  until: field(Timestamp, "The time until which nobody else answers. The same holder renews it."),
+  attempt: field(Schema.Int, "The number of holders that have claimed the call so far, this one among them.")
+}).annotations({ identifier: "CallClaim", description: "The right to answer a tool call." })
+export type CallClaim = typeof CallClaim.Type
 
 export const Interaction = Schema.Struct({
   id: field(InteractionId, "The id of the interaction."),
@@ -50,6 +65,19 @@ export const Interaction = Schema.Struct({
   ),
   note: field(Schema.NullOr(Schema.String), "What the answer tells the agent beside it; null for nothing."),
   content: field(Schema.NullOr(FormContent), "The values that were given to a form; null for none."),
+  tool: field(Schema.NullOr(CalledTool), "The call, for the kind `tool_call`; null for other kinds."),
+  claim: field(
+    Schema.NullOr(
+      Schema.Struct({
+        holder: field(Schema.String, "The name that the holder gave itself."),
+        until: field(Timestamp, "The time until which it has the call.")
+      })
+    ),
+    "The newest claim on a tool call, which may have run out; null for none."
+  ),
+  result: field(Schema.Unknown, "The answer to a tool call as JSON. Null until then, and for an answer of blocks."),
+  blocks: field(Schema.NullOr(CallBlocks), "The answer to a tool call as blocks; null for none."),
+  is_error: field(Schema.Boolean, "True when a tool call was answered with an error."),
   expires_at: field(Timestamp, "The time at which the default is taken."),
   created_at: field(Timestamp, "The time at which the agent asked."),
   resolved_at: field(Schema.NullOr(Timestamp), "The time at which it ended; null while it waits.")

@@ -5,6 +5,7 @@ import { Providers, type Unrunnable } from "../catalog/Providers.js"
 import { requireAll } from "../domain/Condition.js"
 import type { Actor } from "../domain/Event.js"
 import { ReinsError } from "../domain/ReinsError.js"
+import type { MessageTools } from "./functions/FunctionTool.js"
 import type { ContentBlock, Message } from "./Message.js"
 import { Quotas } from "./Quotas.js"
 import { notOpen } from "./Refusals.js"
@@ -23,6 +24,8 @@ export interface Posting {
   readonly budget?: BudgetInput | undefined
   /** The schema of the result that the turn has to give; it gives none where this is left out. It was checked before. */
   readonly resultSchema?: ResultSchema | undefined
+  /** The functions that the turn adds to those of the session. Their schemas were checked before. */
+  readonly tools?: MessageTools | undefined
 }
 
 /** The refusals of a message: the session, the content, the provider or the queue does not take it. */
@@ -55,12 +58,13 @@ export const admission = Effect.gen(function* () {
   return Effect.fnUntraced(function* (
     session: SessionRow,
     actor: Actor,
-    { budget, content, routing }: Posting & Required<Pick<Posting, "routing">>
+    { budget, content, routing, tools }: Posting & Required<Pick<Posting, "routing">>
   ) {
     const isOwnNote = actor.kind === "system" && routing === "note" && session.lifecycle === "archived"
     if (session.lifecycle !== "open" && !isOwnNote) return yield* notOpen(session)
     if (actor.kind !== "system") yield* checkLength(content, messageCharacters)
     if (routing === "steer" || routing === "interrupt") yield* providers.requireCapability(session.provider_id, routing)
+    if (tools !== undefined) yield* providers.requireTools(session.provider_id)
     if (routing !== "note") {
       yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
       yield* requireAll(asking, session)

@@ -8,6 +8,7 @@ import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import type { MessageSend, SentMessage } from "./ConversationApi.js"
+import { OfferedTools } from "./functions/OfferedTools.js"
 import { Inbox } from "./Inbox.js"
 import type { Message } from "./Message.js"
 import type { Unpostable } from "./MessageAdmission.js"
@@ -48,6 +49,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       const messages = yield* MessageStore
       const inbox = yield* Inbox
       const schemas = yield* ResultSchemas
+      const tools = yield* OfferedTools
 
       return Messages.of({
         list: fn("Messages.list")(function* (principal, sessionId, page) {
@@ -59,7 +61,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
             "Messages.send",
             { by: principal, about: { type: "session", id: sessionId } },
             Effect.as(
-              schemas.checkSchema(input.result_schema),
+              Effect.zipRight(schemas.checkSchema(input.result_schema), tools.check(input.tools, ["body", "tools"])),
               Effect.flatMap(sessions.writable(principal, sessionId), (session) =>
                 inbox.accept(session, actorOf(principal), input)
               )

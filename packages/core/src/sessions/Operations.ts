@@ -61,7 +61,8 @@ export const interactions = Effect.gen(function* () {
   const interactions = yield* Interactions
   const operations: Operations<typeof InteractionsApi, typeof operationErrors> = {
     list: ({ path, principal, query }) => interactions.list(principal, path.session_id, query),
-    answer: ({ body, path, principal }) => interactions.answer(principal, path.interaction_id, body)
+    answer: ({ body, path, principal }) => interactions.answer(principal, path.interaction_id, body),
+    claim: ({ body, path, principal }) => interactions.claim(principal, path.interaction_id, body)
   }
   return operations
 })

@@ -1,4 +1,5 @@
 import * as operations from "./Operations.js"
+import { expireCalls } from "./questions/ExpireCalls.js"
 import { layer } from "./Services.js"
 
 /** Conversations: sessions, messages, turns, questions, usage. */
@@ -6,5 +7,6 @@ export const sessions = {
   name: "sessions",
   layer,
   operations,
-  tables: ["sessions", "messages", "turns", "uploads", "interactions", "model_calls"]
+  tables: ["sessions", "messages", "turns", "uploads", "interactions", "model_calls"],
+  sweeps: { "overdue tool calls": expireCalls }
 } as const

@@ -1,4 +1,5 @@
 import { oneByOne, onTopOf } from "../base/Layered.js"
+import { OfferedTools } from "./functions/OfferedTools.js"
 import { Inbox } from "./Inbox.js"
 import { Interactions } from "./Interactions.js"
 import { Messages } from "./Messages.js"
@@ -6,6 +7,7 @@ import { MessageStore } from "./messages/MessageStore.js"
 import { UploadStore } from "./messages/UploadStore.js"
 import { Quotas } from "./Quotas.js"
 import { InteractionStore } from "./questions/InteractionStore.js"
+import { ToolCallStore } from "./questions/ToolCallStore.js"
 import { ResultSchemas } from "./results/ResultSchemas.js"
 import { TurnResults } from "./results/TurnResults.js"
 import { SessionLifecycles } from "./SessionLifecycles.js"
@@ -20,10 +22,11 @@ import { Usages } from "./usage/Usages.js"
 
 /** The services of this room. */
 export const layer = oneByOne(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
-  onTopOf(oneByOne(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer)),
+  onTopOf(oneByOne(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer, ToolCallStore.layer)),
   onTopOf(Steering.layer),
   onTopOf(Quotas.layer),
   onTopOf(TurnStore.layer),
+  onTopOf(OfferedTools.layer),
   onTopOf(
     oneByOne(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer, ResultSchemas.layer)
   ),

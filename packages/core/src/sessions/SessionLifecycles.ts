@@ -9,6 +9,7 @@ import { JobStore } from "../jobs/JobStore.js"
 import type { ProjectVersion } from "../projects/Project.js"
 import { Projects } from "../projects/Projects.js"
 import type { Commit } from "../store/Commit.js"
+import { OfferedTools } from "./functions/OfferedTools.js"
 import { Quotas } from "./Quotas.js"
 import { sessionStates } from "./Session.js"
 import { boundsOf } from "./SessionBounds.js"
@@ -68,6 +69,8 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
       const jobs = yield* JobStore
       const listeners = yield* SessionListeners
       const quotas = yield* Quotas
+      const providers = yield* Providers
+      const tools = yield* OfferedTools
       const columnsOf = yield* newColumns
 
       const insert = Effect.fnUntraced(function* (
@@ -84,10 +87,22 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
       })
 
       return SessionLifecycles.of({
-        begin: (workspaceId, actor, input) => insert(workspaceId, actor, SessionOrigin.ofRequest(input)),
+        begin: Effect.fnUntraced(function* (workspaceId, actor, input) {
+          const row = yield* insert(workspaceId, actor, SessionOrigin.ofRequest(input))
+          if (input.tools === undefined) return row
+          if ((input.tools.functions ?? []).length > 0) yield* providers.requireTools(row.provider_id)
+          yield* tools.choose(ownerOf(row), input.tools)
+          return row
+        }),
+        // The functions are those of a conversation. Whoever answers for them knows nothing of the child.
         spawn: (parent, actor, child) =>
-          insert(parent.workspace_id, actor, SessionOrigin.ofChild(parent, child), parent),
-        link: (from, actor, next) => insert(from.workspace_id, actor, SessionOrigin.ofLink(from, next)),
+          Effect.tap(insert(parent.workspace_id, actor, SessionOrigin.ofChild(parent, child), parent), (row) =>
+            tools.copy(parent.id, ownerOf(row), "own")
+          ),
+        link: (from, actor, next) =>
+          Effect.tap(insert(from.workspace_id, actor, SessionOrigin.ofLink(from, next)), (row) =>
+            tools.copy(from.id, ownerOf(row), "all")
+          ),
         close: Effect.fnUntraced(function* (row, actor) {
           yield* sessionStates.check(row.lifecycle, "closed")
           yield* listeners.closing(row, actor)
@@ -106,6 +121,8 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
     })
   )
 }
+
+const ownerOf = ({ id }: SessionRow) => ({ id, session_id: id })
 
 /** The columns of a new session: what is asked for comes before what its project version says, and a provider has to run with it. */
 const newColumns = Effect.gen(function* () {

@@ -5,6 +5,7 @@ export const sessionRows: ReadonlyArray<OwnedRows> = [
   bySession("interactions"),
   bySession("model_calls"),
   bySession("turn_results"),
+  bySession("offered_tools"),
   bySession("turns"),
   bySession("messages"),
   bySession("uploads"),

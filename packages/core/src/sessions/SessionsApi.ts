@@ -10,6 +10,7 @@ import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
 import { OperationRef } from "../jobs/Job.js"
 import { ExecutorSelection, HarnessSelection, Repository } from "../projects/Project.js"
+import { MessageTools, SessionTools } from "./functions/FunctionTool.js"
 import { MessageInput, Routing } from "./Message.js"
 import { ResultSchema } from "./results/TurnResult.js"
 import { Labels, Session, SessionActivity, SessionLifecycle } from "./Session.js"
@@ -24,7 +25,8 @@ export const FirstMessage = Schema.Union(
     content: field(MessageInput, "What is said."),
     routing: field(optional(Routing), "Where it goes; `queue` when absent."),
     budget: field(optional(BudgetInput), "What the model calls of its turn may spend."),
-    result_schema: field(optional(ResultSchema), "The schema of the result that its turn has to give.")
+    result_schema: field(optional(ResultSchema), "The schema of the result that its turn has to give."),
+    tools: field(optional(MessageTools), "The functions that the agent is offered in its turn.")
   })
 ).annotations({
   identifier: "FirstMessage",
@@ -65,6 +67,10 @@ export const SessionInput = Schema.Struct({
   budget: field(
     optional(BudgetInput),
     "What the model calls of the session may spend, with those of the sessions that work for it or go on from it."
+  ),
+  tools: field(
+    optional(SessionTools),
+    "The tools that its agent is offered. `own` comes before what the project says. A provider whose agent calls no tools refuses functions."
   ),
   message: field(optional(FirstMessage), "The first message, which starts a turn."),
   prewarm: field(

@@ -12,6 +12,8 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import type { TurnPatch } from "./ConversationApi.js"
+import { OfferedTools } from "./functions/OfferedTools.js"
+import { ToolCallStore } from "./questions/ToolCallStore.js"
 import type { TurnResult } from "./results/TurnResult.js"
 import { TurnResults } from "./results/TurnResults.js"
 import type { SeenSession } from "./SessionRow.js"
@@ -86,6 +88,8 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       const budgets = yield* BudgetStore
       const limits = yield* sessionBudgets
       const results = yield* TurnResults
+      const tools = yield* OfferedTools
+      const calls = yield* ToolCallStore
 
       const existing = (turnId: string) =>
         Effect.flatMap(turns.find(turnId), (turn) =>
@@ -153,6 +157,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
               if (budget !== undefined) yield* budgets.set(queued.turn.id, budget)
               const wish = yield* results.find(turn.id)
               if (wish !== undefined && wish.schema !== null) yield* results.ask(queued.turn, wish)
+              yield* tools.copy(turn.id, queued.turn, "all")
               return yield* shownAfter(principal, session, queued.turn)
             })
           ),
@@ -164,6 +169,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
               const { session, turn } = yield* held(principal, turnId)
               yield* requireAll(rules.acknowledge, { turn, session })
               const after = holdsQueue(turn) ? yield* turns.acknowledge(turn.id, actorOf(principal)) : turn
+              yield* calls.withdraw(turn.id, actorOf(principal))
               return yield* shownAfter(principal, session, after)
             })
           )

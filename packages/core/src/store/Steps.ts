@@ -8,6 +8,7 @@ import { connections } from "./schema/connections.js"
 import { delegations } from "./schema/delegations.js"
 import { deletion } from "./schema/deletion.js"
 import { events } from "./schema/events.js"
+import { hooks } from "./schema/hooks.js"
 import { identity } from "./schema/identity.js"
 import { jobs } from "./schema/jobs.js"
 import { placement, requestCredit } from "./schema/placement.js"
@@ -46,5 +47,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0016_shares": original(statements(shares)),
   "0017_tools": original(statements(tools)),
   "0018_automations": original(statements(automations)),
-  "0019_push": original(statements(push))
+  "0019_push": original(statements(push)),
+  "0020_hooks": original(statements(hooks))
 }

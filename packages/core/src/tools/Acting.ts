@@ -1,6 +1,8 @@
 import { Effect } from "effect"
+import { Access } from "../access/Access.js"
 import { AccountId, ApiKeyId } from "../domain/Ids.js"
 import type { TurnPrincipal } from "../domain/Principal.js"
+import { ApiKeyStore } from "../identity/ApiKeyStore.js"
 import type { Message } from "../sessions/Message.js"
 import { MessageStore } from "../sessions/messages/MessageStore.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
@@ -29,12 +31,13 @@ export const turnPrincipal = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const turns = yield* TurnStore
   const sources = yield* ToolSources
+  const keys = yield* ApiKeyStore
   const { sql } = db
 
   const holderOf = (keyId: string) =>
     Effect.map(
-      db.first(sql<{ account_id: string }>`select account_id from api_keys where id = ${keyId} and revoked_at is null`),
-      (row): Acting | undefined => row && { accountId: AccountId.make(row.account_id), keyId: ApiKeyId.make(keyId) }
+      keys.accountOf(keyId),
+      (accountId): Acting | undefined => accountId && { accountId, keyId: ApiKeyId.make(keyId) }
     )
 
   /** The turn that is asked next. */
@@ -79,5 +82,18 @@ export const turnPrincipal = Effect.gen(function* () {
       }
     }
     return principal
+  })
+})
+
+/**
+ * Gives the function that says if the agent of a turn may still act. The account is asked as in a request of its own: a key that was revoked or has
+ * expired, an account that was disabled and a membership that was lost end the right.
+ */
+export const makeMayCall = Effect.gen(function* () {
+  const access = yield* Access
+  const keys = yield* ApiKeyStore
+  return Effect.fnUntraced(function* (principal: TurnPrincipal) {
+    if (!(yield* keys.mayActFor(principal.accountId, principal.via.keyId))) return false
+    return yield* Effect.isSuccess(access.read(principal, principal.workspaceId))
   })
 })

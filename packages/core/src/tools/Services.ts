@@ -1,7 +1,11 @@
-import { onTopOf } from "../base/Layered.js"
+import { oneByOne, onTopOf } from "../base/Layered.js"
 import { CallLedger } from "./CallLedger.js"
+import * as FunctionTools from "./FunctionTools.js"
 import { ToolRuns } from "./ToolRuns.js"
 import { ToolSources } from "./ToolSources.js"
 
 /** The services of this room. */
-export const layer = ToolRuns.layer.pipe(onTopOf(CallLedger.layer), onTopOf(ToolSources.layer))
+export const layer = oneByOne(ToolRuns.layer, FunctionTools.layer).pipe(
+  onTopOf(CallLedger.layer),
+  onTopOf(ToolSources.layer)
+)

@@ -2,7 +2,7 @@ import { Data, Effect, JSONSchema, ParseResult, Schema } from "effect"
 import type { TurnPrincipal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
-import type { OfferedTool } from "../relay/mcp/ToolOffer.js"
+import type { OfferedTool, ToolImage } from "../relay/mcp/ToolOffer.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Turn } from "../sessions/Turn.js"
 
@@ -14,17 +14,28 @@ export interface ToolTurn {
   readonly turn: Turn
   /** The first turn of those that try the same message again. Its model wants the same work, in other words perhaps. */
   readonly rootTurnId: string
+  /** Counts the calls of the turn that are alike: 1 for the first. */
+  readonly count: (what: string) => number
 }
 
 /** A call of a tool whose input has the right form. */
 export interface HeldCall {
   readonly callId: string
+  /** The key of the tool for the call. */
+  readonly key: string | null
   /** The longest time until the tool has to answer, in milliseconds; infinite for a caller that hears of progress. */
   readonly patienceMs: number
 }
 
 /** The tool could not do what it was asked for. The message is for the model: what happened, and what to do next. */
 export class ToolFailed extends Data.TaggedError("ToolFailed")<{ readonly message: string }> {}
+
+/** An answer that is more than a text. */
+export class ToolReply extends Data.Class<{
+  readonly text: string
+  readonly is_error: boolean
+  readonly images: ReadonlyArray<ToolImage>
+}> {}
 
 export type ToolFailure = ToolFailed | ReinsError | RequestInvalid
 
@@ -33,9 +44,11 @@ export interface HostedTool {
   readonly offered: OfferedTool
   /** True for a tool without which the turn cannot do what it was asked for. */
   readonly isAlwaysOffered?: boolean
+  /** True for a function of a caller. Its call goes on when the agent withdraws it, and the same call again takes its answer. */
+  readonly isFunction?: boolean
   /** The key under which a call takes effect once; null for one that may be repeated. */
   readonly keyOf: (turn: ToolTurn, input: unknown) => string | null
-  /** Gives a text, or a value that becomes JSON. It is interrupted when the agent withdraws the call. */
+  /** Gives a text, a `ToolReply`, or a value that becomes JSON. It is interrupted when the agent withdraws the call. */
   readonly run: (turn: ToolTurn, input: unknown, call: HeldCall) => Effect.Effect<unknown, ToolFailure>
 }
 

@@ -10,9 +10,9 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Turn } from "../sessions/Turn.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { logDefect } from "../store/FailedStatement.js"
-import { turnPrincipal } from "./Acting.js"
+import { makeMayCall, turnPrincipal } from "./Acting.js"
 import { CallLedger } from "./CallLedger.js"
-import { type HostedTool, type ToolTurn, textOfTool } from "./Tool.js"
+import { type HostedTool, ToolReply, type ToolTurn, textOfTool } from "./Tool.js"
 import { awaitCall, ToolSources } from "./ToolSources.js"
 
 /** The longest answer that a model gets, in characters. */
@@ -38,6 +38,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
       const sources = yield* ToolSources
       const turns = yield* TurnStore
       const principalOf = yield* turnPrincipal
+      const mayAct = yield* makeMayCall
 
       /** The turn that this one tries again, and so on to the first. */
       const rootOf = Effect.fnUntraced(function* (turn: Turn) {
@@ -56,10 +57,11 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
         call: OfferedCall,
         patienceMs: number
       ) {
-        const id = yield* ledger.open(turn.turn, call, tool.keyOf(turn, call.input))
+        const key = tool.keyOf(turn, call.input)
+        const id = yield* ledger.open(turn.turn, call, key)
         yield* failpoint("tool.called")
-        const answer = yield* tool.run(turn, call.input, { callId: call.call_id, patienceMs }).pipe(
-          Effect.map((value) => said(typeof value === "string" ? value : JSON.stringify(value), false)),
+        const answer = yield* tool.run(turn, call.input, { callId: call.call_id, key, patienceMs }).pipe(
+          Effect.map(answerOf),
           Effect.catchAll((failure) => Effect.succeed(said(textOfTool(failure), true))),
           Effect.catchAllDefect((defect) =>
             Effect.as(logDefect(`the tool ${call.tool} has failed`, defect), said(brokenTool, true))
@@ -78,11 +80,11 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
           const calls = new TurnCalls(scope)
           const patienceOf = ({ hears_progress }: OfferedCall) =>
             manners === undefined || (hears_progress && manners.progress) ? Infinity : manners.hold_seconds * 1000
-          /** Looked up once: a turn keeps its message, and every use looks the access of the account up anew. */
+          /** Looked up once, because a turn keeps its message. The right of the account is looked up at each call. */
           const context = yield* once(
             Effect.gen(function* () {
               const principal = yield* principalOf(session, turn)
-              return principal && { principal, session, turn, rootTurnId: yield* rootOf(turn) }
+              return principal && { principal, session, turn, rootTurnId: yield* rootOf(turn), count: calls.countAlike }
             })
           )
           const answer: CallTool = Effect.fnUntraced(function* (call) {
@@ -91,7 +93,9 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
             const toolTurn = yield* context
             if (tool === undefined) return said(`The tool ${call.tool} is not there any more.`, true)
             if (toolTurn === undefined) return said(nobodysTurn, true)
-            return yield* calls.join(call, patienceOf(call), run(toolTurn, tool, call, patienceOf(call)))
+            if (!(yield* mayAct(toolTurn.principal))) return said(noRight, true)
+            const running = run(toolTurn, tool, call, patienceOf(call))
+            return yield* calls.join(call, patienceOf(call), { run: running, isKept: tool.isFunction === true })
           })
           return answer
         })
@@ -100,31 +104,61 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
   )
 }
 
+const answerOf = (value: unknown): ToolAnswer => {
+  if (value instanceof ToolReply)
+    return { ...said(value.text, value.is_error), ...(value.images.length > 0 && { images: value.images }) }
+  return said(typeof value === "string" ? value : JSON.stringify(value), false)
+}
+
 /** A call that runs, or that has run. */
 interface KnownCall {
   readonly fiber: Fiber.RuntimeFiber<ToolAnswer>
+  /** The tool and its input. */
+  readonly what: string
+  /** True for a call that goes on while nobody waits. */
+  readonly isKept: boolean
   /** Those that wait for its answer. */
   waiting: number
+  /** True once the agent has its answer. */
+  isDelivered: boolean
+}
+
+interface Begun {
+  readonly run: Effect.Effect<ToolAnswer>
+  readonly isKept: boolean
 }
 
 /** The calls of one turn. A call that is sent again is the same call, and gets the same answer. */
 class TurnCalls {
   private readonly known = new Map<string, KnownCall>()
   private readonly byId = new Map<string, KnownCall>()
+  private readonly counts = new Map<string, number>()
   private open = 0
   private count = 0
 
   constructor(private readonly scope: Scope.Scope) {}
 
-  /** Waits for the call, which runs in a fiber of the turn. When nobody waits any more the agent has withdrawn it, and it is interrupted. */
-  join(call: OfferedCall, patienceMs: number, run: Effect.Effect<ToolAnswer>): Effect.Effect<ToolAnswer> {
+  /** `ToolTurn.count`. */
+  readonly countAlike = (what: string): number => {
+    const next = (this.counts.get(what) ?? 0) + 1
+    this.counts.set(what, next)
+    return next
+  }
+
+  /**
+   * Waits for the call, which runs in a fiber of the turn. When nobody waits any more the agent has withdrawn it. It is then interrupted, unless it
+   * is kept for a call of the same.
+   */
+  join(call: OfferedCall, patienceMs: number, begun: Begun): Effect.Effect<ToolAnswer> {
     return Effect.acquireUseRelease(
-      this.begin(call, run),
+      this.begin(call, begun),
       (held) => (held === undefined ? Effect.succeed(said(tooMany, true)) : answerIn(held, call.call_id, patienceMs)),
       (held, exit) => {
         if (held === undefined) return Effect.void
         held.waiting -= 1
-        return Exit.isInterrupted(exit) && held.waiting === 0 ? Effect.asVoid(Fiber.interrupt(held.fiber)) : Effect.void
+        return Exit.isInterrupted(exit) && held.waiting === 0 && !held.isKept
+          ? Effect.asVoid(Fiber.interrupt(held.fiber))
+          : Effect.void
       }
     )
   }
@@ -140,10 +174,13 @@ class TurnCalls {
       : answerIn(found, id, patienceMs)
   }
 
-  private begin(call: OfferedCall, run: Effect.Effect<ToolAnswer>) {
+  private begin(call: OfferedCall, { isKept, run }: Begun) {
     return Effect.gen(this, function* () {
-      const id = `${call.server} ${call.tool} ${call.call_id} ${canonicalJson(call.input)}`
-      const found = this.known.get(id)
+      const what = `${call.server} ${call.tool} ${canonicalJson(call.input)}`
+      const id = `${call.call_id} ${what}`
+      const isLeft = (known: KnownCall) =>
+        known.isKept && known.what === what && known.waiting === 0 && !known.isDelivered
+      const found = this.known.get(id) ?? [...this.byId.values()].find(isLeft)
       if (found !== undefined) {
         found.waiting += 1
         return found
@@ -157,7 +194,7 @@ class TurnCalls {
         if (call.call_id.startsWith("request-")) this.known.delete(id)
       })
       const fiber = yield* Effect.forkIn(Effect.interruptible(Effect.ensuring(run, ended)), this.scope)
-      const made: KnownCall = { fiber, waiting: 1 }
+      const made: KnownCall = { fiber, what, isKept, waiting: 1, isDelivered: false }
       this.known.set(id, made)
       this.byId.set(call.call_id, made)
       return made
@@ -165,8 +202,11 @@ class TurnCalls {
   }
 }
 
-const answerIn = ({ fiber }: KnownCall, callId: string, patienceMs: number): Effect.Effect<ToolAnswer> => {
-  const answer = Effect.flatten(Fiber.await(fiber))
+const answerIn = (known: KnownCall, callId: string, patienceMs: number): Effect.Effect<ToolAnswer> => {
+  const delivered = Effect.sync(() => {
+    known.isDelivered = true
+  })
+  const answer = Effect.zipLeft(Effect.flatten(Fiber.await(known.fiber)), delivered)
   if (patienceMs === Infinity) return answer
   return Effect.map(
     Effect.timeoutOption(Effect.interruptible(answer), patienceMs),
@@ -184,6 +224,7 @@ const said = (text: string, is_error: boolean): ToolAnswer => ({
 })
 
 const brokenTool = "The tool has failed inside of the service. Go on without it, or try it again later."
-const nobodysTurn =
-  "Nobody is known who has sent the message of this turn, or the key that sent it was revoked. Go on without this tool."
+const nobodysTurn = "Nobody is known who has sent the message of this turn. Go on without this tool."
+const noRight =
+  "The sender of the message of this turn may not act here any more: the API key has ended, or the account or its membership has. Go on without this tool."
 const tooMany = `At most ${maxOpen} calls may be open at once, and a turn makes at most ${maxCalls}. Wait for the others first.`

@@ -3,6 +3,7 @@ import type { TurnId } from "../domain/Ids.js"
 import { Manifests } from "../harness/Manifests.js"
 import { Projects } from "../projects/Projects.js"
 import type { OfferedTool, ToolOffer } from "../relay/mcp/ToolOffer.js"
+import { OfferedTools } from "../sessions/functions/OfferedTools.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { HostedTool } from "./Tool.js"
 
@@ -50,6 +51,7 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
     Effect.gen(function* () {
       const manifests = yield* Manifests
       const projects = yield* Projects
+      const offered = yield* OfferedTools
       const sources: Array<ToolSource> = []
       const mannersOf = ({ provider_id }: SessionRow) =>
         Effect.map(Effect.orDie(manifests.get(provider_id)), ({ tools }) => tools)
@@ -57,9 +59,10 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
       const toolsOf = Effect.fnUntraced(function* (session: SessionRow) {
         const found = new Map<string, HostedTool>()
         if ((yield* mannersOf(session)) === undefined) return found
-        const own = (yield* projects.specOf(session)).tools?.own
-        const isOffered = (tool: HostedTool) =>
-          own === undefined || tool.isAlwaysOffered === true || own.some((name) => name === tool.offered.name)
+        const chosen = yield* offered.find(session.id, null)
+        const own = chosen.own ?? (yield* projects.specOf(session)).tools?.own
+        const isOffered = ({ isAlwaysOffered, isFunction, offered: { name } }: HostedTool) =>
+          own === undefined || isAlwaysOffered === true || isFunction === true || own.some((each) => each === name)
         for (const source of sources)
           for (const tool of yield* source.toolsOf(session)) if (isOffered(tool)) found.set(tool.offered.name, tool)
         return found

@@ -18,9 +18,11 @@ export const signed = (
 })
 
 const signature = (secret: Redacted.Redacted, text: string): string =>
-  createHmac("sha256", Buffer.from(Redacted.value(secret).slice(prefix.length), "base64"))
-    .update(text)
-    .digest("base64")
+  createHmac("sha256", signingKey(secret)).update(text).digest("base64")
+
+/** The bytes that a secret of Standard Webhooks signs with. */
+export const signingKey = (secret: Redacted.Redacted): Uint8Array =>
+  Buffer.from(Redacted.value(secret).slice(prefix.length), "base64")
 
 /** A part of an answer that can be kept: bounded, without control characters, and without anything like a secret of ours. */
 export const evidence = (answer: string): string =>

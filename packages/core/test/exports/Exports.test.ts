@@ -12,6 +12,7 @@ import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"
 import { MessageStore } from "@reins/core/sessions/messages/MessageStore"
 import { InteractionStore } from "@reins/core/sessions/questions/InteractionStore"
+import { nothing } from "@reins/core/sessions/questions/ResolveInteraction"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import type { ToolPayload } from "@reins/core/sessions/ToolCall"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
@@ -60,9 +61,7 @@ const answered = (sessionId: SessionId, turnId: TurnId, output: string) =>
     for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turnId, to, runner))
     const asked = yield* journal.commit(interactions.open(turnId, runner, question))
     if (asked !== undefined)
-      yield* journal.commit(
-        interactions.resolve(asked, "answered", { answer: "yes", content: null, note: null }, runner)
-      )
+      yield* journal.commit(interactions.resolve(asked, "answered", { ...nothing, answer: "yes" }, runner))
     yield* journal.commit(
       journal.append(sessionId, runner, [
         { type: "tool.completed", payload: call(output), subjects: { turn_id: turnId } }

@@ -8,8 +8,10 @@ import { Retention } from "@reins/core/deletion/Retention"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
+import { HookStore } from "@reins/core/hooks/HookStore"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { sweeps } from "@reins/core/Rooms"
+import { ToolCallStore } from "@reins/core/sessions/questions/ToolCallStore"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
 import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
@@ -49,6 +51,9 @@ const bench = Layer.effect(
   })
 ).pipe(Layer.provide(Layer.merge(Bench.layerNone, fileLocks)))
 
+/** The calls of functions, in an installation without sessions. */
+const calls = Layer.mock(ToolCallStore, { overdue: () => Effect.succeed([]) })
+
 if (sqlite !== undefined) {
   withLayer(
     Layer.mergeAll(
@@ -59,7 +64,9 @@ if (sqlite !== undefined) {
       bench,
       Retention.layerNone,
       AutomationStore.layer,
-      RunStore.layer
+      RunStore.layer,
+      HookStore.layer,
+      calls
     ).pipe(
       Layer.provide(FollowerStore.layer),
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),

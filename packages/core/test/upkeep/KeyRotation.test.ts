@@ -1,5 +1,9 @@
+import { createPublicKey } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
+import { signingKeyStore } from "@reins/core/changes/SigningKeyStore"
+import { publicLine } from "@reins/core/changes/SshSignature"
 import { credentialContext } from "@reins/core/connections/CredentialSeal"
+import { newId, WorkspaceId } from "@reins/core/domain/Ids"
 import { operator } from "@reins/core/domain/Principal"
 import { LoginStore } from "@reins/core/identity/LoginStore"
 import { Passwords } from "@reins/core/identity/Passwords"
@@ -90,6 +94,25 @@ const newProjectSecret = Effect.gen(function* () {
   }
 })
 
+/** A signing key of a workspace, sealed with the current key. */
+const newSigningKey = Effect.gen(function* () {
+  const db = yield* Database
+  const keys = yield* signingKeyStore
+  const journal = yield* Journal
+  const workspace = { id: yield* newId(WorkspaceId), name: "w", created_at: at }
+  yield* db.run(db.sql`insert into workspaces ${db.sql.insert(workspace)}`)
+  const key = yield* journal.commit(keys.add(workspace.id))
+  return {
+    open: Effect.map(keys.open(key.id), (opened) =>
+      opened === undefined ? undefined : publicLine(createPublicKey(Redacted.value(opened)))
+    ),
+    publicKey: key.public_key,
+    keyId: Effect.map(db.first(db.sql<{ sealed: string }>`select sealed from signing_keys`), (row) =>
+      sealedWith(row?.sealed ?? "")
+    )
+  }
+})
+
 /** An answer that holds a secret, as a request stores it; called again it is replayed. */
 const answered = (key: string) =>
   Effect.flatMap(Effect.all([Idempotency, Journal]), ([idempotency, journal]) =>
@@ -140,13 +163,14 @@ for (const { layer, name } of databases) {
         const first = ring.current.id
         const credentials = yield* Effect.forEach([1, 2, 3], newCredential)
         const ofProject = yield* newProjectSecret
+        const signing = yield* newSigningKey
         yield* answered("k")
         const report = yield* rotation.rotate
         assert.notStrictEqual(report.current, first)
         assert.deepStrictEqual(
           { rewrapped: report.rewrapped, removed: report.removed, kept: report.kept },
           {
-            rewrapped: 5,
+            rewrapped: 6,
             removed: [],
             kept: [{ id: first, credentials: 0, answers: 1, logins: 0, recent: true }]
           }
@@ -157,6 +181,7 @@ for (const { layer, name } of databases) {
           [yield* ofProject.open, yield* ofProject.keyId],
           [Option.some("secret of a project"), report.current]
         )
+        assert.deepStrictEqual([yield* signing.open, yield* signing.keyId], [signing.publicKey, report.current])
         // The seal is good for one project of one workspace, whatever a row says.
         assert.isTrue(Option.isNone(yield* ofProject.ofOther))
         // The answer is replayed although its fingerprint was made with the old key.

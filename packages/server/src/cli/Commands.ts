@@ -41,6 +41,18 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Requests.js")).answer
   },
   {
+    name: "tools",
+    about: "Functions of yours that agents call",
+    group: work,
+    load: async () => (await import("./client/Tools.js")).tools
+  },
+  {
+    name: "tool-calls",
+    about: "The tools that an agent has called in a turn",
+    group: work,
+    load: async () => (await import("./client/Tools.js")).toolCalls
+  },
+  {
     name: "acp",
     about: "Serve an editor with the agent of your server",
     group: work,
@@ -101,10 +113,28 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Keys.js")).keys
   },
   {
+    name: "signing-keys",
+    about: "The keys that sign commits",
+    group: account,
+    load: async () => (await import("./client/SigningKeys.js")).signingKeys
+  },
+  {
+    name: "me",
+    about: "Your own account: the author of your commits",
+    group: account,
+    load: async () => (await import("./client/Me.js")).me
+  },
+  {
     name: "automations",
     about: "Work that begins by itself, at its time",
     group: account,
     load: async () => (await import("./client/Automations.js")).automations
+  },
+  {
+    name: "hooks",
+    about: "Addresses that the world calls to start work",
+    group: account,
+    load: async () => (await import("./client/Hooks.js")).hooks
   },
   {
     name: "webhooks",

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { EventStreams } from "../EventStreams.js"
 import { documentRoutes } from "./Documents.js"
 import type { AllHandlers } from "./Handlers.js"
+import { hookRoutes } from "./HookRoutes.js"
 import * as Own from "./OwnHandlers.js"
 import { pageRoutes } from "./pages/PageRoutes.js"
 import { routesOf } from "./Router.js"
@@ -31,6 +32,7 @@ export const routesAt = Effect.fnUntraced(function* (publicUrl: URL) {
     ...(yield* routesOf(Api, yield* allHandlers)),
     ...(yield* documentRoutes(publicUrl)),
     ...(yield* pageRoutes),
+    ...(yield* hookRoutes),
     ...routesOfNodes
   ]
 })

@@ -11,6 +11,7 @@ import {
   newInteraction,
   newMergeRequest,
   newSession,
+  newToolCall,
   readyLease,
   setState,
   type Tenant,
@@ -214,6 +215,17 @@ const examples = {
     Effect.tap(freshRun(tenant), ({ ids }) =>
       done(tenant.person, "POST", `/api/automation-runs/${ids?.["automation_run_id"]}/cancellations`)
     ),
+  "PATCH /api/me": ({ person }: Tenant) =>
+    Effect.succeed({ body: { git: { name: "Ann Miller", email: person.email } } }),
+  "POST /api/workspaces/{workspace_id}/signing-keys": nothing,
+  "DELETE /api/signing-keys/{signing_key_id}": (tenant: Tenant) =>
+    Effect.map(inWorkspace(tenant, "signing-keys", {}), (key) => idOf("signing_key_id", key)),
+  "POST /api/workspaces/{workspace_id}/hooks": only({ kind: "github", label: "The forge of the shop" }),
+  "PATCH /api/hooks/{hook_id}": only({ label: "renamed" }),
+  "DELETE /api/hooks/{hook_id}": (tenant: Tenant) =>
+    Effect.map(inWorkspace(tenant, "hooks", { kind: "token", label: "old" }), (hook) => idOf("hook_id", hook)),
+  "POST /api/hooks/{hook_id}/secret-rotations": only({ overlap_seconds: 3600 }),
+  "POST /api/hook-receipts/{hook_receipt_id}/replays": nothing,
   "POST /api/workspaces/{workspace_id}/webhook-endpoints": only({
     url: "https://hooks.example/other",
     types: ["turn.action_required", "delivery.*"]
@@ -309,6 +321,11 @@ const examples = {
   "POST /api/turns/{turn_id}/acknowledgements": (tenant: Tenant) => freshTurn(tenant, "interrupted"),
   "POST /api/interactions/{interaction_id}/answers": (tenant: Tenant) =>
     Effect.map(newInteraction(tenant), (id) => ({ ids: { interaction_id: id }, body: { answer: "yes" } })),
+  "POST /api/interactions/{interaction_id}/claims": (tenant: Tenant) =>
+    Effect.map(newToolCall(tenant), (id) => ({
+      ids: { interaction_id: id },
+      body: { holder: "worker 1", seconds: 60 }
+    })),
   "POST /api/changesets/{changeset_id}/deliveries": () =>
     Effect.sync(() => ({ body: { transport: "patch", target_ref: newKey(), title: "The thing" } })),
   "POST /api/changesets/{changeset_id}/applications": (tenant: Tenant) =>

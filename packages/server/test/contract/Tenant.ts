@@ -17,6 +17,7 @@ import {
 } from "@reins/core/domain/Ids"
 import { now } from "@reins/core/domain/Timestamp"
 import { InteractionStore } from "@reins/core/sessions/questions/InteractionStore"
+import { ToolCallStore } from "@reins/core/sessions/questions/ToolCallStore"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import { Database } from "@reins/core/store/Database"
@@ -202,6 +203,20 @@ export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
     return asked === undefined ? yield* Effect.dieMessage("nothing was asked") : asked.id
   })
 
+/** The call of a function in a turn that runs, as far as the database knows. */
+export const newToolCall = (tenant: Pick<Tenant, "ids" | "person">) =>
+  Effect.gen(function* () {
+    const turns = yield* TurnStore
+    const journal = yield* Journal
+    const calls = yield* ToolCallStore
+    const { session } = yield* newSession(tenant, { message: "Do it." })
+    const turnId = TurnId.make(textAt(session, "turn_id"))
+    for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turnId, to, actor))
+    const call = { name: "lookup_ticket", input: { ticket: 7 }, call_id: "call-1", key: turnId, deadlineMs: 600_000 }
+    const opened = yield* journal.commit(calls.open(turnId, actor, call))
+    return opened === undefined ? yield* Effect.dieMessage("nothing was called") : opened.id
+  })
+
 /** Gives a session an executor that is ready, as its activation would. */
 export const readyLease = (sessionId: SessionId) =>
   Effect.gen(function* () {
@@ -329,15 +344,23 @@ export const newTenant = Effect.gen(function* () {
     p256dh: "BDI34BVOWriNdYDYsUouJtHbwE9EOkx4NZCRXREnek_6ByK8jpgJ6QYk2ctUuZ2XNOrwAXX3zFQdnujsuUojqE8",
     auth: "A".repeat(22)
   })
+  const hook = yield* done(person, "POST", `${workspace}/hooks`, { kind: "token", label: "hook" })
+  const called = yield* send("POST", textAt(hook, "path"), {
+    headers: { authorization: `Bearer ${textAt(hook, "secret")}` },
+    body: { ref: "refs/heads/main" }
+  })
   const more = {
     push_subscription_id: textAt(browser, "id"),
     automation_id: automationId,
     automation_run_id: textAt(run, "id"),
+    hook_id: textAt(hook, "id"),
+    hook_receipt_id: textAt(called.json, "receipt_id"),
     webhook_endpoint_id: endpointId,
     webhook_delivery_id: yield* newWebhookDelivery(endpointId, sessionId),
     merge_request_id: yield* newMergeRequest(tenant),
     interaction_id: yield* newInteraction(tenant)
   }
   const share = textAt(yield* done(person, "POST", `/api/sessions/${sessionId}/shares`), "id")
-  return { ...tenant, ids: { ...tenant.ids, ...more, share_id: share } } satisfies Tenant
+  const signingKey = textAt(yield* done(person, "POST", `${workspace}/signing-keys`), "id")
+  return { ...tenant, ids: { ...tenant.ids, ...more, share_id: share, signing_key_id: signingKey } } satisfies Tenant
 }).pipe(Effect.orDie)

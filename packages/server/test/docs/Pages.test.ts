@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { AutomationInput } from "@reins/core/automations/AutomationsApi"
 import { DeliveryInput } from "@reins/core/changes/ChangesApi"
 import { ConnectionPatch } from "@reins/core/connections/ConnectionsApi"
 import { Event, type EventType } from "@reins/core/domain/Event"
@@ -39,6 +40,7 @@ const read = (name: string, json: string): Promise<unknown> => {
   const strict = (schema: Schema.Schema.AnyNoContext) =>
     Schema.decodeUnknownPromise(schema, { onExcessProperty: "error" })(JSON.parse(json))
   if (name === "Event") return strict(Event)
+  if (name === "AutomationInput") return strict(AutomationInput)
   if (name === "SessionInput") return strict(SessionInput)
   if (name === "ProjectVersionInput") return strict(ProjectVersionInput)
   if (name === "DeliveryInput") return strict(DeliveryInput)
@@ -78,6 +80,8 @@ describe("the blocks of the pages", () => {
       "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
       "docs/command-line.md: it changes the shell that reads it",
       "docs/command-line.md: it needs the server and the session of the reader",
+      "docs/console.md: it prints another key each time",
+      "docs/deliveries.md: it needs a delivered commit, and the name of your committer",
       "docs/editors.md: the settings of an editor",
       "docs/providers.md: it installs hundreds of megabytes",
       "docs/providers.md: the file is yours",
@@ -95,6 +99,8 @@ describe("the blocks of the pages", () => {
       "docs/self-hosting.md: Caddy asks for a certificate of the domain; deploy/Caddy of the chaos suite runs the file without one",
       "docs/self-hosting.md: it needs a collector; the tests send to one of their own",
       "docs/tools.md: a part of the spec of a project version",
+      "docs/tools.md: examples/sdk/functions.mjs is the whole program, and its test runs it",
+      "docs/tools.md: it needs the server and the session of the reader",
       "docs/tools.md: it needs the server and the session of the reader",
       "docs/tools.md: a part of a manifest",
       "docs/upgrading.md: it needs the client programs of PostgreSQL; lifecycle/BackupPostgres of the chaos suite runs the commands that reins itself prints",

@@ -80,6 +80,9 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "none"
   },
   mail_from: { does: "The sender of mails that go through the mail server." },
+  git_committer: {
+    does: "The committer of delivered commits, and their author where no account is one. Forges verify signatures by this address."
+  },
   push_key: {
     does: "The private key with which the server tells browsers of its sessions, from `reins push-key`. Without one it tells none.",
     fallback: "none"

@@ -13,6 +13,7 @@ import {
 import { GitLogin, ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } from "@reins/core/bench/TreeOrder"
 import { PromptPart } from "@reins/core/bench/TurnPrompt"
 import { FormContent } from "@reins/core/domain/Form"
+import { GitIdentity } from "@reins/core/domain/GitIdentity"
 import { ChangesetId, ModelCallId, SessionId } from "@reins/core/domain/Ids"
 import { FileAccessFailed, FileDigestMismatch, FileNotFound, NotADirectory, NotAFile } from "@reins/core/files/Files"
 import { PathRefused } from "@reins/core/files/WorkspacePath"
@@ -335,8 +336,38 @@ export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
     ),
     commit: verb(
       "effect",
-      [Schema.Struct({ session: SessionId, tree: text, parents: texts, message: text, date: Schema.DateTimeUtc })],
+      [
+        Schema.Struct({
+          session: SessionId,
+          tree: text,
+          parents: texts,
+          message: text,
+          date: Schema.DateTimeUtc,
+          author: optional(GitIdentity),
+          committer: optional(GitIdentity),
+          signs: Schema.Boolean
+        })
+      ],
       text,
+      GitFailure,
+      { sign: { takes: [Schema.Uint8ArrayFromBase64], gives: text } }
+    ),
+    join: verb(
+      "effect",
+      [
+        Branch,
+        Schema.Struct({
+          head: text,
+          tree: text,
+          own: texts,
+          earlier: Schema.NonEmptyArray(Schema.Struct({ commit: text, tree: text }))
+        })
+      ],
+      Schema.Union(
+        Schema.Struct({ state: Schema.Literal("contained"), commit: text }),
+        Schema.Struct({ state: Schema.Literal("merged"), tree: text, isSame: Schema.Boolean }),
+        Schema.Struct({ state: Schema.Literal("conflicted"), paths: texts })
+      ),
       GitFailure
     ),
     head: verb("effect", [Branch], nullable(text), GitFailure),

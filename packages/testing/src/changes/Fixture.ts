@@ -19,6 +19,7 @@ import { PasswordCost } from "@reins/core/identity/Passwords"
 import type { Operation } from "@reins/core/jobs/Job"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import type { SessionInput } from "@reins/core/sessions/SessionsApi"
 import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -39,14 +40,20 @@ const dataDirectory = Effect.acquireRelease(
 )
 
 /** Every service on a database, with a worker for its jobs. */
-export const installation = (database: Layer.Layer<Database | Bell>) =>
+export const installation = (database: Layer.Layer<Database | Bell>, config: Partial<CoreConfig["Type"]> = {}) =>
   Layer.unwrapScoped(
     Effect.map(dataDirectory, (dataDir) =>
       Core.worker.pipe(
         Layer.provideMerge(Core.layer),
         Layer.provideMerge(
           Layer.mergeAll(
-            CoreConfig.layer({ dataDir, executors: ["local"], prewarm: false, allowPrivateHosts: ["127.0.0.1"] }),
+            CoreConfig.layer({
+              dataDir,
+              executors: ["local"],
+              prewarm: false,
+              allowPrivateHosts: ["127.0.0.1"],
+              ...config
+            }),
             database,
             Boot.layerSingle
           )
@@ -151,14 +158,15 @@ export const eventOf = (sessionId: SessionId, after: number, ...types: ReadonlyA
     (events) => events.at(-1)
   )
 
-/** A session with a workspace, from a repository or empty. */
-export const workspace = (url?: string) =>
+/** A session with a workspace, from a repository or empty. `input` says more of the session. */
+export const workspace = (url?: string, input: Partial<SessionInput> = {}) =>
   Effect.gen(function* () {
     const { principal, workspaceId } = yield* ownerWithConnection
     const trees = yield* WorkingTrees
     const session = yield* (yield* Sessions).create(principal, workspaceId, {
       title: "Fix the sum",
-      ...(url !== undefined && { repository: { url } })
+      ...(url !== undefined && { repository: { url } }),
+      ...input
     })
     yield* trees.prepare(session.id)
     const { workTree } = yield* pathsOf(session.id)

@@ -28,22 +28,24 @@ export const forgeToken = (forge: ForgeKind): ConnectionKind => ({
 
 const probe = Effect.fnUntraced(function* (ask: AskProbe, forge: ForgeKind, { secrets, settings }: OpenConnection) {
   const at = yield* now
+  const host = forgeHost(forge, settings["base_url"])
   const token = Redacted.value(secrets["token"] ?? Redacted.make(""))
   const user = yield* ask({
-    url: `${forgeHost(forge, settings["base_url"]).api}${forge.userPath}`,
+    url: `${host.api}${forge.userPath}`,
     name: `GET ${forge.userPath}`,
     request: { headers: { accept: "application/json", "user-agent": "reins", ...forge.headers(token) } }
   })
-  return user.answer.status === 200 && isObject(user.answer.body)
-    ? passed(at, user.evidence, [])
-    : (refusal(user, at) ?? unexpected(user.evidence))
+  const found = user.answer.status === 200 ? objectIn(user.answer.body) : undefined
+  if (found === undefined) return refusal(user, at) ?? unexpected(user.evidence)
+  const privateEmail = forge.privateEmail?.(found, host.web.hostname)
+  return { ...passed(at, user.evidence, []), ...(privateEmail && { privateEmail }) }
 })
 
-const isObject = (body: string): boolean => {
+const objectIn = (body: string): Readonly<Record<string, unknown>> | undefined => {
   try {
     const value: unknown = JSON.parse(body)
-    return typeof value === "object" && value !== null && !Array.isArray(value)
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined
   } catch {
-    return false
+    return undefined
   }
 }

@@ -106,7 +106,11 @@ export class McpEndpoint implements LoanKind {
         })
       const beat = progressToken === undefined ? undefined : setInterval(() => void tell().catch(() => {}), progressMs)
       try {
-        const { is_error, text } = await this.answerTo(
+        const {
+          images = [],
+          is_error,
+          text
+        } = await this.answerTo(
           {
             server: name,
             tool: params.name,
@@ -116,7 +120,8 @@ export class McpEndpoint implements LoanKind {
           },
           AbortSignal.any(signals)
         )
-        return { content: [{ type: "text", text }], ...(is_error && { isError: true }) }
+        const shown = images.map(({ data, mime_type }) => ({ type: "image" as const, data, mimeType: mime_type }))
+        return { content: [{ type: "text", text }, ...shown], ...(is_error && { isError: true }) }
       } finally {
         clearInterval(beat)
         ofNumber.delete(withdrawn)

@@ -31,8 +31,16 @@ export const OfferedCall = Schema.Struct({
 })
 export type OfferedCall = typeof OfferedCall.Type
 
+/** An image of an answer, in base64. */
+export const ToolImage = Schema.Struct({ data: Schema.String, mime_type: Schema.String })
+export type ToolImage = typeof ToolImage.Type
+
 /** The answer that the model gets. */
-export const ToolAnswer = Schema.Struct({ text: Schema.String, is_error: Schema.Boolean })
+export const ToolAnswer = Schema.Struct({
+  text: Schema.String,
+  is_error: Schema.Boolean,
+  images: Schema.optionalWith(Schema.Array(ToolImage), { exact: true })
+})
 export type ToolAnswer = typeof ToolAnswer.Type
 
 /** Answers the calls of a turn. It is interrupted when the agent withdraws the call. */

@@ -4,7 +4,7 @@ import type { Actor, NewEvent } from "../../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../../domain/Ids.js"
 import type { Page, PageRequest } from "../../domain/Page.js"
 import type { ReinsError } from "../../domain/ReinsError.js"
-import { now } from "../../domain/Timestamp.js"
+import { now, type Timestamp } from "../../domain/Timestamp.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
@@ -36,6 +36,11 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
     readonly find: (messageId: MessageId) => Effect.Effect<Message | undefined>
     /** The summary that a session began with because it goes on from another one; undefined for every other session. */
     readonly findHandoff: (sessionId: SessionId) => Effect.Effect<Message | undefined>
+    /** The authors of the messages of people and programs that an agent was given in a time, oldest first, each once. */
+    readonly authors: (
+      sessionId: SessionId,
+      time: { readonly after: Timestamp | null; readonly until: Timestamp }
+    ) => Effect.Effect<ReadonlyArray<Actor>>
     /** The last words of the agent of a session; undefined when it has said nothing. */
     readonly lastWords: (sessionId: SessionId) => Effect.Effect<string | undefined>
     /** Adds a message, which waits for its turn unless it is a note, and tells `message.accepted`. The commit holds the session. */
@@ -120,6 +125,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
             acceptedEvent
           ),
         ...steeredMessages(db),
+        authors: authorsOf(db),
         assign: (messageId, turnId) => db.run(sql`update messages set turn_id = ${turnId} where id = ${messageId}`),
         deliver: fn("MessageStore.deliver")(function* (message, actor) {
           if (message.state === "delivered") return
@@ -195,6 +201,18 @@ const acceptedEvent = (message: Message): NewEvent => ({ type: "message.accepted
 /** The states from which a message may move to another one. */
 const statesBefore = (to: MessageState): ReadonlyArray<MessageState> =>
   messageStates.states.filter((from) => messageStates.allows(from, to))
+
+/** `MessageStore.authors`. */
+const authorsOf =
+  (db: Database["Type"]): MessageStore["Type"]["authors"] =>
+  (sessionId, { after, until }) =>
+    Effect.map(
+      db.all(db.sql<{ author: string }>`select author, min(ordinal) as first from messages
+      where session_id = ${sessionId} and role = 'user' and state = 'delivered'
+        and created_at > ${after ?? ""} and created_at <= ${until}
+      group by author order by first`),
+      (rows) => rows.map(({ author }): Actor => JSON.parse(author))
+    )
 
 interface MessageRow extends Omit<Message, "author" | "content" | "parts"> {
   readonly author: string

@@ -23,17 +23,46 @@ export const interactionRows = Effect.map(Database, (db) => {
   }
 })
 
-export interface InteractionRow extends Omit<Interaction, "options" | "default" | "form" | "content"> {
+export interface InteractionRow
+  extends Omit<
+    Interaction,
+    "options" | "default" | "form" | "content" | "tool" | "claim" | "result" | "blocks" | "is_error"
+  > {
   readonly options: string
   readonly form: string | null
   readonly content: string | null
   readonly default_option: string | null
+  readonly tool: string | null
+  readonly call_key: string | null
+  readonly claim: string | null
+  readonly result: string | null
+  readonly is_error: number
 }
 
-export const toInteraction = ({ content, default_option, form, options, ...row }: InteractionRow): Interaction => ({
+export const toInteraction = ({
+  call_key: _,
+  claim,
+  content,
+  default_option,
+  form,
+  is_error,
+  options,
+  result,
+  tool,
+  ...row
+}: InteractionRow): Interaction => ({
   ...row,
+  tool: tool === null ? null : JSON.parse(tool),
+  claim: claim === null ? null : claimOf(JSON.parse(claim)),
+  result: result === null ? null : JSON.parse(result),
+  is_error: is_error === 1,
   form: form === null ? null : JSON.parse(form),
-  content: content === null ? null : JSON.parse(content),
+  // An answer has values for a form, or blocks for a call.
+  content: content === null || row.kind === "tool_call" ? null : JSON.parse(content),
+  blocks: content === null || row.kind !== "tool_call" ? null : JSON.parse(content),
   options: JSON.parse(options),
   default: default_option
 })
+
+/** A claim as others see it. Only its holder knows its id. */
+const claimOf = ({ holder, until }: NonNullable<Interaction["claim"]>): Interaction["claim"] => ({ holder, until })

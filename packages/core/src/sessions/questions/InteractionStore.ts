@@ -14,7 +14,7 @@ import { lookUntil } from "../../store/LookUntil.js"
 import type { Interaction, InteractionState } from "../Interaction.js"
 import { SessionListeners } from "../SessionListeners.js"
 import { SessionStore } from "../SessionStore.js"
-import { turnStates } from "../Turn.js"
+import { turnStates, unprovenTurnState } from "../Turn.js"
 import { type InteractionRow, interactionRows, toInteraction } from "./InteractionRows.js"
 import { makeOpen, type Question } from "./OpenInteraction.js"
 import { type GivenAnswer, makeResolve, nothing, type Resolution } from "./ResolveInteraction.js"
@@ -24,7 +24,8 @@ export type InteractionFilter = PageRequest & { readonly state?: InteractionStat
 
 /**
  * The rows of interactions, their states, and the events that tell of them. A turn is in `requires_action` while one of its interactions is
- * pending. A turn that is cancelled or ends cancels its pending interactions.
+ * pending. A turn that is cancelled or ends cancels its pending interactions. Tool calls of an
+ * interrupted turn stay, as `ToolCallStore` says.
  */
 export class InteractionStore extends Context.Tag("@reins/core/sessions/questions/InteractionStore")<
   InteractionStore,
@@ -77,9 +78,10 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
       const open = yield* makeOpen(tell)
       const settled = yield* makeWait(resolve)
 
-      const withdraw = Effect.fnUntraced(function* (turnId: TurnId, actor: Actor) {
+      const withdraw = Effect.fnUntraced(function* (turnId: TurnId, actor: Actor, which: "all" | "questions" = "all") {
         for (const interaction of yield* rows.pendingOf(turnId))
-          yield* resolve(interaction, "cancelled", nothing, actor)
+          if (which === "all" || interaction.kind !== "tool_call")
+            yield* resolve(interaction, "cancelled", nothing, actor)
       })
       const takeBack = Effect.fnUntraced(function* (id: InteractionId, actor: Actor) {
         const unheld = yield* rows.existing(id)
@@ -89,8 +91,10 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
       })
 
       yield* listeners.register({
-        turnMoved: (turn, actor) =>
-          turn.state === "cancelling" || turnStates.isTerminal(turn.state) ? withdraw(turn.id, actor) : Effect.void
+        turnMoved: (turn, actor) => {
+          if (turn.state !== "cancelling" && !turnStates.isTerminal(turn.state)) return Effect.void
+          return withdraw(turn.id, actor, turn.state === unprovenTurnState ? "questions" : "all")
+        }
       })
 
       return InteractionStore.of({

@@ -12,7 +12,6 @@ import { SessionStore } from "../SessionStore.js"
 import { isStarted } from "../Turn.js"
 import { TurnStore } from "../turns/TurnStore.js"
 import { type InteractionRow, toInteraction } from "./InteractionRows.js"
-import { nothing } from "./ResolveInteraction.js"
 
 /** The questions that people are asked. */
 export interface Question extends Omit<Asked, "_tag" | "request_id"> {
@@ -49,8 +48,14 @@ export const makeOpen = Effect.fnUntraced(function* (
       url: asked.url,
       default_option: asked.default,
       state: "pending",
-      ...nothing,
+      answer: null,
+      note: null,
       content: null,
+      tool: null,
+      call_key: null,
+      claim: null,
+      result: null,
+      is_error: 0,
       expires_at: fromMillis(toMillis(at) + config.interactionExpiryMs),
       created_at: at,
       resolved_at: null

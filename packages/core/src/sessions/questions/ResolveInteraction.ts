@@ -12,9 +12,16 @@ import { TurnStore } from "../turns/TurnStore.js"
 import { interactionRows } from "./InteractionRows.js"
 
 /** The answer that ends an interaction. */
-export type GivenAnswer = Pick<Interaction, "answer" | "note" | "content">
+export type GivenAnswer = Pick<Interaction, "answer" | "note" | "content" | "result" | "blocks" | "is_error">
 
-export const nothing: GivenAnswer = { answer: null, note: null, content: null }
+export const nothing: GivenAnswer = {
+  answer: null,
+  note: null,
+  content: null,
+  result: null,
+  blocks: null,
+  is_error: false
+}
 
 /** An end of an interaction. */
 export type Resolution = Exclude<InteractionState, "pending">
@@ -46,9 +53,11 @@ export const makeResolve = Effect.gen(function* () {
   ) {
     yield* Effect.orDie(interactionStates.check(interaction.state, to))
     const resolved: Interaction = { ...interaction, ...given, state: to, resolved_at: yield* now }
-    const content = given.content === null ? null : JSON.stringify(given.content)
+    const values = given.content ?? given.blocks
+    const content = values === null ? null : JSON.stringify(values)
+    const result = given.result === null ? null : JSON.stringify(given.result)
     yield* db.run(db.sql`update interactions set state = ${to}, answer = ${given.answer}, note = ${given.note},
-      content = ${content}, resolved_at = ${resolved.resolved_at} where id = ${interaction.id}`)
+      content = ${content}, result = ${result}, is_error = ${given.is_error ? 1 : 0}, resolved_at = ${resolved.resolved_at} where id = ${interaction.id}`)
     yield* journal.ringAfterCommit(interactionTopic(interaction.id))
     yield* tell(resolved, actor)
     return resolved

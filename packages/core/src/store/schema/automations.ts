@@ -1,6 +1,6 @@
 /**
- * Automations and their runs. An occurrence has one run. A run goes with the session that it works in, and names its turn. The row of an automation that
- * was deleted stays as long as its runs.
+ * Automations and their runs. An occurrence has one run, which holds sealed what a hook brought for it. A run goes with the session that it works in, and names its turn. The row of an automation that
+ * was deleted stays as long as its runs. One of an account that was deleted stays too, and is paused until somebody resumes it.
  */
 export const automations: ReadonlyArray<string> = [
   `create table automations (
@@ -8,13 +8,14 @@ export const automations: ReadonlyArray<string> = [
     workspace_id text not null references workspaces(id) on delete cascade,
     name text not null,
     project_id text,
+    hook_id text,
     state text not null,
     pause_reason text,
     pause_message text,
     due text not null,
     target text not null,
     options text not null,
-    acts_for text not null references accounts(id) on delete cascade,
+    acts_for text not null,
     api_key_id text,
     generation integer not null,
     next_due_at text,
@@ -29,6 +30,7 @@ export const automations: ReadonlyArray<string> = [
     deleted_at text
   )`,
   `create index automations_workspace on automations (workspace_id, id)`,
+  `create index automations_hook on automations (hook_id) where hook_id is not null`,
   `create table automation_runs (
     id text primary key,
     automation_id text not null references automations(id) on delete cascade,
@@ -47,6 +49,7 @@ export const automations: ReadonlyArray<string> = [
     budget text,
     expiry_job_id text,
     has_expired integer not null default 0,
+    payload text,
     created_at text not null,
     started_at text,
     finished_at text,
@@ -57,5 +60,6 @@ export const automations: ReadonlyArray<string> = [
   `create unique index automation_runs_turn on automation_runs (turn_id) where turn_id is not null`,
   `create index automation_runs_session on automation_runs (session_id) where session_id is not null`,
   `create index automation_runs_started on automation_runs (workspace_id, started_at) where started_at is not null`,
-  `create index automation_runs_finished on automation_runs (finished_at) where finished_at is not null`
+  `create index automation_runs_finished on automation_runs (finished_at) where finished_at is not null`,
+  `create index automation_runs_payload on automation_runs (created_at) where payload is not null`
 ]

@@ -1,4 +1,4 @@
-/** Changesets, applications, deliveries and merge requests. `allowed` has the obstacles that the caller of a delivery allows, as a list in JSON; null allows none. */
+/** Changesets, applications, deliveries and merge requests. `allowed` has the obstacles that the caller of a delivery allows, as a list in JSON; null allows none. A null of `onto`, `trailers`, `signs`, `parents` and `conflicts` stands for `base` and for nothing. */
 export const changes: ReadonlyArray<string> = [
   `create table changesets (
     id text primary key,
@@ -27,12 +27,20 @@ export const changes: ReadonlyArray<string> = [
     target_ref text not null,
     title text,
     update_strategy text not null,
+    onto text,
+    author_name text,
+    author_email text,
+    trailers text,
+    signs integer,
+    key_id text,
     allowed text,
     state text not null,
     reason text,
     reason_message text,
     remote_url text,
     commit_sha text,
+    parents text,
+    conflicts text,
     observed_head text,
     patch text,
     steps text not null,
@@ -82,5 +90,14 @@ export const changes: ReadonlyArray<string> = [
     created_at text not null,
     updated_at text not null
   )`,
+  `create table signing_keys (
+    id text primary key,
+    workspace_id text not null references workspaces(id) on delete cascade,
+    public_key text not null,
+    fingerprint text not null,
+    sealed text not null,
+    created_at text not null
+  )`,
+  `create index signing_keys_workspace on signing_keys (workspace_id, id)`,
   `create index merge_requests_delivery on merge_requests (delivery_id, id)`
 ]

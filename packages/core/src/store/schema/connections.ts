@@ -24,6 +24,7 @@ export const connections: ReadonlyArray<string> = [
     fingerprint text not null,
     last4 text,
     sealed text,
+    posted_by text,
     created_at text not null,
     unique (connection_id, ordinal)
   )`,
@@ -35,9 +36,11 @@ export const connections: ReadonlyArray<string> = [
     reason text,
     reason_message text,
     observations text not null,
+    private_email text,
     created_at text not null,
     started_at text,
     finished_at text
   )`,
+  `create index credentials_posted_by on credentials (posted_by)`,
   `create index connection_validations_connection on connection_validations (connection_id, id)`
 ]

@@ -4,6 +4,8 @@ export const identity: ReadonlyArray<string> = [
     id text primary key,
     email text not null unique,
     display_name text,
+    git_name text,
+    git_email text,
     password_hash text not null,
     state text not null,
     created_at text not null,

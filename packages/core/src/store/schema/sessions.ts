@@ -111,10 +111,17 @@ export const sessions: ReadonlyArray<string> = [
     answer text,
     note text,
     content text,
+    tool text,
+    call_key text,
+    claim text,
+    result text,
+    is_error integer not null default 0,
     expires_at text not null,
     created_at text not null,
     resolved_at text
   )`,
+  `create index interactions_calls on interactions (call_key) where call_key is not null`,
+  `create index interactions_open_calls on interactions (expires_at) where state = 'pending' and call_key is not null`,
   `create index interactions_session on interactions (session_id, id)`,
   `create index interactions_pending on interactions (turn_id) where state = 'pending'`,
   `create index messages_steering on messages (turn_id) where steering is not null`,
@@ -183,7 +190,14 @@ export const sessions: ReadonlyArray<string> = [
     tries integer not null,
     errors text
   )`,
-  `create index turn_results_session on turn_results (session_id)`
+  `create index turn_results_session on turn_results (session_id)`,
+  `create table offered_tools (
+    owner_id text primary key,
+    session_id text not null references sessions(id),
+    own text,
+    functions text not null
+  )`,
+  `create index offered_tools_session on offered_tools (session_id)`
 ]
 
 /**

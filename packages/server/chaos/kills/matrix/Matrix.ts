@@ -18,7 +18,7 @@ import {
 } from "./ExecutorRows.js"
 import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
-import { childIsMadeOnce, resultIsGivenOnce } from "./ToolRows.js"
+import { childIsMadeOnce, functionIsAnsweredOnce, resultIsGivenOnce } from "./ToolRows.js"
 import {
   delegationRunsOnce,
   idleAgentIsEnded,
@@ -106,6 +106,8 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "merge_request.merged": [mergeRequestIsMergedOnce],
   "tool.called": [childIsMadeOnce("after the kill")],
   "tool.committed": [childIsMadeOnce("before the kill")],
+  "tool.asked": [functionIsAnsweredOnce("after the kill")],
+  "tool.answered": [functionIsAnsweredOnce("before the kill")],
   "result.accepted": [resultIsGivenOnce],
   "wait.kept": [waitIsKept],
   "wait.delivered": [sessionIsWokenOnce],

@@ -1,3 +1,4 @@
+import { eventually } from "@reins/testing/process/Waiting"
 import { assert } from "vitest"
 import type { Installation } from "../Installation.js"
 import { newName, newSession, say, script } from "../Scenes.js"
@@ -69,3 +70,51 @@ export const resultIsGivenOnce: Row = {
     )
   }
 }
+
+const lookup = {
+  name: "lookup_ticket",
+  description: "Looks a ticket up.",
+  input_schema: { type: "object", properties: { ticket: { type: "integer" } }, required: ["ticket"] }
+}
+
+/** The agent of a turn calls a function of a program, and the server is killed before the agent has the answer. */
+export const functionIsAnsweredOnce = (stored: "before the kill" | "after the kill"): Row => ({
+  rule: `a call of a function whose answer is stored ${stored} is asked once, and the retry takes the answer`,
+  play: async (installation, crash) => {
+    const { interactions, messages, turns } = installation.api
+    const { id: session_id } = await newSession(installation)
+    const work = script([{ tool: "lookup_ticket", args: { ticket: 7 } }, { say: "Done." }])
+    const send = () => messages.send({ session_id, content: `Triage it. ${work}`, tools: { functions: [lookup] } })
+    const open = async () => (await interactions.list({ session_id })).items
+    const answer = async () => {
+      await eventually("the call is there", async () => (await open()).length > 0)
+      const [call] = await open()
+      await interactions.answer({ interaction_id: call?.id ?? "", result: "Found." })
+    }
+    const sent = await crash(async () => {
+      const sent = await send()
+      if (stored === "before the kill") await answer()
+      return sent
+    })
+    const turn = await turns.get({ turn_id: sent.turn_id ?? "" })
+    assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
+    if (stored === "after the kill") {
+      assert.deepStrictEqual(
+        (await open()).map(({ kind, state }) => [kind, state]),
+        [["tool_call", "pending"]]
+      )
+      await answer()
+    }
+    const again = await retried(installation, turn.id)
+    assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
+    assert.deepStrictEqual(
+      (await open()).map(({ result, state }) => [state, result]),
+      [["answered", "Found."]]
+    )
+    const { items } = await installation.api.toolCalls.list({ turn_id: again.id })
+    assert.deepStrictEqual(
+      items.map(({ state, tool }) => [tool, state]),
+      [["lookup_ticket", "succeeded"]]
+    )
+  }
+})

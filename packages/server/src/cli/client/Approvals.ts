@@ -53,7 +53,8 @@ export const approvals = ({ answering, endLine, interrupt, reins }: Asking): App
 
   return {
     asked: (interaction) => {
-      if (answering === "leave" || open.has(interaction.id)) return
+      // A program answers the call of a function.
+      if (answering === "leave" || interaction.kind === "tool_call" || open.has(interaction.id)) return
       open.set(interaction.id, new AbortController())
       last = last.then(() => settle(interaction))
     },

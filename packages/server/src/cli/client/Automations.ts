@@ -26,7 +26,11 @@ const json = flag("json", "Lines of JSON in the place of text")
 const minute = (time: string | null): string => (time === null ? "-" : time.slice(0, 16).replace("T", " "))
 
 const triggerText = ({ trigger }: Automation): string =>
-  trigger.kind === "once" ? minute(trigger.at) : `${trigger.expression} ${trigger.timezone}`
+  trigger.kind === "once"
+    ? minute(trigger.at)
+    : trigger.kind === "hook"
+      ? trigger.hook_id
+      : `${trigger.expression} ${trigger.timezone}`
 
 const stateText = ({ pause_reason, state }: Automation): string =>
   state === "paused" ? `paused (${pause_reason?.replaceAll("_", " ")})` : state
@@ -66,6 +70,7 @@ const add = remoteCommand({
     name: requiredOption("name", "Its name"),
     cron: option("cron", "Minute, hour, day, month, weekday: '30 2 * * 1-5'", { value: "fields" }),
     at: option("at", "One time, as 2026-12-24T18:00:00Z", { value: "time" }),
+    hook: option("hook", "Each call of this hook, with its body as data", { value: "id" }),
     timezone: option("timezone", "The zone of the times (that of this machine)", { value: "zone" }),
     project: option("project", "The project that each new session starts from", { value: "id" }),
     session: option("session", "Send the message to this session", { value: "id" }),
@@ -97,21 +102,27 @@ const add = remoteCommand({
     })
     if (given.json) return printJsonNow(automation)
     process.stdout.write(`${automation.id}\n`)
-    tell(`It begins at ${minute(automation.next_run_at)} UTC. Try it now: reins automations run ${automation.id}`)
+    const begins =
+      given.hook === undefined ? `at ${minute(automation.next_run_at)} UTC` : `when ${given.hook} is called`
+    tell(`It begins ${begins}. Try it now: reins automations run ${automation.id}`)
   }
 })
 
 interface GivenTimes {
   readonly at: string | undefined
+  readonly hook: string | undefined
   readonly cron: string | undefined
   readonly timezone: string | undefined
 }
 
 const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
 
-const triggerOf = ({ at, cron, timezone }: GivenTimes): AutomationsCreateInput["trigger"] => {
-  if ((at === undefined) === (cron === undefined))
-    throw new CommandFailed({ message: "Say when: --cron '30 2 * * 1-5', or --at 2026-12-24T18:00:00Z." })
+const triggerOf = ({ at, cron, hook, timezone }: GivenTimes): AutomationsCreateInput["trigger"] => {
+  if ([at, cron, hook].filter((given) => given !== undefined).length !== 1)
+    throw new CommandFailed({
+      message: "Say when: --cron '30 2 * * 1-5', --at 2026-12-24T18:00:00Z or --hook hook_01h…, and one of them."
+    })
+  if (hook !== undefined) return { kind: "hook", hook_id: hook }
   if (cron !== undefined) return { kind: "schedule", expression: cron, timezone: timezone ?? localZone() }
   const time = Date.parse(at ?? "")
   if (Number.isNaN(time)) throw new CommandFailed({ message: `"${at}" is no time. Write it as 2026-12-24T18:00:00Z.` })

@@ -88,6 +88,8 @@ export interface DeliverOptions {
   readonly branch?: string | undefined
   readonly title?: string | undefined
   readonly transport?: "patch" | "git_branch" | undefined
+  readonly onto?: Delivery["onto"] | undefined
+  readonly author?: "requester" | "service" | undefined
   readonly allow?: ReadonlyArray<Obstacle> | undefined
 }
 
@@ -115,7 +117,7 @@ const isWantedAnyway = async (delivery: Delivery): Promise<boolean> => {
 const deliverOnce = async (
   reins: Reins,
   { id: changeset_id }: Changeset,
-  { allow, branch, title, transport }: DeliverOptions
+  { allow, author, branch, onto, title, transport }: DeliverOptions
 ): Promise<Delivery> => {
   const busy = progress()
   try {
@@ -125,6 +127,8 @@ const deliverOnce = async (
       ...(branch !== undefined && { target_ref: branch }),
       ...(title !== undefined && { title }),
       ...(transport !== undefined && { transport }),
+      ...(onto !== undefined && { onto }),
+      ...(author !== undefined && { author }),
       ...(allow !== undefined && allow.length > 0 && { allow: [...allow] })
     })
     await reins.jobs.wait(operation)
@@ -141,5 +145,7 @@ export const tellDelivery = (delivery: Delivery): void => {
   const why = reasonText({ reason, reason_message })
   if (state !== "succeeded") tell(paint("red", `The delivery is ${state}: ${why}`))
   else if (transport === "patch") tell(paint("green", "Delivered as a patch."))
+  else if (delivery.onto === "head")
+    tell(paint("green", `Delivered on top of the branch ${target_ref} of ${remote_url ?? "the remote"}.`))
   else tell(paint("green", `Delivered as the branch ${target_ref} of ${remote_url ?? "the remote"}.`))
 }

@@ -68,6 +68,10 @@ export const sentences: Readonly<Record<ErrorCode, Sentence>> = {
   version_conflict: says("Somebody else has changed it meanwhile. Look at it again, then repeat this."),
   idempotency_conflict: says("The same idempotency key was used for another request. Give another one."),
   idempotency_in_progress: says("The same request is still at work. Try again in a moment."),
+  already_claimed: (refusal) =>
+    text(refusal, "holder") === undefined
+      ? "Somebody else has claimed this call. Leave it to them, or try again when their claim is over."
+      : `${text(refusal, "holder")} has claimed this call. Leave it to them, or try again when their claim is over.`,
   already_exists: (refusal) =>
     text(refusal, "slug") === undefined
       ? "There is one of this name already. Choose another name."

@@ -39,7 +39,7 @@ export const requests = remoteCommand({
       id,
       session_id,
       expires_at.slice(11, 16),
-      options.map((each) => each.id).join(","),
+      options.map((each) => each.id).join(",") || "--result",
       harmless(title).replaceAll(/\s+/g, " ")
     ])
     process.stdout.write(table([["REQUEST", "SESSION", "UNTIL", "ANSWERS", "QUESTION"], ...rows]))
@@ -52,22 +52,39 @@ export const answer = remoteCommand({
     request: argument("request", "The id of a question"),
     answer: optionalArgument("answer", "The id or name of an answer (asked for on a terminal)"),
     note: option("note", "Words for the agent"),
+    result: option("result", "The answer to a tool call, as JSON", { value: "json" }),
+    error: flag("error", "The result says what went wrong"),
     workspace: workspaceOption
   },
   details: "`reins requests` lists the questions with their answers.",
   examples: [
     ["reins answer int_01h… allow_once", "Allow it once"],
-    ['reins answer int_01h… reject --note "Use the test database."', "Refuse it, and say why"]
+    ['reins answer int_01h… reject --note "Use the test database."', "Refuse it, and say why"],
+    [`reins answer int_01h… --result '{"title":"Broken"}'`, "Answer the call of a function"]
   ],
-  run: async ({ answer: given, note, request, workspace }, connect) => {
+  run: async ({ answer: given, error, note, request, result, workspace }, connect) => {
     const { reins, workspaceId } = await connect(workspace)
+    if (result !== undefined) {
+      await reins.interactions.answer({ interaction_id: request, result: jsonOf(result), is_error: error })
+      return tell("Answered.")
+    }
     const found = (await openIn(reins, workspaceId)).find(({ id }) => id === request)
     if (found === undefined) throw new CommandFailed({ message: `No question ${request} is open. See: reins requests` })
+    if (found.kind === "tool_call")
+      throw new CommandFailed({ message: `${request} is the call of a function. Answer it with --result.` })
     const chosen = await chosenAnswer(found, given)
     await reins.interactions.answer({ interaction_id: request, answer: chosen, ...(note !== undefined && { note }) })
     tell("Answered.")
   }
 })
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new CommandFailed({ message: `--result takes JSON: a text stands in quotes, as in '"done"'.` })
+  }
+}
 
 const chosenAnswer = async ({ options, title }: Interaction, given: string | undefined): Promise<string> => {
   if (given === undefined && isInteractive())

@@ -1,5 +1,6 @@
+import { readFileSync } from "node:fs"
 import { text as readAll } from "node:stream/consumers"
-import type { Changeset, Delivery, TurnSnapshot } from "@reins/client"
+import { type Changeset, type Delivery, functionsOf, type TurnSnapshot } from "@reins/client"
 import { flag, type Given, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
@@ -10,6 +11,7 @@ import { budgetOf } from "./Budgets.js"
 import { allowOption, changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
 import { exitCodes, type Remote, remoteCommand, workspaceOption } from "./Remote.js"
+import { loadTools } from "./Tools.js"
 
 const takes = {
   message: optionalArgument("message", "The task; read from the standard input when absent"),
@@ -18,6 +20,8 @@ const takes = {
   deliver: flag("deliver", "Deliver the branch without asking"),
   branch: option("branch", "The name of the branch that is delivered", { value: "branch" }),
   allow: allowOption,
+  tools: option("tools", "A module of JavaScript whose functions the agent may call", { value: "module" }),
+  "result-schema": option("result-schema", "A file with the JSON Schema of the result", { value: "file" }),
   approve: flag("approve", "Allow every tool that the agent asks for, without asking you"),
   json: flag("json", "One line of JSON for each event, and a last one with the result"),
   workspace: workspaceOption
@@ -42,6 +46,8 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
   const content = await messageOf(given)
   if (content.trim() === "") throw new CommandFailed({ message: "The message is empty. Say what the agent is to do." })
   const budget = given.budget === undefined ? undefined : budgetOf(given.budget)
+  const tools = given.tools === undefined ? undefined : await loadTools(given.tools)
+  const result_schema = given["result-schema"] === undefined ? undefined : schemaIn(given["result-schema"])
   const remote = await connect(given.workspace)
   const view = display(given.json)
   const begun =
@@ -50,16 +56,40 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
       : { sessionId: await beginSession(remote, given, { title: content, isQuiet: given.json }), after: 0 }
   if (!given.json) tell(`Session ${begun.sessionId}`)
   const ofTurn = given.session !== undefined && budget !== undefined ? { budget } : {}
-  const turn_id = await sendMessage(remote, { session_id: begun.sessionId, content, ...ofTurn })
-  const turn = await follow({
-    reins: remote.reins,
-    turnId: turn_id,
-    display: view,
-    answering: answeringOf(given),
-    interrupt: "cancel",
-    ...begun
+  const turn_id = await sendMessage(remote, {
+    session_id: begun.sessionId,
+    content,
+    ...ofTurn,
+    ...(tools && { tools: functionsOf(tools) }),
+    ...(result_schema && { result_schema })
   })
-  await finish(remote, given, view, begun.sessionId, turn)
+  const ended = new AbortController()
+  const { reins, workspaceId: workspace_id } = remote
+  const serving = tools && reins.serveTools({ workspace_id, session_id: begun.sessionId, tools, signal: ended.signal })
+  serving?.catch((error: unknown) => tell(`The calls of functions are not answered: ${String(error)}`))
+  try {
+    const turn = await follow({
+      reins,
+      turnId: turn_id,
+      display: view,
+      answering: answeringOf(given),
+      interrupt: "cancel",
+      ...begun
+    })
+    await finish(remote, given, view, begun.sessionId, turn)
+  } finally {
+    ended.abort()
+  }
+}
+
+/** The schema that a file holds. */
+const schemaIn = (file: string): { readonly [name: string]: unknown } => {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"))
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new CommandFailed({ message: `The schema in ${file} could not be read: ${reason}` })
+  }
 }
 
 const answeringOf = ({ approve, json }: Options): Answering => {
@@ -96,7 +126,14 @@ const finish = async (
   if (delivery !== undefined && !given.json) tellDelivery(delivery)
   const isDelivered = delivery === undefined || delivery.state === "succeeded"
   process.exitCode = isDelivered ? exitCodeOf(turn) : exitCodes.deliveryFailed
-  if (given.json) printJsonNow(resultOf(sessionId, turn, changeset, delivery, Number(process.exitCode)))
+  const isTyped = given["result-schema"] !== undefined && turn !== undefined
+  const result = isTyped ? ((await reins.turns.get({ turn_id: turn.id })).result?.value ?? null) : undefined
+  if (result !== undefined && !given.json) printJsonNow(result)
+  if (given.json)
+    printJsonNow({
+      ...resultOf(sessionId, turn, changeset, delivery, Number(process.exitCode)),
+      ...(result !== undefined && { result })
+    })
 }
 
 const showChanges = async (reins: Remote["reins"], view: Display, changeset: Changeset): Promise<void> => {

@@ -1,5 +1,5 @@
 import type { Reins, Session } from "@reins/client"
-import { argument, entry, flag, group, option, requiredOption, whole } from "../Command.js"
+import { argument, choice, entry, flag, group, option, requiredOption, whole } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { isInteractive } from "../terminal/Prompts.js"
@@ -124,6 +124,8 @@ const deliverSession = remoteCommand({
     session,
     branch: option("branch", "The name of the branch", { value: "branch" }),
     title: option("title", "The first line of the commit"),
+    onto: choice("onto", ["base", "head"], "A branch of its own, or the head of the branch that was delivered before"),
+    author: choice("author", ["requester", "service"], "The author of the commit (as the project says)"),
     patch: flag("patch", "Print a patch in the place of pushing a branch"),
     allow: allowOption,
     json
@@ -131,16 +133,19 @@ const deliverSession = remoteCommand({
   details: "Exits with 4 when the delivery does not succeed.",
   examples: [
     ["reins sessions deliver sess_01h… --branch fix-login", "Push the changes as a branch"],
+    ["reins sessions deliver sess_01h… --onto head", "Add a commit to the branch of the last delivery"],
     ["reins sessions deliver sess_01h… --patch > changes.patch", "Take them as a patch"]
   ],
-  run: async ({ allow, branch, json, patch, session, title }, connect) => {
+  run: async ({ allow, author, branch, json, onto, patch, session, title }, connect) => {
     const { reins } = await connect()
     const changeset = await newestChangeset(reins, session)
-    if (changeset.empty)
+    if (changeset.empty && onto !== "head")
       throw new CommandFailed({ message: "The session changed nothing, so there is nothing to deliver." })
     const delivery = await deliver(reins, changeset, {
       allow,
+      author,
       branch,
+      onto,
       title,
       transport: patch ? "patch" : undefined
     })

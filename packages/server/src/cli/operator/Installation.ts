@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Boot } from "@reins/core/base/Boot"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
+import { identityFrom } from "@reins/core/domain/GitIdentity"
 import { Manifests } from "@reins/core/harness/Manifests"
 import * as BootRecord from "@reins/core/placement/BootRecord"
 import { Bell } from "@reins/core/store/Bell"
@@ -147,6 +148,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     ...(config.cacheDir !== undefined && { cacheDir: config.cacheDir }),
     ...(config.keyFile !== undefined && { keyFile: config.keyFile }),
     ...(config.mailFrom !== undefined && { mailFrom: config.mailFrom }),
+    ...(config.gitCommitter !== undefined && { gitCommitter: identityFrom(config.gitCommitter) }),
     ...(config.maxRunningTurns !== undefined && { maxRunningTurns: config.maxRunningTurns }),
     limits: {
       ...config.limits,

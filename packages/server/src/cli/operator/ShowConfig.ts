@@ -1,5 +1,6 @@
 import { blobAddressText } from "@reins/core/base/BlobAddress"
 import type { CoreConfig } from "@reins/core/base/CoreConfig"
+import { identityText } from "@reins/core/domain/GitIdentity"
 import { Effect, Redacted } from "effect"
 import type { Config, SettingName } from "../../Config.js"
 import { command } from "../Command.js"
@@ -36,6 +37,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   manifests_dir: config.manifestsDir ?? null,
   smtp_url: core.smtpUrl === null ? null : maskedUrl(core.smtpUrl),
   mail_from: core.mailFrom,
+  git_committer: identityText(core.gitCommitter),
   push_key: core.pushKey === null ? null : "****",
   rate_limit: config.rateLimit ?? "off",
   console: config.console ? "on" : "off",

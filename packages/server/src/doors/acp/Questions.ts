@@ -58,6 +58,8 @@ export class Questions {
       return elicitation?.form != null ? this.form(interaction, interaction.form, gone) : this.tell(interaction)
     if (interaction.kind === "link" && interaction.url !== null)
       return elicitation?.url != null ? this.link(interaction, interaction.url, gone) : this.tell(interaction)
+    // A program answers the call of a function.
+    if (interaction.kind === "tool_call") return this.tell(interaction)
     return this.permission(interaction, gone)
   }
 

@@ -24,6 +24,9 @@ export const tags: Readonly<Record<string, string>> = {
   connections: "Credentials for gateways and forges. A secret that was stored never comes back.",
   delegations: "Parts of the work of a session that child sessions do, and what they came to.",
   deliveries: "A changeset on its way out: as a patch, or as a branch of the repository.",
+  hooks:
+    "Addresses that the world calls to start automations, with secrets that prove a call. The call itself is `POST /api/hooks/{hook_id}`, which " +
+    "`docs/hooks.md` describes.",
   interactions: "What the agent of a running turn asks: approvals and questions, each with an expiry and a default.",
   jobs: "The evidence of what was done for an operation: its jobs and their attempts.",
   mergeRequests: "Merge requests of delivered branches, on GitHub, GitLab and Gitea or Forgejo.",
@@ -54,6 +57,8 @@ export const parameters: Readonly<Record<string, string>> = {
   delivery_id: "The delivery, by its id, which begins with `dlv_`.",
   deltas:
     "Streams also give words as the agent says them, before they are in the log: `event: message.delta` without an id.",
+  hook_id: "The hook, by its id, which begins with `hook_`.",
+  hook_receipt_id: "The receipt of a call, by its id, which begins with `hrc_`.",
   interaction_id: "The interaction, by its id, which begins with `int_`.",
   job_id: "The job, by its id, which begins with `job_`.",
   key_id: "The API key, by its id and not its secret; it begins with `key_`.",

@@ -1,0 +1,86 @@
+import { Effect, ParseResult, Schema } from "effect"
+import type { AutomationId } from "../domain/Ids.js"
+import type { Principal } from "../domain/Principal.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import type { Timestamp } from "../domain/Timestamp.js"
+import { Git } from "../git/Git.js"
+import { checkPosted } from "../git/PostedUrl.js"
+import { HookStore } from "../hooks/HookStore.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import type { AutomationTarget, AutomationTrigger } from "./Automation.js"
+import { type Planned, plannedAfter, type Schedules } from "./Plan.js"
+
+/** Does something with the schedule of a trigger. A fault is told at its place in the request. */
+export const tryOf = <A>(
+  { ScheduleFault }: Schedules,
+  make: () => A,
+  loc: ReadonlyArray<string>,
+  input: object
+): Effect.Effect<A, RequestInvalid> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(make())
+    } catch (fault) {
+      if (!(fault instanceof ScheduleFault)) throw fault
+      const { field, why } = fault
+      const value: unknown = Object.entries(input).find(([name]) => name === field)?.[1]
+      const issue = new ParseResult.Type(Schema.Unknown.ast, value, `The ${field} ${why}`)
+      return Effect.fail(new RequestInvalid({ loc: [...loc, field], issue, input: value }))
+    }
+  })
+
+/** The next occurrence of a trigger of a request; undefined for one that no clock decides. Fails for one that never comes. */
+export const nextOf = (
+  schedules: Schedules,
+  id: AutomationId,
+  trigger: AutomationTrigger,
+  at: Timestamp
+): Effect.Effect<Planned | undefined, RequestInvalid> =>
+  Effect.suspend(() => {
+    if (trigger.kind === "hook") return Effect.succeed(undefined)
+    return tryOf(
+      schedules,
+      () => {
+        const planned = plannedAfter(schedules, id, trigger, at)
+        if (planned !== undefined) return planned
+        throw trigger.kind === "once"
+          ? new schedules.ScheduleFault("at", "is not in the future")
+          : new schedules.ScheduleFault("expression", "never comes")
+      },
+      ["body", "trigger"],
+      trigger
+    )
+  })
+
+/** Gives the function that gives the hook of a trigger. Fails unless it is one of the workspace. */
+export const makeHookOf = Effect.gen(function* () {
+  const hooks = yield* HookStore
+  return Effect.fnUntraced(function* (workspaceId: string, trigger: AutomationTrigger) {
+    if (trigger.kind !== "hook") return null
+    const hook = yield* hooks.find(trigger.hook_id)
+    if (hook?.workspace_id === workspaceId) return hook.id
+    const { hook_id } = trigger
+    const issue = new ParseResult.Type(Schema.Unknown.ast, hook_id, "There is no hook of this workspace with that id")
+    return yield* new RequestInvalid({ loc: ["body", "trigger", "hook_id"], issue, input: hook_id })
+  })
+})
+
+/** Gives the function that checks what can be known of a target before it is used. */
+export const makeCheckTarget = Effect.gen(function* () {
+  const git = yield* Git
+  const sessions = yield* SessionStore
+  return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, target: AutomationTarget) {
+    if (target.kind === "new_session")
+      return yield* checkPosted(git, ["body", "target", "repository"], target.repository)
+    const session = yield* Effect.option(sessions.readable(principal, target.session_id))
+    if (session._tag === "Some" && session.value.workspace_id === workspaceId && session.value.lifecycle !== "closed")
+      return
+    const { session_id } = target
+    const issue = new ParseResult.Type(
+      Schema.Unknown.ast,
+      session_id,
+      "There is no open session of this workspace with that id"
+    )
+    return yield* new RequestInvalid({ loc: ["body", "target", "session_id"], issue, input: session_id })
+  })
+})

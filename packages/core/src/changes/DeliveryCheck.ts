@@ -1,0 +1,32 @@
+import { Effect } from "effect"
+import { Bench } from "../bench/Bench.js"
+import { JobError } from "../jobs/JobKind.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import { type DeliveryAttempt, deliverySteps } from "./DeliverySteps.js"
+
+/** Fails for a changeset with an obstacle that the delivery does not allow. It is the same at each try, because it looks at sealed objects alone. */
+export const makeCheck = Effect.gen(function* () {
+  const { changes } = yield* Bench
+  const trees = yield* WorkingTrees
+  const steps = yield* deliverySteps
+  return Effect.fnUntraced(function* (work: DeliveryAttempt) {
+    const { changeset, delivery, session, tree } = work
+    yield* trees.requireOwned(session.id)
+    const found = yield* changes
+      .obstacles({ session: session.id, base: changeset.base_commit, tree })
+      .pipe(Effect.catchTag("GitError", steps.failWith(work, "materialize")))
+    const left = found.filter(({ kind }) => !delivery.allow.includes(kind))
+    const gravest = left[0]?.kind
+    if (gravest === undefined) return
+    const ofKind = left.filter(({ kind }) => kind === gravest)
+    // Loaded with the first obstacle.
+    const { blockedBy } = yield* Effect.promise(() => import("./ObstacleTexts.js"))
+    const message = blockedBy(gravest, ofKind)
+    yield* steps.failed(work, "materialize", {
+      kind: gravest,
+      message,
+      files: ofKind.reduce((sum, { paths }) => sum + paths.length, 0)
+    })
+    return yield* new JobError({ code: gravest, message, retryable: false })
+  })
+})

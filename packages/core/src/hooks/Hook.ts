@@ -1,0 +1,67 @@
+import { Schema } from "effect"
+import { field } from "../domain/Field.js"
+import { HookId, HookReceiptId, WorkspaceId } from "../domain/Ids.js"
+import { Timestamp } from "../domain/Timestamp.js"
+
+export const HookKind = Schema.Literal("standard", "github", "gitlab", "gitea", "token").annotations({
+  description:
+    "What proves a call. `standard`: the signature of Standard Webhooks. `github`: `X-Hub-Signature-256`. `gitlab`: the signature of GitLab 19 and newer, or `X-Gitlab-Token`. `gitea`: the signature of Gitea or Forgejo. `token`: the secret as `Authorization: Bearer`."
+})
+export type HookKind = typeof HookKind.Type
+
+export const HookState = Schema.Literal("enabled", "disabled").annotations({
+  description: "Calls of a disabled hook are answered as if it were not there."
+})
+export type HookState = typeof HookState.Type
+
+export const HookLabel = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))
+
+export const Hook = Schema.Struct({
+  id: field(HookId, "The id of the hook."),
+  workspace_id: field(WorkspaceId, "The workspace whose automations it rings."),
+  kind: field(HookKind, "What proves a call."),
+  label: field(HookLabel, "What it is for, in your words."),
+  state: field(HookState, "Calls of a disabled hook are answered as if it were not there."),
+  path: field(Schema.String, "The path that the world calls with POST, below the address of this service."),
+  secret_overlaps_until: field(
+    Schema.NullOr(Timestamp),
+    "Until then the secret before the last rotation is good too; null when it is not."
+  ),
+  last_received_at: field(Schema.NullOr(Timestamp), "The time of its newest receipt; null for none in 7 days."),
+  created_at: field(Timestamp, "The time at which it was made."),
+  updated_at: field(Timestamp, "The time of its last change.")
+}).annotations({
+  identifier: "Hook",
+  description: "An address that the world calls, with a secret that proves a call."
+})
+export type Hook = typeof Hook.Type
+
+export const HookWithSecret = Schema.Struct({
+  ...Hook.fields,
+  secret: field(Schema.String, "The secret that the caller signs with, as `whsec_...`. It is shown this once.")
+}).annotations({ identifier: "HookWithSecret", description: "A hook with its new secret." })
+export type HookWithSecret = typeof HookWithSecret.Type
+
+export const HookOutcome = Schema.Literal("accepted", "ignored").annotations({
+  description: "`accepted`: an automation took it. `ignored`: none of them wanted it."
+})
+export type HookOutcome = typeof HookOutcome.Type
+
+export const HookReceipt = Schema.Struct({
+  id: field(HookReceiptId, "The id of the receipt."),
+  hook_id: field(HookId, "The hook that was called."),
+  delivery_id: field(Schema.String, "The id that the caller gave to the delivery; a digest where it gave none."),
+  event: field(Schema.NullOr(Schema.String), "What the caller says it is, as `push`; null where it does not say."),
+  outcome: field(HookOutcome, "What became of it."),
+  runs: field(Schema.Int, "The runs that it has made, those that were skipped among them."),
+  size: field(Schema.Int, "The bytes of the body."),
+  replayable: field(Schema.Boolean, "True while its body is kept. Bodies above 64 KiB are not."),
+  created_at: field(Timestamp, "The time at which it came.")
+}).annotations({ identifier: "HookReceipt", description: "A call of a hook whose signature was right." })
+export type HookReceipt = typeof HookReceipt.Type
+
+/** The answer to a call of a hook. */
+export interface HookAnswer {
+  readonly receipt_id: HookReceiptId
+  readonly outcome: HookOutcome | "duplicate"
+}

@@ -1,0 +1,47 @@
+import { Context, Effect, Layer } from "effect"
+import { type Hearers, makeHearers } from "../base/Hearers.js"
+import type { HookId, WorkspaceId } from "../domain/Ids.js"
+import type { Timestamp } from "../domain/Timestamp.js"
+import type { Commit } from "../store/Commit.js"
+
+/** A call of a hook whose signature was right. Everything in it but the ids is data of the caller, which nobody checked. */
+export interface HookRing {
+  readonly hook: { readonly id: HookId; readonly workspace_id: WorkspaceId }
+  readonly delivery_id: string
+  readonly event: string | null
+  /** The body as it was read from JSON. */
+  readonly body: unknown
+  readonly at: Timestamp
+}
+
+/** A room that does something when a hook is called. It may write in the commit of the receipt, and must not fail. */
+export interface HookListener {
+  /** Gives the number of runs that it has made. It is called again for a replay, and makes none for a delivery that has its run. */
+  readonly rung: (ring: HookRing) => Effect.Effect<number, never, Commit>
+  /** A hook is about to be removed. */
+  readonly removed: (hookId: HookId) => Effect.Effect<void, never, Commit>
+}
+
+/** The rooms above that listen to hooks. They register here, so that hooks need not know them. */
+export class HookListeners extends Context.Tag("@reins/core/hooks/HookListeners")<
+  HookListeners,
+  HookListener & Pick<Hearers<HookListener>, "register">
+>() {
+  static readonly layer = Layer.sync(HookListeners, () => {
+    const { register, tell } = makeHearers<HookListener>()
+    return HookListeners.of({
+      register,
+      rung: (ring) =>
+        Effect.suspend(() => {
+          let runs = 0
+          const told = tell((listener) =>
+            Effect.map(listener.rung(ring), (made) => {
+              runs += made
+            })
+          )
+          return Effect.map(told, () => runs)
+        }),
+      removed: (hookId) => tell((listener) => listener.removed(hookId))
+    })
+  })
+}

@@ -1,22 +1,19 @@
 import { randomBytes } from "node:crypto"
-import { Context, Effect, Layer, ParseResult, Redacted, Schema } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
 import type { Denied, Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import type { GitIdentity } from "../domain/GitIdentity.js"
 import type { AccountId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
-import { isAccount, operator, type Principal, stranger } from "../domain/Principal.js"
+import { operator, type Principal, stranger } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { Vault } from "../secrets/Vault.js"
+import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import type { Account } from "./Account.js"
-import { AccountStore, gitOf, normaliseEmail, toAccount } from "./AccountStore.js"
+import { AccountStore, normaliseEmail, toAccount } from "./AccountStore.js"
 import type { EmailVerificationInput, Me, MeInput, RegisterInput } from "./AccountsApi.js"
-import { csrfTokenOf } from "./LoginSessions.js"
+import { makeMe, makeUpdateMe } from "./OwnAccount.js"
 import { Passwords, type PasswordsBusy } from "./Passwords.js"
-import { ProvedAddresses } from "./ProvedAddresses.js"
 import { makeVerification, type Registration, registrationLimit } from "./Verification.js"
 import { WorkspaceStore } from "./WorkspaceStore.js"
 
@@ -167,69 +164,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
   )
 }
 
-/** Gives `Accounts.me`. */
-const makeMe = Effect.gen(function* () {
-  const store = yield* AccountStore
-  const vault = yield* Vault
-  const workspaces = yield* WorkspaceStore
-  return fn("Accounts.me")(function* (principal: Principal) {
-    if (!isAccount(principal)) return yield* notFound()
-    const account = yield* store.find(principal.accountId)
-    if (account === undefined) return yield* notFound()
-    const all = yield* workspaces.allOf(principal.accountId)
-    const { via, workspaceId } = principal
-    const me: Me = {
-      account: toAccount(account),
-      workspaces: all.filter(({ id }) => workspaceId === null || id === workspaceId),
-      git: gitOf(account),
-      auth: { via: via.kind, scopes: principal.scopes, ...(via.kind === "api_key" && { key_id: via.keyId }) },
-      ...(via.kind === "login" && { csrf_token: csrfTokenOf(vault, via.loginId) })
-    }
-    return me
-  })
-})
-
-/** Gives the inside of `Accounts.updateMe`. The answer to a change is stored for repetitions, so the token of a login is not in it. */
-const makeUpdateMe = (me: Accounts["Type"]["me"]) =>
-  Effect.gen(function* () {
-    const store = yield* AccountStore
-    const proved = yield* ProvedAddresses
-    return Effect.fnUntraced(function* (principal: Principal, git: GitIdentity | null | undefined) {
-      if (!isAccount(principal)) return yield* notFound()
-      if (principal.workspaceId !== null) return yield* boundToWorkspace
-      const account = yield* store.find(principal.accountId)
-      if (account === undefined) return yield* notFound()
-      if (git !== undefined) {
-        const address = git === null ? account.email : normaliseEmail(git.email)
-        if (address !== account.email && !(yield* proved.has(account.id, address))) {
-          return yield* notProved(account.email)
-        }
-        yield* store.setGit(account.id, git)
-      }
-      const { csrf_token: _, ...rest } = yield* me(principal)
-      const answer: Me = rest
-      return answer
-    })
-  })
-
 /** The password of an account that nobody logs in to. Nobody has to look whether it is guessed first. */
 const thrownAway = (): Redacted.Redacted => Redacted.make(randomBytes(32).toString("base64url"))
 
 const alreadyExists = new ReinsError({ code: "already_exists", message: "An account with this e-mail address exists." })
-
-const boundToWorkspace = new ReinsError({
-  code: "forbidden",
-  message:
-    "These credentials are good for one workspace only, and the author of commits shows in all of them. Log in, or use a key of the whole account."
-})
-
-const notProved = (email: string): RequestInvalid =>
-  new RequestInvalid({
-    loc: ["body", "git", "email"],
-    issue: new ParseResult.Type(
-      Schema.String.ast,
-      null,
-      `Input should be the address of the account, ${email}, or the private one of a forge whose token you have validated`
-    ),
-    input: null
-  })

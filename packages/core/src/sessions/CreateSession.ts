@@ -7,10 +7,9 @@ import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { Git } from "../git/Git.js"
 import { checkPosted } from "../git/PostedUrl.js"
 import { existingOf } from "../store/Existing.js"
-import { OfferedTools } from "./functions/OfferedTools.js"
+import { makeCheckInput } from "./CheckInput.js"
 import { Inbox } from "./Inbox.js"
 import type { Unpostable } from "./MessageAdmission.js"
-import { ResultSchemas } from "./results/ResultSchemas.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
 import { SessionListeners } from "./SessionListeners.js"
 import type { SessionRow } from "./SessionRow.js"
@@ -25,8 +24,7 @@ export type CreateRefusal = Denied | Unbegun | Unpostable | RequestInvalid
 
 /** The preparation and the inside of `Sessions.create`. A schema takes a while to check, so that comes before the commit. */
 export const creation = Effect.gen(function* () {
-  const schemas = yield* ResultSchemas
-  const tools = yield* OfferedTools
+  const checkInput = yield* makeCheckInput
   const access = yield* Access
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
@@ -64,17 +62,8 @@ export const creation = Effect.gen(function* () {
   })
 
   return (principal: Principal, workspaceId: string, input: SessionInput) =>
-    Effect.gen(function* () {
-      const message = wholeOf(input.message)
-      yield* schemas.checkSchema(message?.result_schema, ["body", "message", "result_schema"])
-      yield* tools.check(input.tools, ["body", "tools"])
-      yield* tools.check(message?.tools, ["body", "message", "tools"])
-      return inside(principal, workspaceId, input)
-    })
+    Effect.as(checkInput(input), inside(principal, workspaceId, input))
 })
-
-const wholeOf = (message: SessionInput["message"]) =>
-  typeof message === "object" && "content" in message ? message : undefined
 
 /** The first message as any other one, and where the body holds its content. */
 const firstOf = (given: NonNullable<SessionInput["message"]>) =>

@@ -6,8 +6,7 @@ import { Messages } from "./Messages.js"
 import { MessageStore } from "./messages/MessageStore.js"
 import { UploadStore } from "./messages/UploadStore.js"
 import { Quotas } from "./Quotas.js"
-import { InteractionStore } from "./questions/InteractionStore.js"
-import { ToolCallStore } from "./questions/ToolCallStore.js"
+import * as Questions from "./questions/Services.js"
 import { ResultSchemas } from "./results/ResultSchemas.js"
 import { TurnResults } from "./results/TurnResults.js"
 import { SessionLifecycles } from "./SessionLifecycles.js"
@@ -22,7 +21,7 @@ import { Usages } from "./usage/Usages.js"
 
 /** The services of this room. */
 export const layer = oneByOne(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
-  onTopOf(oneByOne(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer, ToolCallStore.layer)),
+  onTopOf(oneByOne(Inbox.layer, SessionLifecycles.layer, Questions.layer)),
   onTopOf(Steering.layer),
   onTopOf(Quotas.layer),
   onTopOf(TurnStore.layer),

@@ -133,7 +133,18 @@ const connect = (url: Redacted.Redacted, connections: number) =>
   )
 
 const unreachable = (error: unknown): DatabaseUnreachable =>
-  new DatabaseUnreachable({ code: failedStatementOf(error)?.code ?? "unknown", reason: operatorReason(error) })
+  new DatabaseUnreachable({
+    code: failedStatementOf(error)?.code ?? driverCode(error) ?? "unknown",
+    reason: operatorReason(error)
+  })
+
+/** The code of the system for what the driver says in words alone. */
+const driverCode = (error: unknown): string | undefined => {
+  if (!(error instanceof Error)) return undefined
+  if (error.message === "timeout expired") return "ETIMEDOUT"
+  if (error.message.startsWith("Connection terminated")) return "ECONNRESET"
+  return driverCode(error.cause)
+}
 
 /** The properties of a database by which it can be used, whatever its schema. */
 interface Fitness {

@@ -1,5 +1,6 @@
-import { connect as connectTo, createServer, type Server } from "node:net"
-import { assert, it } from "@effect/vitest"
+import { once } from "node:events"
+import { connect as connectTo, createServer, type Server, type Socket } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import { CommitUnknown, isConnectionLost } from "@reins/core/store/LostConnection"
 import * as Postgres from "@reins/core/store/Postgres"
@@ -187,3 +188,27 @@ it.scopedLive("a statement that is refused is no lost connection", () =>
     assert.isFalse(isConnectionLost(defectOf(exit)))
   })
 )
+
+describe("a database that does not let anybody in says", () => {
+  const saidOf = async (serve: (socket: Socket) => void) => {
+    const server = createServer(serve).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const address = server.address()
+    const port = typeof address === "object" ? address?.port : undefined
+    try {
+      const opened = Layer.build(Postgres.layerAsIs(Redacted.make(`postgres://reins@127.0.0.1:${port}/reins`)))
+      const failure = await Effect.runPromise(Effect.flip(Effect.scoped(opened)))
+      return failure.message
+    } finally {
+      server.close()
+    }
+  }
+
+  it("that it gave no answer in time", async () => {
+    assert.include(await saidOf((socket) => void socket.on("error", () => undefined)), "cannot be reached (ETIMEDOUT)")
+  }, 30_000)
+
+  it("that it hung up", async () => {
+    assert.include(await saidOf((socket) => void socket.end()), "cannot be reached (ECONNRESET)")
+  })
+})

@@ -2,17 +2,12 @@ import { Schema } from "effect"
 import { field } from "../domain/Field.js"
 import { PushSubscriptionId, WorkspaceId } from "../domain/Ids.js"
 import { Timestamp } from "../domain/Timestamp.js"
-
-/** The web address of a browser at its push service, without a name and a password in it. */
-const PushEndpoint = Schema.String.pipe(
-  Schema.maxLength(2000),
-  Schema.pattern(/^https?:\/\/(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:[/?][\x21-\x7e]*)?$/)
-)
+import { WebUrl } from "../domain/WebUrl.js"
 
 const base64url = (length: number) => Schema.String.pipe(Schema.pattern(new RegExp(`^[A-Za-z0-9_-]{${length}}=*$`)))
 
 export const PushSubscriptionInput = Schema.Struct({
-  endpoint: field(PushEndpoint, "The address that the push service gave the browser."),
+  endpoint: field(WebUrl, "The address that the push service gave the browser."),
   p256dh: field(base64url(87), "The public key of the browser, base64url."),
   auth: field(base64url(22), "The secret of the browser, base64url.")
 }).annotations({

@@ -3,15 +3,10 @@ import { field } from "../domain/Field.js"
 import { EventId, ProjectId, SessionId, WebhookDeliveryId, WebhookEndpointId, WorkspaceId } from "../domain/Ids.js"
 import { installed } from "../domain/Installed.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { WebUrl } from "../domain/WebUrl.js"
 
 /** The events that an endpoint wants. Null for every type of the stream of a workspace. */
 export const WebhookTypes = Schema.NullOr(Schema.NonEmptyArray(installed("webhook_types")).pipe(Schema.maxItems(100)))
-
-/** A web address without a name and a password in it. */
-export const WebhookUrl = Schema.String.pipe(
-  Schema.maxLength(2000),
-  Schema.pattern(/^https?:\/\/(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:[/?][\x21-\x7e]*)?$/)
-)
 
 export const WebhookLabel = Schema.String.pipe(Schema.maxLength(1000), Schema.pattern(/^[^=]+=/))
 
@@ -25,7 +20,7 @@ export type WebhookDisabledReason = typeof WebhookDisabledReason.Type
 export const WebhookEndpoint = Schema.Struct({
   id: field(WebhookEndpointId, "The id of the endpoint."),
   workspace_id: field(WorkspaceId, "The workspace whose events it gets."),
-  url: field(WebhookUrl, "Where deliveries are sent."),
+  url: field(WebUrl, "Where deliveries are sent."),
   description: field(Schema.NullOr(Schema.String), "What it is for, in your words; null for none."),
   types: field(WebhookTypes, "The types of events that it gets; null for all that the stream of the workspace has."),
   project_id: field(Schema.NullOr(ProjectId), "Only events of the sessions of this project; null for all."),

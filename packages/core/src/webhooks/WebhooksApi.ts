@@ -6,6 +6,7 @@ import { ProjectId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { pageFields } from "../domain/Query.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { WebUrl } from "../domain/WebUrl.js"
 import {
   AttemptedWebhookDelivery,
   WebhookDelivery,
@@ -14,8 +15,7 @@ import {
   WebhookEndpointState,
   WebhookEndpointWithSecret,
   WebhookLabel,
-  WebhookTypes,
-  WebhookUrl
+  WebhookTypes
 } from "./Webhook.js"
 
 const Description = Schema.NullOr(Schema.String.pipe(Schema.maxLength(500)))
@@ -41,13 +41,13 @@ const choices = {
 }
 
 export const WebhookEndpointInput = Schema.Struct({
-  url: field(WebhookUrl, "Where deliveries are to be sent: `https`, and a host that the installation may call."),
+  url: field(WebUrl, "Where deliveries are to be sent: `https`, and a host that the installation may call."),
   ...choices
 }).annotations({ identifier: "WebhookEndpointInput", description: "An endpoint to be." })
 export type WebhookEndpointInput = typeof WebhookEndpointInput.Type
 
 export const WebhookEndpointPatch = Schema.Struct({
-  url: field(Schema.optionalWith(WebhookUrl, absent), "Where deliveries are sent from now on."),
+  url: field(Schema.optionalWith(WebUrl, absent), "Where deliveries are sent from now on."),
   ...choices,
   state: field(
     Schema.optionalWith(WebhookEndpointState, absent),

@@ -106,7 +106,21 @@ const wrong: Readonly<Partial<Record<SettingName, ReadonlyArray<string>>>> = {
     "a b@c",
     "a@b c"
   ],
-  git_committer: [...junk, "reins@example.com", "Reins <>", "<a@b>", " R <a@b>", "R <a@b>x", "R@x <a@b>", "R <a b@c>"],
+  git_committer: [
+    ...junk,
+    "reins@example.com",
+    "Reins <>",
+    "<a@b>",
+    " R <a@b>",
+    "R <a@b>x",
+    "R@x <a@b>",
+    "R <a b@c>",
+    "R <a@b",
+    "R a@b>",
+    "R <<a@b>>",
+    "R <a@b>, S <c@d>",
+    "R <a@@b>"
+  ],
   push_key: [...words, "A".repeat(43), "_".repeat(43), "A".repeat(44)],
   console: flags,
   metrics: flags,

@@ -36,9 +36,11 @@ export type CallableFunctions = Readonly<Record<string, CallableFunction>>
 
 /** The program that answers the calls of functions in a workspace. */
 export interface ServeToolsInput {
+  /** The workspace whose sessions call. */
   readonly workspace_id: string
   /** Only the calls of this session. */
   readonly session_id?: string | undefined
+  /** The functions that it answers for, by their names. Calls of others are left alone. */
   readonly tools: CallableFunctions
   /** The most calls at once; 4 when absent. */
   readonly concurrency?: number | undefined

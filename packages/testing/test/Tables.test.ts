@@ -39,7 +39,6 @@ const lasting: Readonly<Record<string, string>> = {
   "sessions/SessionFilters.ts names working_trees": "sessions are listed by their repository",
   "store/SessionLog.ts names session_deletions": "events that tell of a deletion are purged after its receipt",
   "store/WorkspaceRows.ts names session_deletions": "the log of a workspace goes with the receipts of its sessions",
-  "tools/Acting.ts names api_keys": "a call looks up whether the key of its turn is still good",
   "tools/Acting.ts names turns": "a call looks up the key of its turn",
   "worktrees/snapshots/SnapshotFacts.ts names turns": "the same statement tells which of them a turn works on"
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { cutText } from "../base/CutText.js"
+import { once } from "../base/Once.js"
 import { HookId, newId, WorkspaceId } from "../domain/Ids.js"
 import { stranger } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
@@ -82,7 +83,7 @@ const makeProve = Effect.gen(function* () {
   const vault = yield* Vault
   const mac = yield* HookMac
 
-  const decoy = yield* Effect.cached(
+  const decoy = yield* once(
     Effect.gen(function* () {
       const id = yield* newId(HookId)
       const workspace_id = yield* newId(WorkspaceId)

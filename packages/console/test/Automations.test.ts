@@ -1,9 +1,11 @@
 import { picture, watch } from "@reins/testing/browser/Browser"
+import { newKey, password } from "@reins/testing/process/Caller"
+import { linkFor } from "@reins/testing/process/Outbox"
 import type { Locator, Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { findingsOf } from "./Axe.js"
-import { desk, phone, type Size, worldForFile } from "./World.js"
+import { desk, logIn, phone, type Size, worldForFile } from "./World.js"
 
 const world = worldForFile()
 
@@ -54,7 +56,7 @@ for (const [at, size] of Object.entries(sizes))
       const dialog = await newOne(page, name)
       const times = dialog.getByRole("status").getByRole("listitem")
       await times.nth(4).waitFor()
-      await dialog.getByLabel("Times").selectOption({ label: "every day at 2:30" })
+      await dialog.getByLabel("Times", { exact: true }).selectOption({ label: "every day at 2:30" })
       assert.strictEqual(await dialog.getByLabel("Expression").inputValue(), "30 2 * * *")
       await dialog.getByLabel("Time zone").fill("Asia/Tokyo")
       await dialog.getByText("02:30 there").nth(4).waitFor()
@@ -72,7 +74,7 @@ for (const [at, size] of Object.entries(sizes))
       await dialog.getByLabel("Expression").fill("61 2 * * *")
       await dialog.getByText(/The expression has the minute “?"?61/).waitFor()
       await picture(page, `automation-fault-${at}`)
-      await dialog.getByLabel("Times").selectOption({ label: "every working day at 9:00" })
+      await dialog.getByLabel("Times", { exact: true }).selectOption({ label: "every working day at 9:00" })
       await dialog.getByText("09:00 there").nth(4).waitFor()
       await button(dialog, "Save").click()
       await card.getByText("every working day at 9:00 in Asia/Tokyo").waitFor()
@@ -158,25 +160,34 @@ describe("the form of an automation", () => {
     assert.deepStrictEqual(made?.target, { kind: "session", session_id: session.id, message })
   })
 
-  it("offers hooks to owners alone, and nothing to change to viewers", async () => {
-    const { page } = await pageAt(desk)
-    for (const role of ["member", "viewer"] as const) {
-      await page.route("**/api/me", async (route) => {
-        const answer = await route.fetch()
-        const body = await answer.json()
-        for (const workspace of body.workspaces) workspace.role = role
-        await route.fulfill({ response: answer, json: body })
-      })
-      await page.reload()
-      await page.getByRole("heading", { name: "Automations", exact: true }).waitFor()
-      if (role === "viewer") assert.isFalse(await button(page, "New automation").isVisible())
-      else {
-        const dialog = await newOne(page, "Nobody's")
-        await dialog.getByLabel("when somebody calls").check()
-        await dialog.getByText("Owners manage the hooks of this workspace.").waitFor()
-        await page.keyboard.press("Escape")
-      }
-      await page.unroute("**/api/me")
-    }
+  it("offers hooks to owners alone, and nothing to viewers", async () => {
+    const { client, page, workspace_id } = await pageAt(desk)
+    const email = "bob@example.com"
+    newKey(world.place.dataDir, world.env, email)
+    await client.workspaces.addMember({ workspace_id, email, role: "viewer" })
+    const bob = await world.newPage(desk, { isStranger: true })
+    await bob.goto(await linkFor(world.place.dataDir, email, "join"))
+    await bob.getByRole("button", { name: /Join/ }).click()
+    await bob.getByRole("heading", { name: "You are a member now" }).waitFor()
+    await bob.goto(`${world.server.url}/ui`)
+    await logIn(bob, { email, password })
+    await bob.getByLabel("Workspace").selectOption(workspace_id)
+    await bob.goto(`${world.server.url}/ui/automations`)
+    await newOne(page, "Of the owner")
+    await button(page.getByRole("dialog"), "Make the automation").click()
+    const card = cardOf(bob, "Of the owner")
+    await card.getByText("It has not run yet.").waitFor()
+    assert.deepStrictEqual(await card.getByRole("button").allTextContents(), [])
+    assert.strictEqual(await button(bob, "New automation").count(), 0)
+
+    await client.workspaces.addMember({ workspace_id, email, role: "member" })
+    await bob.reload()
+    const dialog = await newOne(bob, "Of a member")
+    await dialog.getByLabel("when somebody calls").check()
+    await dialog.getByText("Owners manage the hooks of this workspace.").waitFor()
+    await dialog.getByLabel("at times that come again").check()
+    await button(dialog, "Make the automation").click()
+    await button(cardOf(bob, "Of a member"), "Change").waitFor()
+    assert.strictEqual(await button(card, "Change").count(), 0)
   })
 })

@@ -19,7 +19,7 @@ interface Ground extends Catalog {
 
 const useGround = (workspace_id: string): Loaded<Ground> =>
   useLoaded(
-    "what there is to choose from",
+    "the choices of the form",
     async (signal) => {
       const all = { workspace_id, limit: 100 }
       const [harnesses, projects, connections, hooks] = await Promise.all([

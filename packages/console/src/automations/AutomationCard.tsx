@@ -124,8 +124,11 @@ const Buttons = ({ automation, change, reload, runsChanged }: CardProps & { read
     action.run(doing, async () => {
       await work()
       reload()
-      runsChanged()
     })
+  const run = async () => {
+    await reins.automations.startRun({ automation_id })
+    runsChanged()
+  }
   const button = (words: string, does: () => unknown) => (
     <button type="button" class="small" onClick={does}>
       {words}
@@ -134,11 +137,7 @@ const Buttons = ({ automation, change, reload, runsChanged }: CardProps & { read
   return (
     <>
       <div class="actions">
-        {actions.includes("start_run") &&
-          button(
-            "Run now",
-            act("the run", () => reins.automations.startRun({ automation_id }))
-          )}
+        {actions.includes("start_run") && button("Run now", act("the run", run))}
         {actions.includes("pause") &&
           button(
             "Pause",

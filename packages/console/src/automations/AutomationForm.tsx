@@ -70,7 +70,6 @@ const Fields = ({ automation, done, ground, workspaceId }: Props & { readonly gr
     isSaved.value = true
   }
   if (isSaved.value && made.value !== undefined) return <Made hook={made.value} done={done} />
-  const hooks = ground.hooks === null || made.value === undefined ? ground.hooks : [made.value, ...ground.hooks]
   return (
     <Form
       of={action}
@@ -86,7 +85,7 @@ const Fields = ({ automation, done, ground, workspaceId }: Props & { readonly gr
         <textarea name="message" rows={4} required maxLength={100_000} defaultValue={target?.message} />
       </Field>
       <TargetFields catalog={ground} target={target} where={where} workspaceId={workspaceId} />
-      <TriggerFields hook={hook} hooks={hooks} trigger={trigger} workspaceId={workspaceId} />
+      <TriggerFields hook={hook} hooks={ground.hooks} trigger={trigger} workspaceId={workspaceId} />
       {made.value !== undefined && <MadeHook hook={made.value} />}
       <MoreFields automation={automation} isInSession={where.value === "session"} />
       {automation !== undefined && automation.acts_for !== me.value?.account.id && (

@@ -29,7 +29,7 @@ export const HookFields = ({
   /** The id of the hook; empty for a new one. */
   readonly chosen: Signal<string>
   /** Null for those who may not know them. */
-  readonly hooks: ReadonlyArray<Pick<Hook, "id" | "kind" | "label">> | null
+  readonly hooks: ReadonlyArray<Hook> | null
 }) => {
   if (hooks === null)
     return chosen.value === "" ? (
@@ -37,52 +37,64 @@ export const HookFields = ({
     ) : (
       <p class="fine">It keeps its hook. Owners manage the hooks of this workspace.</p>
     )
+  const known = hooks.find(({ id }) => id === chosen.value)
   return (
-    <div class="columns">
-      <Field label="Hook" hint="The address that is called.">
-        <select
-          name="hook_id"
-          value={chosen.value}
-          onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}
-        >
-          <option value="">a new one</option>
-          {chosen.value !== "" && !hooks.some(({ id }) => id === chosen.value) && (
-            <option value={chosen.value}>the one that it has</option>
-          )}
-          {hooks.map(({ id, kind, label }) => (
-            <option key={id} value={id}>
-              {label} ({kind})
-            </option>
-          ))}
-        </select>
-      </Field>
-      {chosen.value === "" && (
-        <Field label="Caller">
-          <select name="hook_kind">
-            {Object.entries(hookKinds).map(([kind, { name }]) => (
-              <option key={kind} value={kind}>
-                {name}
+    <>
+      <div class="columns">
+        <Field label="Hook" hint="The address that is called.">
+          <select
+            name="hook_id"
+            value={chosen.value}
+            onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}
+          >
+            <option value="">a new one</option>
+            {chosen.value !== "" && !hooks.some(({ id }) => id === chosen.value) && (
+              <option value={chosen.value}>the one that it has</option>
+            )}
+            {hooks.map(({ id, kind, label }) => (
+              <option key={id} value={id}>
+                {label} ({kind})
               </option>
             ))}
           </select>
         </Field>
+        {chosen.value === "" && (
+          <Field label="Caller">
+            <select name="hook_kind">
+              {Object.entries(hookKinds).map(([kind, { name }]) => (
+                <option key={kind} value={kind}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </Field>
+        )}
+      </div>
+      {known !== undefined && (
+        <div class="made-hook">
+          <HookAddress path={known.path} />
+        </div>
       )}
-    </div>
+    </>
   )
 }
 
+/** The address that the caller of a hook needs. */
+const HookAddress = ({ path }: { readonly path: string }) => (
+  <>
+    <p>The caller sends POST to this address:</p>
+    <code class="block">{`${serviceUrl}${path}`}</code>
+    <p>
+      <Copy label="Copy the address" text={`${serviceUrl}${path}`} />
+    </p>
+  </>
+)
+
 /** The address of a new hook and, this once, its secret. */
-export const MadeHook = ({ hook: { kind, path, secret } }: { readonly hook: HookWithSecret }) => {
-  const address = `${serviceUrl}${path}`
-  return (
-    <div class="made-hook">
-      <p>The caller sends POST to this address:</p>
-      <code class="block">{address}</code>
-      <p>
-        <Copy label="Copy the address" text={address} />
-      </p>
-      <Secret name="secret of the hook" value={secret} />
-      <p class="fine">{hookKinds[kind].where}</p>
-    </div>
-  )
-}
+export const MadeHook = ({ hook: { kind, path, secret } }: { readonly hook: HookWithSecret }) => (
+  <div class="made-hook">
+    <HookAddress path={path} />
+    <Secret name="secret of the hook" value={secret} />
+    <p class="fine">{hookKinds[kind].where}</p>
+  </div>
+)

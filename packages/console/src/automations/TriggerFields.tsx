@@ -24,7 +24,7 @@ export const TriggerFields = ({
   readonly trigger: Automation["trigger"] | undefined
   /** The id of the chosen hook; empty for a new one. */
   readonly hook: Signal<string>
-  readonly hooks: ReadonlyArray<Pick<Hook, "id" | "kind" | "label">> | null
+  readonly hooks: ReadonlyArray<Hook> | null
 }) => {
   const kind = useSignal<Kind>(trigger?.kind ?? "schedule")
   const radio = (each: Kind) => (

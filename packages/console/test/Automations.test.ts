@@ -161,6 +161,38 @@ describe("the form of an automation", () => {
     assert.deepStrictEqual(made?.target, { kind: "session", session_id: session.id, message })
   })
 
+  it("leaves everything as it is that it has no field for, and what is due stays due", async () => {
+    const { client, page, workspace_id } = await pageAt(desk)
+    const given = {
+      trigger: { kind: "schedule", expression: "7 3 * * 2,4", timezone: "Europe/Berlin", jitter_seconds: 0 },
+      target: {
+        kind: "new_session",
+        message,
+        harness: { provider_id: "alpha", model: "scripted-1" },
+        repository: { url: world.forge.url, base_ref: "main" },
+        title: "Of each week",
+        labels: { team: "web" },
+        permissions: { default: "ask" }
+      },
+      missed: "skip",
+      max_minutes: 7,
+      overlap: "queue",
+      budget: { total: { max_tokens: 9000 } }
+    } as const
+    const before = await client.automations.create({ workspace_id, name: "Weekly", ...given })
+    const card = cardOf(page, "Weekly")
+    await card.getByText("7 3 * * 2,4").waitFor()
+    await button(card, "Change").click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name").fill("Twice a week")
+    await button(dialog, "Save").click()
+    await cardOf(page, "Twice a week").waitFor()
+    const after = await client.automations.get({ automation_id: before.id })
+    const { trigger, target, missed, max_minutes, overlap, budget } = after
+    assert.deepStrictEqual({ trigger, target, missed, max_minutes, overlap, budget }, given)
+    assert.deepStrictEqual([after.name, after.next_run_at], ["Twice a week", before.next_run_at])
+  })
+
   it("offers hooks to owners alone, and nothing to viewers", async () => {
     const { client, page, workspace_id } = await pageAt(desk)
     const email = "bob@example.com"

@@ -6,7 +6,7 @@ import { Await, Outcome, State } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
 import { now } from "../ui/Now.js"
 import { plain } from "../words/Words.js"
-import { moment, ownZone, wordsOf } from "./Times.js"
+import { clock, moment, ownZone, wordsOf } from "./Times.js"
 
 interface CardProps {
   readonly automation: Automation
@@ -59,7 +59,7 @@ const When = ({ automation: { next_run_at, trigger } }: { readonly automation: A
         <>
           {" · next "}
           <time dateTime={next_run_at}>{moment(next_run_at, now.value)}</time>
-          {zone !== undefined && ` (${moment(next_run_at, now.value, zone)} there)`}
+          {zone !== undefined && ` (${clock(next_run_at, zone)} there)`}
         </>
       )}
     </>

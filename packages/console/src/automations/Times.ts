@@ -7,12 +7,15 @@ const dayMs = 86_400_000
 const dayOf = (at: number, timeZone: string): number =>
   Date.parse(new Date(at).toLocaleDateString("en-CA", { timeZone })) / dayMs
 
+/** The time of a moment by the clock of a zone, as in `09:00`. */
+export const clock = (at: string, timeZone = ownZone): string =>
+  new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZone })
+
 /** A moment in the words of its reader, as in `tomorrow at 09:00`. */
 export const moment = (at: string, now: number, timeZone = ownZone): string => {
   const time = Date.parse(at)
-  const clock = new Date(time).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZone })
   const near = ["yesterday", "today", "tomorrow"][dayOf(time, timeZone) - dayOf(now, timeZone) + 1]
-  return `${near ?? `on ${dateOf(time, now, timeZone)}`} at ${clock}`
+  return `${near ?? `on ${dateOf(time, now, timeZone)}`} at ${clock(at, timeZone)}`
 }
 
 const dateOf = (time: number, now: number, timeZone: string): string => {

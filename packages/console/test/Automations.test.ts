@@ -189,7 +189,7 @@ describe("the form of an automation", () => {
     await cardOf(page, "Twice a week").waitFor()
     const after = await client.automations.get({ automation_id: before.id })
     const { trigger, target, missed, max_minutes, overlap, budget } = after
-    assert.deepStrictEqual({ trigger, target, missed, max_minutes, overlap, budget }, given)
+    assert.deepStrictEqual<unknown>({ trigger, target, missed, max_minutes, overlap, budget }, given)
     assert.deepStrictEqual([after.name, after.next_run_at], ["Twice a week", before.next_run_at])
   })
 

@@ -27,6 +27,7 @@ const pages = {
 
 /** A dialog of a page: the button that opens it, and the words that it shows. */
 const dialogs = {
+  automations: ["New automation", "The next times"],
   connections: ["New connection", "Base URL"],
   webhooks: ["New endpoint", "Address"],
   keys: ["New key", "Workspaces"],

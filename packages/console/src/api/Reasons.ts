@@ -11,6 +11,7 @@ interface Reasoned {
 export const reasonSentences: Readonly<Record<string, string>> = {
   approval_expired: "A question of the agent had no answer in time.",
   auth_required: "The repository refused the credential. Check its connection.",
+  branch_gone: "The branch that the commit should go onto is gone. Deliver to a new branch.",
   branch_in_the_way: "Another branch of the repository takes this name. Choose another one.",
   branch_protected: "The branch is protected. Deliver to another one, and open a merge request.",
   budget_exhausted: "The budget is used up. Raise it, then retry.",
@@ -24,6 +25,7 @@ export const reasonSentences: Readonly<Record<string, string>> = {
   executor_unavailable: "The agent had no place to run. Retry in a moment.",
   harness_crashed: "The agent ended unexpectedly. Its record of the conversation is kept: retry.",
   lfs_content: "Files that belong to Git LFS would be stored as they are.",
+  merge_conflict: "The changes and commits on the branch have changed the same lines. Bring them together first.",
   name_collision: "Two files have names that macOS and Windows cannot tell apart.",
   not_mergeable: "The branch conflicts with its target. Bring them together first.",
   outcome_unknown: "The end of the turn was not seen. Look at the changes, then acknowledge or retry.",
@@ -42,6 +44,7 @@ export const reasonSentences: Readonly<Record<string, string>> = {
   scope_missing: "The token of the connection lacks a permission. Replace it.",
   secret_found: "The forge found a secret in the changes.",
   service_restart: "The server was restarted. Look at the changes, then acknowledge or retry.",
+  signing_key_missing: "The project wants signed commits, and the workspace has no key for it. Make one in Settings.",
   timeout: "It took too long. Retry, or split the task.",
   too_large: "A file is too large for the repository.",
   unencrypted_content: "Files that the repository keeps encrypted would be stored in plain.",

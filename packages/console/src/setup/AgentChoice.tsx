@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import type { Connection, Harness } from "@reins/client"
+import type { Connection, Harness, SessionsCreateInput } from "@reins/client"
 import { useEffect } from "preact/hooks"
 import { agentLabel } from "../agents/AgentLabel.js"
 import { connectionsOf, lastModelOf, readModels, rememberModel } from "../agents/Models.js"
@@ -59,6 +59,7 @@ const ofProject = "the agent of the project"
 /** The agent and the model of a new session. The model that was used last comes first, and a gateway with one model leaves no choice. */
 export const AgentChoice = ({
   connections,
+  given,
   harnesses,
   isOfProject,
   workspaceId
@@ -68,10 +69,13 @@ export const AgentChoice = ({
   readonly workspaceId: string
   /** True where a project may name them. */
   readonly isOfProject: boolean
+  /** The agent and the model to begin with, where something has them already. */
+  readonly given?: Pick<SessionsCreateInput, "connection_id" | "harness"> | undefined
 }) => {
-  const provider = useSignal(isOfProject ? "" : firstOf(workspaceId, harnesses, connections))
-  const model = useSignal("")
-  const connection = useSignal("")
+  const first = isOfProject ? "" : firstOf(workspaceId, harnesses, connections)
+  const provider = useSignal(given?.harness?.provider_id ?? first)
+  const model = useSignal(given?.harness?.model ?? "")
+  const connection = useSignal(given?.connection_id ?? "")
   const own = connectionsOf(
     harnesses.find(({ provider_id }) => provider_id === provider.value),
     connections

@@ -17,6 +17,7 @@ import {
   automationRunStates,
   type FinishedAutomationRun
 } from "./AutomationRun.js"
+import { AutomationStore } from "./AutomationStore.js"
 import { automationAccess } from "./AutomationViews.js"
 import { makeRunStart, type Occurrence, type Unstartable } from "./RunStart.js"
 import { type RunRow, RunStore, toRun } from "./RunStore.js"
@@ -56,7 +57,8 @@ export class AutomationRuns extends Context.Tag("@reins/core/automations/Automat
       const turns = yield* TurnStore
       const resultOf = yield* makeResultOf
       const { begin } = yield* makeRunStart
-      const { readable, writable } = yield* automationAccess
+      const automations = yield* AutomationStore
+      const { writable } = yield* automationAccess
       const cancel = yield* makeCancel
 
       const existing = (runId: string) =>
@@ -75,7 +77,10 @@ export class AutomationRuns extends Context.Tag("@reins/core/automations/Automat
       return AutomationRuns.of({
         cancel,
         list: fn("AutomationRuns.list")(function* (principal, automationId, page) {
-          const { row } = yield* readable(principal, automationId)
+          // The runs of one that was deleted stay readable.
+          const row = yield* automations.findEver(automationId)
+          if (row === undefined) return yield* notFound()
+          yield* access.read(principal, row.workspace_id)
           return yield* runs.list(row.id, page)
         }),
         get: fn("AutomationRuns.get")(function* (principal, runId) {

@@ -82,6 +82,8 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
     ) => Effect.Effect<Page<AutomationRow>, ReinsError<"invalid_cursor">>
     readonly count: (workspaceId: string) => Effect.Effect<number>
     readonly find: (id: string) => Effect.Effect<AutomationRow | undefined>
+    /** `find`, also for one that was deleted and still has runs. */
+    readonly findEver: (id: string) => Effect.Effect<AutomationRow | undefined>
     /** `find`, with the time of the database. Other commits cannot change the automation until this one ends. */
     readonly lock: (
       id: string
@@ -125,6 +127,7 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
 
       return AutomationStore.of({
         find: findRow,
+        findEver: (id) => db.first(sql<AutomationRow>`select * from automations where id = ${id}`),
         update,
         list: fn("AutomationStore.list")(function* (workspaceId, filter) {
           const { before, limit } = yield* Keyset.descending(filter)

@@ -52,6 +52,10 @@ for (const { layer, name } of databases) {
         yield* automations.remove(principal, made.id)
         assert.strictEqual(yield* codeOf(get(made.id)), "not_found")
         assert.strictEqual((yield* runs.get(principal, run.id)).id, run.id)
+        assert.deepStrictEqual(
+          (yield* runs.list(principal, made.id, {})).items.map(({ id }) => id),
+          [run.id]
+        )
       }).pipe(Effect.provide(services(layer)))
     )
 

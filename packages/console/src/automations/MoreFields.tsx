@@ -1,0 +1,71 @@
+import type { Automation, AutomationBudget } from "@reins/client"
+import { Field } from "../ui/Basics.js"
+
+const overlaps = {
+  skip: "leaves this time out",
+  queue: "waits for its end",
+  parallel: "begins beside it"
+} as const
+
+const keys = ["skip", "queue", "parallel"] as const
+
+/** The settings that most automations leave as they are. */
+export const MoreFields = ({
+  automation,
+  isInSession
+}: {
+  readonly automation: Automation | undefined
+  /** True for a target that is a session. One session has one turn at a time. */
+  readonly isInSession: boolean
+}) => (
+  <details>
+    <summary>More</summary>
+    <Field label="While the run before goes on, a new one">
+      <select name="overlap">
+        {keys
+          .filter((each) => each !== "parallel" || !isInSession)
+          .map((each) => (
+            <option key={each} value={each} selected={each === (automation?.overlap ?? "skip")}>
+              {overlaps[each]}
+            </option>
+          ))}
+      </select>
+    </Field>
+    <Limits name="run" words="of each run" limits={automation?.budget?.run} />
+    <Limits name="total" words="of all runs together" limits={automation?.budget?.total} />
+    <p class="fine">Empty for no limit. The automation is paused when all runs together have used theirs up.</p>
+  </details>
+)
+
+const Limits = ({
+  limits,
+  name,
+  words
+}: {
+  readonly name: "run" | "total"
+  readonly words: string
+  readonly limits: AutomationBudget["run"] | undefined
+}) => (
+  <div class="columns">
+    <Field label={`Tokens ${words}`}>
+      <input
+        name={`${name}_tokens`}
+        type="number"
+        min={1}
+        step={1}
+        inputMode="numeric"
+        defaultValue={limits?.max_tokens ?? ""}
+      />
+    </Field>
+    <Field label={`US dollars ${words}`}>
+      <input
+        name={`${name}_cost`}
+        type="number"
+        min={0.000001}
+        step="any"
+        inputMode="decimal"
+        defaultValue={limits?.max_cost_usd ?? ""}
+      />
+    </Field>
+  </div>
+)

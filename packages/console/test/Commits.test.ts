@@ -10,21 +10,20 @@ describe("commits", () => {
     const caller = await world.caller()
     const client = caller.at(world.server)
     const write = (text: string) => script("Write.", { tool: "bash", cmd: `echo ${text} > a.txt` }, { say: "Written." })
-    const { id: session_id } = await client.sessions.create({
+    const { id: session_id, turn_id } = await client.sessions.create({
       workspace_id: caller.workspaceId,
       harness,
       repository: { url: world.forge.url },
       message: write("one")
     })
-    const newest = async () => {
-      const turns = (await client.turns.list({ session_id })).items
-      await client.turns.wait({ turn_id: turns.at(-1)?.id ?? "" })
+    const newest = async (turn_id: string | undefined) => {
+      await client.turns.wait({ turn_id: turn_id ?? assert.fail("no turn") })
       return (await client.sessions.listChangesets({ session_id })).items[0]?.id ?? assert.fail("no changeset")
     }
-    const first = await client.changesets.deliver({ changeset_id: await newest() })
+    const first = await client.changesets.deliver({ changeset_id: await newest(turn_id) })
     await client.jobs.wait(first.operation)
-    await client.messages.send({ session_id, content: write("two") })
-    const changeset_id = await newest()
+    const sent = await client.messages.send({ session_id, content: write("two") })
+    const changeset_id = await newest(sent.turn_id)
     const page = await world.loggedIn(`sessions/${session_id}/review/${changeset_id}`)
     const { complaints } = watch(page)
     await page.getByRole("button", { name: "Deliver", exact: true }).click()

@@ -10,6 +10,12 @@ describe("commits", () => {
     const caller = await world.caller()
     const client = caller.at(world.server)
     const write = (text: string) => script("Write.", { tool: "bash", cmd: `echo ${text} > a.txt` }, { say: "Written." })
+    const { id: connection_id } = await client.connections.create({
+      workspace_id: caller.workspaceId,
+      kind: "gitea",
+      label: "forge of commits",
+      credential: { base_url: world.forge.base, token: world.forgeToken }
+    })
     const { id: session_id, turn_id } = await client.sessions.create({
       workspace_id: caller.workspaceId,
       harness,
@@ -20,8 +26,8 @@ describe("commits", () => {
       await client.turns.wait({ turn_id: turn_id ?? assert.fail("no turn") })
       return (await client.sessions.listChangesets({ session_id })).items[0]?.id ?? assert.fail("no changeset")
     }
-    const first = await client.changesets.deliver({ changeset_id: await newest(turn_id) })
-    await client.jobs.wait(first.operation)
+    const first = await client.changesets.deliver({ changeset_id: await newest(turn_id), connection_id })
+    assert.strictEqual((await client.jobs.wait(first.operation)).state, "succeeded")
     const sent = await client.messages.send({ session_id, content: write("two") })
     const changeset_id = await newest(sent.turn_id)
     const page = await world.loggedIn(`sessions/${session_id}/review/${changeset_id}`)

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { buildSync } from "esbuild"
 import type { Options } from "tsup"
 import { modulesByName, packedReference, placeOfProgram, versionAlone, withoutRandomValues } from "./Plugins.js"
@@ -45,7 +45,6 @@ export const program: Options = {
 /** Compiles the program, and makes what loads it. */
 export const finishServer = (dist: string): void => {
   const program = readdirSync(dist).find((name) => /^program-\w+\.cjs$/.test(name))
-  leaveOutForeignText(`${dist}/${program}.map`)
   execFileSync(process.execPath, ["scripts/precompile.mjs", `${dist}/${program}`], { stdio: "inherit" })
   buildSync({
     entryPoints: ["packages/server/src/main.ts"],
@@ -57,14 +56,4 @@ export const finishServer = (dist: string): void => {
     target: "node20",
     define: { PROGRAM_FILE: JSON.stringify(`./${program}`) }
   })
-}
-
-/** A stack trace needs the places in other packages, not their text, which would be half of what is installed. */
-const leaveOutForeignText = (file: string): void => {
-  const map: { readonly sources: ReadonlyArray<string>; readonly sourcesContent: ReadonlyArray<string | null> } =
-    JSON.parse(readFileSync(file, "utf8"))
-  const sourcesContent = map.sources.map((source, index) =>
-    source.includes("node_modules/") ? null : (map.sourcesContent[index] ?? null)
-  )
-  writeFileSync(file, JSON.stringify({ ...map, sourcesContent }))
 }

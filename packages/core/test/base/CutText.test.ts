@@ -72,6 +72,7 @@ describe("the sources", () => {
 
   /** Cuts of ASCII, of bytes and of lists. */
   const allowed = new Set([
+    "console/src/automations/Times.ts",
     "console/src/usage/BudgetCourse.tsx",
     "console/src/usage/Chart.ts",
     "console/src/usage/DayChart.tsx",

@@ -9,7 +9,8 @@ describe("commits", () => {
   it("are offered on top of the branch that the session has delivered", async () => {
     const caller = await world.caller()
     const client = caller.at(world.server)
-    const write = (text: string) => script("Write.", { tool: "bash", cmd: `echo ${text} > note.txt` }, { say: "Written." })
+    const write = (text: string) =>
+      script("Write.", { tool: "bash", cmd: `echo ${text} > note.txt` }, { say: "Written." })
     const { id: connection_id } = await client.connections.create({
       workspace_id: caller.workspaceId,
       kind: "gitea",

@@ -1,5 +1,4 @@
 import { Array as Arr, Effect } from "effect"
-import { failpoint } from "../base/Failpoint.js"
 import { Bench } from "../bench/Bench.js"
 import { type AttemptLost, type Completion, JobError } from "../jobs/JobKind.js"
 import { makeCheck } from "./DeliveryCheck.js"
@@ -45,7 +44,6 @@ export const ontoHead = Effect.gen(function* () {
     if (contained !== undefined) return yield* observe(work, Effect.succeed(remote), contained)
     if (refused !== undefined) return yield* block(outlook, refused.error, refused.conflicts)
     if (made === undefined) return yield* Effect.dieMessage("a look at a branch without a result")
-    yield* failpoint("delivery.head_seen")
     const pushed = yield* Effect.either(push({ ...outlook, made }))
     if (pushed._tag === "Right") return yield* observe(work, Effect.succeed(remote), pushed.right)
     if (pushed.left._tag === "AttemptLost") return yield* pushed.left
@@ -93,7 +91,6 @@ const makePrepare = Effect.gen(function* () {
     }
     if (joined.isSame) return yield* nothingNew
     const made = yield* materialize(work, { tree: joined.tree, parents: [head] })
-    yield* failpoint("delivery.materialized")
     return { ...seen, made }
   })
 })

@@ -37,7 +37,42 @@ const tools = {
   }
 }
 
-const takeStep = async (step, cwd, update) => {
+/** The servers of tools that each native session was told of. */
+const servers = new Map()
+let calls = 0
+
+/** Calls a tool that a server lends, and gives back its words. */
+const callLent = async ({ headers, url }, name, args) => {
+  const asking = new AbortController()
+  stop = () => asking.abort()
+  const response = await fetch(url, {
+    method: "POST",
+    signal: asking.signal,
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2025-06-18",
+      ...Object.fromEntries(headers.map(({ name, value }) => [name, value]))
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: ++calls, method: "tools/call", params: { name, arguments: args } })
+  })
+  const text = await response.text()
+  const line = text.split("\n").findLast((each) => each.startsWith("data: ")) ?? `data: ${text}`
+  const { error, result } = JSON.parse(line.slice("data: ".length))
+  if (result === undefined) throw new Error(error?.message ?? text)
+  return result.content.map(({ text }) => text).join("")
+}
+
+/** Runs a tool of its own, or one of the server that the session was told of. */
+const runTool = (step, cwd, sessionId) => {
+  const own = tools[step.tool]
+  if (own !== undefined) return own(step, cwd)
+  const [server] = servers.get(sessionId) ?? []
+  if (server === undefined) throw new Error(`There is no tool ${step.tool}.`)
+  return callLent(server, step.tool, step.args)
+}
+
+const takeStep = async (step, sessionId, update) => {
   if (step.hang === true)
     return new Promise((done) => {
       stop = done
@@ -48,7 +83,7 @@ const takeStep = async (step, cwd, update) => {
   const { tool, ...rawInput } = step
   const call = { toolCallId, title: tool, kind: tool === "bash" ? "execute" : "edit", rawInput }
   await update({ sessionUpdate: "tool_call", ...call, status: "in_progress" })
-  const text = await tools[tool](step, cwd)
+  const text = await runTool(step, sessions[sessionId], sessionId)
   await update({
     sessionUpdate: "tool_call_update",
     toolCallId,
@@ -61,15 +96,17 @@ const methods = {
   initialize: () => ({
     protocolVersion: 1,
     agentInfo: { name: "scripted", version: "1.0.0" },
-    agentCapabilities: { loadSession: true }
+    agentCapabilities: { loadSession: true, mcpCapabilities: { http: true } }
   }),
-  "session/new": ({ cwd }) => {
+  "session/new": ({ cwd, mcpServers }) => {
     const sessionId = randomUUID()
+    servers.set(sessionId, mcpServers)
     sessions[sessionId] = cwd
     writeFileSync(store, JSON.stringify(sessions))
     return { sessionId }
   },
-  "session/load": ({ sessionId }) => {
+  "session/load": ({ mcpServers, sessionId }) => {
+    servers.set(sessionId, mcpServers)
     if (sessions[sessionId] === undefined) throw new Error("no such session")
     return {}
   },
@@ -80,7 +117,7 @@ const methods = {
     const steps = extractScript(text) ?? [{ say: "This agent follows a script, and the prompt has none." }]
     const update = (update) => send({ method: "session/update", params: { sessionId, update } })
     for (const step of steps) {
-      await takeStep(step, sessions[sessionId], update)
+      await takeStep(step, sessionId, update)
       if (isCancelled) return { stopReason: "cancelled" }
     }
     return { stopReason: "end_turn", usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10 } }

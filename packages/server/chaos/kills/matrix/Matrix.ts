@@ -77,12 +77,7 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "deletion.files_removed": [sessionIsDeletedOnce(again)],
   "deletion.blobs_deleted": [sessionIsDeletedOnce(again)],
   "deletion.rows_deleted": [sessionIsDeletedOnce(again)],
-  "deletion.overwritten": [
-    sessionIsDeletedOnce(again),
-    projectIsDeletedOnce(again),
-    workspaceIsDeleted,
-    accountIsDeleted
-  ],
+  "deletion.overwritten": [sessionIsDeletedOnce(again), workspaceIsDeleted],
   "deletion.project_released": [projectIsDeletedOnce(again)],
   "deletion.project_rows_deleted": [projectIsDeletedOnce(again)],
   "deletion.workspace_sessions_gone": [workspaceIsDeleted],

@@ -8,7 +8,7 @@ import { desk, emptyWorldForEachTest, phone, type Size } from "./World.js"
 
 const world = emptyWorldForEachTest()
 
-/** What a person may have to do from the link to merged work. */
+/** The most clicks and fields from the link to merged work. */
 const [mostClicks, mostFields] = [8, 5]
 
 /** A person, whose clicks and typed fields are counted. */

@@ -49,5 +49,5 @@ export const deliveries = {
 /** The times of automations that come while servers are killed, on each database. */
 export const occurrences = share(40, 1000)
 
-/** How often each server is killed meanwhile. */
+/** The kills of each server meanwhile. */
 export const mostKills = share(4, 100)

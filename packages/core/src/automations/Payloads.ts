@@ -12,7 +12,7 @@ import type { RunRow } from "./RunStore.js"
 const contextOf = (workspaceId: string, automationId: string): string =>
   `automation_payload|${workspaceId}|${automationId}`
 
-/** What hooks bring for the messages of runs. It is kept sealed, because nobody knows what is in it. */
+/** The data of hooks for the messages of runs. It is kept sealed, because it may hold secrets. */
 export const makePayloads = Effect.gen(function* () {
   const vault = yield* Vault
   const { limits } = yield* CoreConfig

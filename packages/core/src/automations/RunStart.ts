@@ -36,7 +36,7 @@ export interface Held {
 export interface Occurrence extends Pick<AutomationRun, "due_at" | "kind" | "late_seconds"> {
   /** What tells it apart; it is one of a kind without it. */
   readonly occurrence?: string
-  /** What a hook brought, sealed. */
+  /** The data of a hook, sealed. */
   readonly payload?: string | null
   readonly retry_of_run_id?: AutomationRun["id"]
 }

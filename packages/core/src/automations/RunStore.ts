@@ -23,7 +23,7 @@ export interface RunRow extends AutomationRun {
   readonly expiry_job_id: JobId | null
   /** 1 when its turn was cancelled because it took too long. */
   readonly has_expired: number
-  /** What a hook brought for the message, sealed. Null without a hook, and after 7 days. */
+  /** The data of a hook for the message, sealed. Null without a hook, and after 7 days. */
   readonly payload: string | null
 }
 

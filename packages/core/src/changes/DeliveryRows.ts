@@ -67,7 +67,7 @@ export interface BranchReads {
   ) => Effect.Effect<string | undefined>
   /** The time at which the newest work of a session was captured that was delivered as a branch, before that of a changeset. */
   readonly deliveredUntil: (sessionId: SessionId, changesetId: ChangesetId) => Effect.Effect<Timestamp | null>
-  /** What other deliveries of the session may have pushed to the branch of a delivery, the newest first. */
+  /** The commits that other deliveries of the session may have pushed to the branch of a delivery, the newest first. */
   readonly earlier: (delivery: Delivery) => Effect.Effect<ReadonlyArray<EarlierDelivery>>
   /** The commit at which any delivery of the session has seen the same branch last; null when none has seen it. */
   readonly lastObserved: (delivery: Delivery) => Effect.Effect<string | null>

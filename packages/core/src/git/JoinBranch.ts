@@ -22,7 +22,7 @@ export interface JoinRequest extends RemoteHeadRequest {
   readonly tree: string
   /** The commits that were made of this tree before. One of them may have reached the branch. */
   readonly own: ReadonlyArray<string>
-  /** What was pushed to the branch before, the newest first. At least one. */
+  /** The commits that were pushed to the branch before, the newest first. At least one. */
   readonly earlier: readonly [EarlierCommit, ...ReadonlyArray<EarlierCommit>]
 }
 
@@ -35,8 +35,8 @@ export type Joined =
   | { readonly state: "conflicted"; readonly paths: ReadonlyArray<string> }
 
 /**
- * See `Git.joinBranch`. The base of the merge is the work as it was pushed last, and not the tree of that commit: the work has no commits of
- * people, so against the tree of the commit it would look as if it had removed them.
+ * See `Git.joinBranch`. The base of the merge is the work as it was pushed last, and not the tree of that commit. The
+ * tree of the commit may hold files of people, which the work does not have. Against it the work would seem to remove them.
  */
 export const joinBranch = Effect.fnUntraced(function* (
   means: GitMeans,

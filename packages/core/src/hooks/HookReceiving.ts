@@ -71,12 +71,12 @@ export class HookReceiving extends Context.Tag("@reins/core/hooks/HookReceiving"
   )
 }
 
-/** What a call is compared with. */
+/** The hook that a call is compared with. */
 type Candidate = Pick<HookRow, "id" | "kind" | "secret" | "workspace_id">
 
 /**
- * Gives the function that finds the hook which a call proves to be for. An unknown id and a disabled hook stand for a hook with secrets that nobody has, so
- * that each refusal costs the same statements, the same openings of secrets and the same digests.
+ * Gives the function that finds the hook which a call proves to be for. An unknown id and a disabled hook stand for a hook with secrets that nobody has. Each
+ * refusal then costs the same statements, openings of secrets and digests.
  */
 const makeProve = Effect.gen(function* () {
   const store = yield* HookStore

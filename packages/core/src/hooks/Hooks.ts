@@ -52,7 +52,7 @@ export class Hooks extends Context.Tag("@reins/core/hooks/Hooks")<
       hookId: string,
       input: HookRotationInput
     ) => Command<HookWithSecret, HookDenied>
-    /** What came in during 7 days, newest first. */
+    /** The calls of the last 7 days, newest first. */
     readonly receipts: (
       principal: Principal,
       hookId: string,

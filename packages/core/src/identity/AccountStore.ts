@@ -50,7 +50,7 @@ export class AccountStore extends Context.Tag("@reins/core/identity/AccountStore
     readonly lockByEmail: (email: string) => Effect.Effect<AccountRow | undefined, never, Commit>
     /** Sets or removes the name and address of the commits of an account. */
     readonly setGit: (accountId: AccountId, git: GitIdentity | null) => Effect.Effect<void, never, Commit>
-    /** What the accounts of people and of keys have set for their commits, by the id of the actor. Those without are left out. */
+    /** The names for commits that the accounts of people and of keys have set, by the id of the actor. Accounts without one are left out. */
     readonly gitsOf: (
       actors: ReadonlyArray<{ readonly kind: string; readonly id: string }>
     ) => Effect.Effect<ReadonlyMap<string, GitIdentity>>

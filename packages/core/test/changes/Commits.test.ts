@@ -57,7 +57,7 @@ const deliver = (changeset: Changeset, input: DeliveryInput = {}) =>
     return yield* deliveries.get(principal, delivery.id)
   })
 
-/** What the account of the embedding program can set for its commits. */
+/** The names that the account of the embedding program can set for its commits. */
 const ownerGit = Effect.gen(function* () {
   const { principal } = yield* Embedded.owner
   const { account } = yield* (yield* Accounts).me(principal)

@@ -2,5 +2,5 @@ import { oneByOne } from "../../base/Layered.js"
 import { InteractionStore } from "./InteractionStore.js"
 import { ToolCallStore } from "./ToolCallStore.js"
 
-/** What agents ask, and the functions that they call. */
+/** The questions of agents, and their calls of functions. */
 export const layer = oneByOne(InteractionStore.layer, ToolCallStore.layer)

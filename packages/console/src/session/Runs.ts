@@ -22,7 +22,7 @@ const isStep = ({ kind }: Item): boolean => kind === "tool"
 const belongs = (item: Item): boolean => isStep(item) || (item.kind === "words" && item.words === "reasoning")
 
 /**
- * The rows of a conversation. Runs of tools are folded once something follows them; `chosen` is true for those that a person has opened, and
+ * The rows of a conversation. Runs of tools are folded once something follows them. `chosen` is true for those that a person has opened, and
  * false for those that they have folded. The run at the end of a running turn stays open, so that one can see the work.
  */
 export const rowsOf = (

@@ -60,7 +60,7 @@ export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
     onTop?.(indexAt(offsets, scrollTop + 1))
   }
 
-  /** Keeps the end in sight, unless a person has left it: their scroll is told of a frame later, and nothing may take it back meanwhile. */
+  /** Keeps the end in sight, unless a person has left it. The browser tells of their scroll a frame later, and nothing may take it back meanwhile. */
   const stayAtEnd = () => {
     const element = box.current
     if (element === null || !atEnd.current) return

@@ -59,7 +59,7 @@ const isOpen = (sql: Database["Type"]["sql"]) => sql`not exists (select 1 from m
 
 /** The reads of what the deliveries of a session have brought to a branch. */
 export interface BranchReads {
-  /** The newest branch of a session on a remote that was delivered and is not merged or closed, or the given one if it was delivered. */
+  /** The newest delivered branch of a session on a remote that is neither merged nor closed. A given branch is the answer if it was delivered. */
   readonly openBranch: (
     sessionId: SessionId,
     remoteUrl: string,

@@ -162,7 +162,7 @@ export interface ForgeKind {
   /** The headers that carry the token. They are sent with every request. */
   readonly headers: (token: string) => Readonly<Record<string, string>>
   /**
-   * The private address that the forge gives to the user of a token for commits, from what `userPath` answered and the host of its web address.
+   * The private address for commits that the forge gives to the user of a token. It comes from the answer of `userPath` and the host of the forge.
    * Undefined where the answer does not tell. Absent for a forge whose operator chooses the form.
    */
   readonly privateEmail?: (user: Readonly<Record<string, unknown>>, host: string) => string | undefined

@@ -62,7 +62,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
     readonly me: (principal: Principal) => Effect.Effect<Me, Unseen>
     /**
      * Sets the author of the commits of the calling account, or takes it back. Fails with `RequestInvalid` for an address that the account has not
-     * proved, and with `forbidden` for credentials of one workspace, because the author shows in all of them.
+     * proved. Fails with `forbidden` for credentials of one workspace, because the author shows in all of them.
      */
     readonly updateMe: (principal: Principal, input: MeInput) => Command<Me, Denied | RequestInvalid>
     /**

@@ -86,8 +86,8 @@ export const turnPrincipal = Effect.gen(function* () {
 })
 
 /**
- * Gives the function that says if the agent of a turn may still act. The account is asked as in a request of its own: a key that was revoked or has
- * expired, an account that was disabled and a membership that was lost end the right.
+ * Gives the function that says if the agent of a turn may still act. It asks for the account as a request does. A revoked or expired key, a
+ * disabled account and a lost membership end the right.
  */
 export const makeMayCall = Effect.gen(function* () {
   const access = yield* Access

@@ -73,8 +73,8 @@ const makeFunctionTool = Effect.gen(function* () {
 })
 
 /**
- * The key of a call: the first turn of the retries, the function, its input, and the number of the call among its like in the turn. So the same call
- * of a retry takes the answer that is there.
+ * The key of a call. It has the first turn of the retries, the function, its input, and the number of the call among its like in the turn. So the
+ * same call of a retry takes the answer that is there.
  */
 const keyOf = (turn: ToolTurn, name: string, input: unknown): string => {
   const digest = hash("sha256", canonicalJson(input), "hex")

@@ -16,8 +16,8 @@ export const maxHookBytes = 5 * 1024 * 1024
 const callsPerMinute = 600
 
 /**
- * The address that the world calls. It is no operation of the API: its callers are forges and other services, which send neither a key nor an
- * `Idempotency-Key`, and a signature over the raw bytes of the body decides.
+ * The address that the world calls. It is no operation of the API. Its callers are forges and other services, which send neither a key nor an
+ * `Idempotency-Key`. A signature over the raw bytes of the body decides.
  */
 export const hookRoutes = Effect.gen(function* () {
   const receiving = yield* HookReceiving

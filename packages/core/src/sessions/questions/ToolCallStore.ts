@@ -37,7 +37,7 @@ export class ToolCallStore extends Context.Tag("@reins/core/sessions/questions/T
   ToolCallStore,
   {
     /**
-     * The interaction of a call: the one that was opened or answered under the same key, which then belongs to this turn, or a new one. Locks the
+     * The interaction of a call. One that was opened or answered under the same key belongs to this turn from now on; else it is a new one. Locks the
      * session first. Undefined when the turn does not run any more.
      */
     readonly open: (

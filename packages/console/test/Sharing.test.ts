@@ -1,36 +1,14 @@
 import { readFileSync } from "node:fs"
-import { createRequire } from "node:module"
 import type { Changeset, Reins } from "@reins/client"
 import { picture, watch } from "@reins/testing/browser/Browser"
 import { eventually } from "@reins/testing/process/Waiting"
 import type { Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
+import { findingsOf } from "./Axe.js"
 import { desk, harness, phone, type Size, worldForFile } from "./World.js"
 
 const world = worldForFile()
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
-
-/** The serious findings of axe on a page, in words. */
-const findingsOf = async (page: Page): Promise<ReadonlyArray<string>> => {
-  await page.evaluate(axe)
-  return page.evaluate(async () => {
-    // Boundary: axe puts itself into the page.
-    const { violations } = await (globalThis as unknown as { axe: { run: () => Promise<AxeResult> } }).axe.run()
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`)
-  })
-}
-
-interface AxeResult {
-  readonly violations: ReadonlyArray<{
-    readonly id: string
-    readonly impact: string
-    readonly nodes: ReadonlyArray<{ readonly html: string }>
-  }>
-}
 
 /** Looks at a page by light and dark, and holds it to axe and to the width of its window. */
 const look = async (page: Page, name: string): Promise<void> => {

@@ -4,7 +4,7 @@ import { standings } from "../inbox/Workspace.js"
 import { AgentChoice } from "../setup/AgentChoice.js"
 import { Field } from "../ui/Basics.js"
 
-/** The projects and sessions that an automation can begin with. */
+/** The agents, connections and projects that an automation can name. */
 export interface Catalog {
   readonly harnesses: ReadonlyArray<Harness>
   readonly connections: ReadonlyArray<Connection>

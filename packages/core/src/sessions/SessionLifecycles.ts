@@ -76,10 +76,10 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
         parent?: SessionRow
       ) {
         const api_key_id = actor.kind === "api_key" ? ApiKeyId.make(actor.id) : (parent?.lineage.api_key_id ?? null)
-        const { lineage, ...columns } = yield* columnsOf(workspaceId, origin)
+        const columns = yield* columnsOf(workspaceId, origin)
         yield* quotas.session(workspaceId)
         yield* quotas.disk(workspaceId)
-        return yield* sessions.insert({ ...columns, lineage: { ...lineage, api_key_id } }, actor)
+        return yield* sessions.insert({ ...columns, lineage: { ...columns.lineage, api_key_id } }, actor)
       })
 
       return SessionLifecycles.of({

@@ -7,7 +7,7 @@ import type { Role } from "../domain/Role.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import type { WorkspaceState } from "./Session.js"
-import type { AgentState, Lease, Lineage, NewSession, SessionRow, WorkingTree } from "./SessionRow.js"
+import type { AgentState, Lease, Lineage, SessionRow, WorkingTree } from "./SessionRow.js"
 import type { TurnState } from "./Turn.js"
 import { isHolding, isLive, isWaiting } from "./turns/TurnConditions.js"
 
@@ -128,10 +128,10 @@ export const make = Effect.map(Database, (db) => {
         rows.map(toSessionRow)
       ),
     /** Files that start from nothing have no row yet. */
-    insert: (session: NewSession, beginning: Readonly<Record<string, unknown>>) => {
-      const added = db.run(insert({ ...columnsOf(session), ...beginning }))
+    insert: (session: SessionRow) => {
+      const added = db.run(insert(columnsOf(session)))
       const isEmpty = tree.every((name) => session.tree[name] === null)
-      const files = { session_id: session.id, state: "none", ...session.tree }
+      const files = { session_id: session.id, ...session.tree }
       return isEmpty ? added : Effect.zipRight(added, db.run(insertTree(files)))
     },
     /** Gives the files of a session another repository. Only files that began with one have that. */
@@ -141,14 +141,31 @@ export const make = Effect.map(Database, (db) => {
   }
 })
 
-/** The columns of a new session that are its own. */
-const columnsOf = ({ executor, lineage, project, tree: _, ...columns }: NewSession) => ({
-  ...columns,
-  ...lineage,
-  project_id: project?.id ?? null,
-  project_version_id: project?.version_id ?? null,
-  backend: executor.backend,
-  executor_limits: executor.limits
+/** The columns of a new session. Each is named, because a rest of so many members costs as much as the insert. */
+const columnsOf = (session: SessionRow) => ({
+  id: session.id,
+  workspace_id: session.workspace_id,
+  title: session.title,
+  labels: session.labels,
+  provider_id: session.provider_id,
+  model: session.model,
+  connection_id: session.connection_id,
+  options: session.options,
+  permissions: session.permissions,
+  auto_capture: session.auto_capture,
+  lifecycle: session.lifecycle,
+  usage: session.usage,
+  event_watermark: session.event_watermark,
+  version: session.version,
+  message_count: 0,
+  turn_count: 0,
+  created_at: session.created_at,
+  updated_at: session.updated_at,
+  ...session.lineage,
+  project_id: session.project?.id ?? null,
+  project_version_id: session.project?.version_id ?? null,
+  backend: session.executor.backend,
+  executor_limits: session.executor.limits
 })
 
 /** The session of a row. */

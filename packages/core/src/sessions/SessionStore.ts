@@ -105,12 +105,13 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           ),
         select: rows.select,
         insert: fn("SessionStore.insert")(function* (columns, actor) {
-          const updated_at = columns.created_at
-          yield* rows.insert(columns, { ...beginning, ...counts, updated_at })
           const row = begun(columns)
+          yield* rows.insert(row)
           yield* labels.add(row)
           yield* search.addTitle(row.id, row.title)
-          yield* journal.begin({ ...row, ...counts }, actor, [{ type: "session.created", payload: payloadOf(row) }])
+          const { event_watermark, id, workspace_id } = row
+          const log = { id, workspace_id, event_watermark, message_count: 0 }
+          yield* journal.begin(log, actor, [{ type: "session.created", payload: payloadOf(row) }])
           return row
         }),
         update: fn("SessionStore.update")(function* (row, { repository, ...update }, actor) {
@@ -193,17 +194,23 @@ type Columns = Pick<
   (keyof SessionStatements.StoredSession & keyof SessionRow) | "backend"
 >
 
-/** The counts of the log of a new session. Its first event tells that it was made. */
-const counts = { event_watermark: 1, message_count: 0 } as const
-
-/** The columns that every session begins with. */
-const beginning = { lifecycle: "open", usage: noUsageStored, turn_count: 0, version: 1 } as const
-
-/** A session that was just made. Budgets above it are looked up. */
-const begun = ({ executor, tree, ...columns }: NewSession): SessionRow => ({
-  ...columns,
-  executor: { ...executor, lease: null },
-  tree: { state: "none", ...tree },
+/** A session that was just made. Budgets above it are looked up. Each member is named, because a spread of so many costs as much as an insert. */
+const begun = (session: NewSession): SessionRow => ({
+  id: session.id,
+  workspace_id: session.workspace_id,
+  project: session.project,
+  title: session.title,
+  labels: session.labels,
+  provider_id: session.provider_id,
+  model: session.model,
+  connection_id: session.connection_id,
+  options: session.options,
+  permissions: session.permissions,
+  auto_capture: session.auto_capture,
+  lineage: session.lineage,
+  created_at: session.created_at,
+  executor: { ...session.executor, lease: null },
+  tree: { state: "none", ...session.tree },
   agent: {
     native_session_id: null,
     native_candidate: null,
@@ -217,9 +224,10 @@ const begun = ({ executor, tree, ...columns }: NewSession): SessionRow => ({
   budgets: { own: null, any: 1 },
   lifecycle: "open",
   usage: noUsageStored,
-  event_watermark: counts.event_watermark,
-  version: beginning.version,
-  updated_at: columns.created_at,
+  // The first event tells that the session was made.
+  event_watermark: 1,
+  version: 1,
+  updated_at: session.created_at,
   archived_at: null,
   closed_at: null
 })

@@ -15,6 +15,8 @@ export interface Engine {
   readonly all: <Row extends object>(query: Query<Row>) => Effect.Effect<ReadonlyArray<Row>>
   /** Runs a statement whose rows nobody reads. */
   readonly run: (query: Query<object>) => Effect.Effect<void>
+  /** The promise of `Database.runLast`. */
+  readonly runLast: (query: Query<object>) => Effect.Effect<void>
   /** The promise of `Database.transaction`. */
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** The promise of `Database.breakSilent`. */
@@ -40,6 +42,11 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly first: <Row extends object>(query: Query<Row>) => Effect.Effect<Row | undefined>
     /** Runs a statement whose rows nobody reads. In a transaction its failure may come with a later statement, or with the commit. */
     readonly run: (query: Query<object>) => Effect.Effect<void>
+    /**
+     * The same for a statement that may run at the end of the transaction, after those that were given before it. Each savepoint has FTS5 write what it
+     * has gathered, so that its statements are cheap only after the last one.
+     */
+    readonly runLast: (query: Query<object>) => Effect.Effect<void>
     /** Makes a statement whose text is made once; see `prepare` of `store/Query`. */
     readonly prepare: typeof prepare
     /** The same for a statement that takes named values. */

@@ -19,6 +19,14 @@ export interface CommitTurn {
   readonly since: number
   /** The number of open savepoints. */
   depth: number
+  /** The statements that run at the end of the transaction, in their order. */
+  readonly last: Array<LastStatement>
+}
+
+/** A statement for the end of a transaction, with its values. */
+interface LastStatement {
+  readonly text: string
+  readonly parameters: ReadonlyArray<unknown>
 }
 
 /** Lets a fiber go on that waits. A `Deferred` would do the same in four times as many steps of the fiber. */
@@ -36,6 +44,8 @@ interface Batch {
   failure: unknown
   /** Those of its commands that have ended and wait for the commit. */
   readonly ended: Array<Resume<void>>
+  /** What its commands left for the end. */
+  readonly last: Array<LastStatement>
 }
 
 /**
@@ -62,7 +72,7 @@ export class GroupCommit {
   readonly run = <A, E, R>(command: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
-        const turn: CommitTurn = { stage: "waiting", since: performance.now(), depth: 0 }
+        const turn: CommitTurn = { stage: "waiting", since: performance.now(), depth: 0, last: [] }
         const begun = Effect.async<Batch>((resume) => this.enqueue({ turn, resume }))
         return Effect.matchCauseEffect(restore(begun), {
           onFailure: (cause) => {
@@ -131,7 +141,7 @@ export class GroupCommit {
       return
     }
     this.busySince = undefined
-    this.batch = { size: 0, failure: undefined, ended: [] }
+    this.batch = { size: 0, failure: undefined, ended: [], last: [] }
     this.proceed(this.batch)
   }
 
@@ -171,11 +181,14 @@ export class GroupCommit {
     if (!isKept) this.attempt("rollback to command")
     this.attempt("release command")
     const { batch } = this
-    if (batch !== undefined) queueMicrotask(() => this.proceed(batch))
+    if (batch === undefined) return
+    if (isKept) batch.last.push(...turn.last)
+    queueMicrotask(() => this.proceed(batch))
   }
 
   private commit(batch: Batch): void {
     this.beforeCommit()
+    for (const { parameters, text } of batch.last) this.attempt(text, parameters)
     this.attempt("commit")
     this.batch = undefined
     if (this.writer.isInTransaction) this.writer.all("rollback")
@@ -185,11 +198,11 @@ export class GroupCommit {
   }
 
   /** Runs a statement of the transaction itself: when it fails, nothing of the batch is kept. */
-  private attempt(text: string): void {
+  private attempt(text: string, parameters: ReadonlyArray<unknown> = []): void {
     const { batch } = this
     if (batch === undefined || batch.failure !== undefined) return
     try {
-      this.writer.all(text)
+      this.writer.all(text, parameters)
     } catch (failure) {
       batch.failure = failure
     }

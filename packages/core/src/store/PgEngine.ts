@@ -59,9 +59,13 @@ export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
       return next(transaction?.isOpen === true ? transaction : undefined)
     })
 
+  const run = (query: Query<object>) =>
+    whereItStands((open) => (open ? open.send(query) : Effect.asVoid(outside(query))))
+
   return {
     all: (query) => whereItStands((open) => (open ? open.ask(query) : outside(query))),
-    run: (query) => whereItStands((open) => (open ? open.send(query) : Effect.asVoid(outside(query)))),
+    run,
+    runLast: run,
     transaction: (effect) =>
       whereItStands((open) => (open ? open.nest(effect) : onceItIsFree(patiently(outermost(effect))))),
     breakSilent: (silentMs) => Effect.sync(() => statements.breakSilent(silentMs))

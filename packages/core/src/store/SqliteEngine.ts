@@ -54,6 +54,15 @@ export class SqliteEngine implements Engine {
 
   readonly run = (query: Query<object>): Effect.Effect<void> => this.execute(query, () => Effect.void)
 
+  readonly runLast = (query: Query<object>): Effect.Effect<void> =>
+    Effect.withFiberRuntime((fiber) => {
+      const turn = this.commits.turnOf(fiber)
+      if (turn === undefined) return this.run(query)
+      const [text, parameters] = textOf(query)
+      turn.last.push({ text, parameters })
+      return Effect.void
+    })
+
   readonly transaction = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.withFiberRuntime((fiber) => {
       const turn = this.commits.turnOf(fiber)
@@ -83,13 +92,16 @@ export class SqliteEngine implements Engine {
       this.inTurn(() => {
         const name = `nested_${++turn.depth}`
         this.commits.all(`savepoint ${name}`)
-        return name
+        return { name, last: turn.last.length }
       }),
       () => effect,
-      (name, exit) =>
+      ({ last, name }, exit) =>
         this.inTurn(() => {
           turn.depth--
-          if (exit._tag === "Failure") this.commits.all(`rollback to ${name}`)
+          if (exit._tag === "Failure") {
+            turn.last.length = last
+            this.commits.all(`rollback to ${name}`)
+          }
           this.commits.all(`release ${name}`)
         })
     )
@@ -106,8 +118,7 @@ export class SqliteEngine implements Engine {
   }
 
   private write(query: Query<object>): ReadonlyArray<object> {
-    if (query instanceof PreparedQuery) return this.commits.all(query.prepared.text, query.parameters)
-    const [text, parameters] = query.compile()
+    const [text, parameters] = textOf(query)
     return this.commits.all(text, parameters)
   }
 
@@ -119,3 +130,6 @@ export class SqliteEngine implements Engine {
     return this.reader.isRead(text) ? this.snapshot.all(text, parameters) : undefined
   }
 }
+
+const textOf = (query: Query<object>): readonly [string, ReadonlyArray<unknown>] =>
+  query instanceof PreparedQuery ? [query.prepared.text, query.parameters] : query.compile()

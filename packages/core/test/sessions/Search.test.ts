@@ -3,8 +3,11 @@ import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Messages } from "@reins/core/sessions/Messages"
+import { sessionRemoval } from "@reins/core/sessions/SessionRemoval"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { searchWords, termsOf } from "@reins/core/sessions/search/Words"
+import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
 import { anyText } from "@reins/testing/AnyText"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
@@ -163,6 +166,36 @@ for (const { layer, name } of databases) {
             )
           )
         })
+      )
+
+      it.effect(
+        "titles that change at once in one commit are found by the last alone, and the index has no word of others",
+        () =>
+          Effect.gen(function* () {
+            const { principal, workspaceId } = yield* ownerWithConnection
+            const db = yield* Database
+            const sessions = yield* Sessions
+            const journal = yield* Journal
+            const { forgetWords } = yield* sessionRemoval
+            const made = yield* Effect.forEach(["kept", "forgotten"], (title) =>
+              sessions.create(principal, workspaceId, { title })
+            )
+            const [kept, forgotten] = made.map(({ id }) => id)
+            if (kept === undefined || forgotten === undefined) return assert.fail("no sessions")
+            const changes = Array.from({ length: 20 }, (_, index) => [
+              sessions.update(principal, kept, { title: `title${index}` }),
+              index === 9
+                ? journal.commit(forgetWords(forgotten, 9))
+                : sessions.update(principal, kept, { title: null })
+            ])
+            yield* Effect.all(changes.flat(), { concurrency: "unbounded" })
+            yield* sessions.update(principal, kept, { title: "last" })
+            const found = (q: string) =>
+              Effect.map(sessions.list(principal, workspaceId, { q }), ({ items }) => items.map(({ id }) => id))
+            assert.deepStrictEqual(yield* Effect.forEach(["last", "title", "forgotten"], found), [[kept], [], []])
+            if (db.dialect === "sqlite")
+              yield* db.run(db.sql`insert into search_words (search_words, rank) values ('integrity-check', 1)`)
+          })
       )
 
       it.effect("no text is an error, and what a principal may not see is not found", () =>

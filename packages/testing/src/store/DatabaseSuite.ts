@@ -52,6 +52,31 @@ export const databaseSuite = (name: string, database: Layer.Layer<Database | Bel
       })
     )
 
+    it.scoped("keeps what a transaction leaves for its end, in order, and nothing of one that is taken back", () =>
+      Effect.gen(function* () {
+        const { db, insertRow, names } = yield* things("last")
+        const last = (thing: string) => db.runLast(insertRow({ name: thing, count: null }))
+        const remove = (thing: string) => db.runLast(db.sql`delete from suite_last where name = ${thing}`)
+        yield* last("alone")
+        yield* db.transaction(Effect.zipRight(last("kept"), Effect.zipRight(last("gone"), remove("gone"))))
+        yield* db.transaction(Effect.zipRight(last("failed"), Effect.fail("no"))).pipe(Effect.flip)
+        yield* db.transaction(
+          Effect.gen(function* () {
+            yield* last("before")
+            yield* db.transaction(Effect.zipRight(last("inside"), Effect.fail("no"))).pipe(Effect.flip)
+            yield* db.transaction(last("within"))
+            yield* last("after")
+          })
+        )
+        const both = [db.transaction(last("one")), db.transaction(Effect.zipRight(last("two"), Effect.die("no")))]
+        yield* Effect.all(both.map(Effect.exit), all)
+        assert.deepStrictEqual(yield* names, ["after", "alone", "before", "kept", "one", "within"])
+        const failed = yield* Effect.exit(db.transaction(last("kept")))
+        assert.isTrue(Exit.isFailure(failed))
+        assert.deepStrictEqual(yield* names, ["after", "alone", "before", "kept", "one", "within"])
+      })
+    )
+
     it.scoped("takes back a transaction that fails, dies or is interrupted, and keeps one that succeeds", () =>
       Effect.gen(function* () {
         const { db, insert, names } = yield* things("ends")

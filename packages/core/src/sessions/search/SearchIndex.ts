@@ -13,18 +13,14 @@ type Kind = "title" | "message"
  */
 export const searchIndex = Effect.map(Database, (db) => {
   const { sql } = db
-  const insert =
-    db.dialect === "pg"
-      ? db.prepare(
-          (sessionId: string, kind: Kind, words: string) => sql`insert into search_documents (session_id, kind, words)
-            values (${sessionId}, ${kind}, array_to_tsvector(string_to_array(${words}, ' ')))`
-        )
-      : db.prepare(
-          (sessionId: string, kind: Kind, words: string) => sql`insert into search_documents (session_id, kind, words)
-            values (${sessionId}, ${kind}, ${words})`
-        )
+  const toColumn = (words: string) =>
+    db.dialect === "pg" ? sql`array_to_tsvector(string_to_array(${words}, ' '))` : sql`${words}`
+  const insert = db.prepare(
+    (sessionId: string, kind: Kind, words: string) => sql<{ id: number }>`insert into search_documents
+      (session_id, kind, words) values (${sessionId}, ${kind}, ${toColumn(words)}) returning id`
+  )
   const insertWords = db.prepare(
-    (words: string) => sql`insert into search_words (rowid, words) values (last_insert_rowid(), ${words})`
+    (id: number, words: string) => sql`insert into search_words (rowid, words) values (${id}, ${words})`
   )
 
   const add = Effect.fnUntraced(function* (
@@ -34,33 +30,31 @@ export const searchIndex = Effect.map(Database, (db) => {
   ): Effect.fn.Return<void, never, Commit> {
     const words = searchWords(text).join(" ")
     if (words === "") return
-    yield* db.run(insert(sessionId, kind, words))
-    if (db.dialect === "sqlite") yield* db.run(insertWords(words))
+    const query = insert(sessionId, kind, words)
+    if (db.dialect === "pg") return yield* db.run(query)
+    const added = yield* db.first(query)
+    if (added !== undefined) yield* db.runLast(insertWords(added.id, words))
   })
 
-  /** FTS5 needs the words that it has to forget. */
-  const remove = Effect.fnUntraced(function* (where: Fragment): Effect.fn.Return<void, never, Commit> {
+  /** Deletes some rows, and gives their number. FTS5 needs the words that it has to forget, and takes them after all that it was given before. */
+  const remove = Effect.fnUntraced(function* (where: Fragment): Effect.fn.Return<number, never, Commit> {
+    const rows = yield* db.all(sql<{ id: number }>`select id from search_documents where ${where}`)
+    if (rows.length === 0) return 0
+    const those = sql.in(
+      "id",
+      rows.map(({ id }) => id)
+    )
     if (db.dialect === "sqlite")
-      yield* db.run(
-        sql`insert into search_words (search_words, rowid, words) select 'delete', id, words from search_documents where ${where}`
+      yield* db.runLast(
+        sql`insert into search_words (search_words, rowid, words) select 'delete', id, words from search_documents where ${those}`
       )
-    yield* db.run(sql`delete from search_documents where ${where}`)
+    yield* db.runLast(sql`delete from search_documents where ${those}`)
+    return rows.length
   })
 
   return {
     /** Deletes some of the words of a session, at most those of `limit` texts, and gives the number of the texts. Words are slow to delete. */
-    forget: Effect.fnUntraced(function* (sessionId: SessionId, limit: number): Effect.fn.Return<number, never, Commit> {
-      const rows = yield* db.all(sql<{ id: number }>`select id from search_documents
-        where session_id = ${sessionId} order by id limit ${limit}`)
-      if (rows.length > 0)
-        yield* remove(
-          sql.in(
-            "id",
-            rows.map(({ id }) => id)
-          )
-        )
-      return rows.length
-    }),
+    forget: (sessionId: SessionId, limit: number) => remove(sql`session_id = ${sessionId} order by id limit ${limit}`),
     addMessage: (sessionId: SessionId, text: string) => add(sessionId, "message", text),
     addTitle: (sessionId: SessionId, title: string | null) =>
       title === null ? Effect.void : add(sessionId, "title", title),

@@ -1,4 +1,5 @@
 import { join } from "node:path"
+import { newPushKey } from "@reins/core/push/VapidKeys"
 import { type Browser, picture, startBrowser } from "@reins/testing/browser/Browser"
 import { remote, token } from "@reins/testing/changes/Fixture"
 import { installedFrom, registry } from "@reins/testing/harness/Registry"
@@ -152,8 +153,9 @@ const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents |
   }
 }
 
-/** Turns of lost workers are taken over soon, and the servers of the test may be called. */
+/** Turns of lost workers are taken over soon, the servers of the test may be called, and browsers may be told while no page is open. */
 const settings = {
+  REINS_PUSH_KEY: newPushKey(),
   REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1,localhost",
   REINS_LEASE_SECONDS: "3",
   REINS_HEARTBEAT_SECONDS: "1"

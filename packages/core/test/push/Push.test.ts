@@ -11,11 +11,11 @@ import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { everythingStored } from "@reins/testing/identity/Identity"
+import { claimsIn, newBrowser, newPushService } from "@reins/testing/push/PushService"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Redacted } from "effect"
 import { events, newSession } from "../events/Sessions.js"
 import { eventually } from "../webhooks/Endpoints.js"
-import { claimsIn, newBrowser, newPushService } from "./PushService.js"
 
 const key = newPushKey()
 

@@ -1,7 +1,7 @@
 import { createDecipheriv, createECDH, createPublicKey, hkdfSync, randomBytes, verify } from "node:crypto"
 import { createServer, type IncomingHttpHeaders } from "node:http"
-import { onLoopback } from "@reins/testing/connections/Loopback"
 import { Effect } from "effect"
+import { onLoopback } from "../connections/Loopback.js"
 
 /** A notice as it arrives at a push service, which cannot read it. */
 interface Arrived {

@@ -1,0 +1,97 @@
+import { newBrowser, newPushService } from "@reins/testing/push/PushService"
+import { Effect, Exit, Scope } from "effect"
+import type { CDPSession, Page } from "playwright-core"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { harness, worldForFile } from "./World.js"
+
+const world = worldForFile()
+let scope: Scope.CloseableScope
+beforeAll(async () => {
+  scope = await Effect.runPromise(Scope.make())
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+/** Lets the page subscribe at a push service of the test. The one of Chromium's maker is out of reach. */
+const subscribesAt = (page: Page, subscription: { readonly endpoint: string; readonly keys: object }) =>
+  page.addInitScript((given) => {
+    PushManager.prototype.getSubscription = async () => null
+    PushManager.prototype.subscribe = async () =>
+      ({ endpoint: given.endpoint, toJSON: () => given }) as unknown as PushSubscription
+  }, subscription)
+
+/** The number under which the browser knows the worker of the pages. */
+const registrationOf = (browser: CDPSession): Promise<string> =>
+  new Promise((resolve) => {
+    browser.on("ServiceWorker.workerVersionUpdated", ({ versions }) => {
+      const active = versions.find(({ status }) => status === "activated")
+      if (active !== undefined) resolve(active.registrationId)
+    })
+    void browser.send("ServiceWorker.enable")
+  })
+
+/** The notices that the browser shows, once there is one. */
+const shown = (page: Page) =>
+  page.evaluate(async () => {
+    const registration = await navigator.serviceWorker.ready
+    for (;;) {
+      const notices = await registration.getNotifications()
+      if (notices.length > 0) return notices.map(({ body, tag, title }) => ({ body, tag, title }))
+      // A page behind another draws no frames.
+      await new Promise((next) => setTimeout(next, 20))
+    }
+  })
+
+describe("a browser that is told while no page is open", () => {
+  it("is told when an agent asks, until the person ends it", async () => {
+    const caller = await world.caller()
+    const client = caller.at(world.server)
+    const service = await Effect.runPromise(Scope.extend(newPushService, scope))
+    const { keys, read } = newBrowser()
+    await world.context.grantPermissions(["notifications"], { origin: world.server.url })
+    const page = await world.loggedIn()
+    await subscribesAt(page, { endpoint: `${service.origin}/send/a-secret-path`, keys })
+    await page.goto(`${world.server.url}/ui/account`)
+    const toggle = page.getByLabel(/Also while no page is open/)
+    await toggle.click()
+    await page.waitForFunction(() => Object.keys(localStorage).some((key) => key.startsWith("reins.push.")))
+    const { items } = await client.push.listSubscriptions({ workspace_id: caller.workspaceId })
+    assert.deepStrictEqual(
+      items.map(({ host }) => host),
+      [new URL(service.origin).host]
+    )
+
+    const session = await client.sessions.create({
+      workspace_id: caller.workspaceId,
+      harness,
+      title: "Clean the house",
+      permissions: { default: "ask" },
+      message: script("Clean.", { tool: "bash", cmd: "echo cleaned" }, { say: "All is clean." })
+    })
+    await Effect.runPromise(service.until(1))
+    const [notice] = service.arrived
+    if (notice === undefined) return assert.fail("nothing came")
+
+    const browser = await world.context.newCDPSession(page)
+    const registrationId = await registrationOf(browser)
+    const data = JSON.stringify(read(notice.body))
+    const deliver = () =>
+      browser.send("ServiceWorker.deliverPushMessage", { origin: world.server.url, registrationId, data })
+    // A page that is looked at shows it already, so this one goes behind another. Playwright lets each page believe that it is looked at.
+    await browser.send("Emulation.setFocusEmulationEnabled", { enabled: false })
+    const other = await world.context.newPage()
+    await other.bringToFront()
+    await deliver()
+    assert.deepStrictEqual(await shown(page), [
+      { title: "Clean the house", body: "Needs your answer.", tag: session.id }
+    ])
+
+    await page.bringToFront()
+    await toggle.click()
+    await page.waitForFunction(() =>
+      Object.entries(localStorage).every(([key, id]) => !key.startsWith("reins.push.") || id === "")
+    )
+    const left = await client.push.listSubscriptions({ workspace_id: caller.workspaceId })
+    assert.deepStrictEqual(left.items, [])
+  })
+})

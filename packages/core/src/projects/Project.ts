@@ -92,7 +92,9 @@ export const OwnTool = Schema.Literal(
   "message",
   "read_diff",
   "cancel",
-  "submit_result"
+  "submit_result",
+  "ask_user",
+  "publish_artifact"
 ).annotations({ description: "A tool of the service." })
 export type OwnTool = typeof OwnTool.Type
 

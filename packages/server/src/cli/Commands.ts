@@ -53,6 +53,12 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Tools.js")).toolCalls
   },
   {
+    name: "artifacts",
+    about: "The files that an agent has published",
+    group: work,
+    load: async () => (await import("./client/Artifacts.js")).artifacts
+  },
+  {
     name: "acp",
     about: "Serve an editor with the agent of your server",
     group: work,

@@ -7,6 +7,7 @@ import {
   fileOfWorkspaces,
   furnish,
   headSha,
+  newArtifact,
   newBranch,
   newInteraction,
   newMergeRequest,
@@ -281,6 +282,8 @@ const examples = {
     includes: ["changes", "tools"],
     expires_at: "2999-01-01T00:00:00.000Z"
   }),
+  "DELETE /api/artifacts/{artifact_id}": (tenant: Tenant) =>
+    Effect.map(newArtifact(tenant), (id) => ({ ids: { artifact_id: id } })),
   "DELETE /api/shares/{share_id}": (tenant: Tenant) =>
     Effect.map(done(tenant.person, "POST", `/api/sessions/${tenant.ids["session_id"]}/shares`), (made) =>
       idOf("share_id", made)

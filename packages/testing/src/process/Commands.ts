@@ -63,6 +63,8 @@ export const commands: Readonly<Record<string, string>> = {
   "sessions close": "SESSION --yes",
   "sessions deliver": "SESSION",
   acp: "",
+  "artifacts get": "art_none",
+  "artifacts list": "SESSION",
   "accounts delete": "--email nobody@example.com --yes",
   "projects delete": "prj_none --yes",
   "sessions delete": "sess_none --yes",

@@ -78,6 +78,7 @@ export const startFingerprint = (input: AgentStart): string => {
     input.limits,
     servers,
     input.tools ?? null,
+    input.guidance?.digest ?? null,
     input.additionalDirectories,
     input.objectsDir
   ]

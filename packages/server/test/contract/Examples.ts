@@ -253,6 +253,15 @@ const examples = {
     spec: { harness: { provider_id: "alpha", model: "thinker" } },
     notes: "Thinks."
   }),
+  "POST /api/projects/{project_id}/skills": only({
+    files: [
+      {
+        path: "SKILL.md",
+        content: "---\nname: release-notes\ndescription: Writes the notes of a release.\n---\n\nRead the log first.\n"
+      },
+      { path: "bin/log.sh", content: "#!/bin/sh\ngit log --oneline\n", executable: true }
+    ]
+  }),
   "PUT /api/projects/{project_id}/secrets/{name}": () =>
     Effect.succeed({ ids: { name: "registry-token" }, body: { secret: "canary-registry-token" } }),
   "DELETE /api/projects/{project_id}/secrets/{name}": (tenant: Tenant) => {

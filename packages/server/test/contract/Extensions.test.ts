@@ -17,6 +17,8 @@ const promised: Readonly<Record<string, number>> = {
   "POST /api/workspaces/{workspace_id}/connections": 201,
   "GET /api/workspaces/{workspace_id}/projects": 200,
   "POST /api/workspaces/{workspace_id}/projects": 201,
+  "GET /api/projects/{project_id}/skills": 200,
+  "POST /api/projects/{project_id}/skills": 201,
   "GET /api/projects/{project_id}/secrets": 200,
   "PUT /api/projects/{project_id}/secrets/{name}": 200,
   "DELETE /api/projects/{project_id}/secrets/{name}": 200,

@@ -88,6 +88,8 @@ export const commands: Readonly<Record<string, string>> = {
   "sessions show": "SESSION",
   "sessions unarchive": "SESSION",
   "sessions watch": "SESSION",
+  "skills list": "--project prj_none",
+  "skills push": "nowhere --project prj_none",
   "tool-calls": "turn_none",
   "tools serve": "nowhere.mjs",
   usage: "",

@@ -12,7 +12,7 @@ import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import type { Artifact } from "./Artifact.js"
 import { artifactStore } from "./ArtifactStore.js"
-import { mediaTypeOf } from "./MediaTypes.js"
+import { mediaTypeIn } from "./MediaTypes.js"
 
 /** The longest content of an artifact, in bytes. */
 export const maxArtifactBytes = 25 * 1024 * 1024
@@ -120,7 +120,7 @@ export class Artifacts extends Context.Tag("@reins/core/artifacts/Artifacts")<
                 turn_id: turnId,
                 title,
                 path,
-                media_type: mediaTypeOf(bytes),
+                media_type: mediaTypeIn(bytes),
                 size: bytes.length,
                 digest: `sha256:${hash("sha256", bytes, "hex")}`,
                 created_by: actorOf(principal),

@@ -4,13 +4,13 @@ import { isUtf8 } from "node:buffer"
 const shown = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"] as const
 
 /** True for a content that a browser may show in place. */
-export const isShown = (mediaType: string): boolean => shown.some((each) => each === mediaType)
+export const isShownInPlace = (mediaType: string): boolean => shown.some((each) => each === mediaType)
 
 const startsWith = (bytes: Buffer, text: string, at = 0): boolean =>
   bytes.subarray(at, at + text.length).equals(Buffer.from(text, "latin1"))
 
 /** The media type of a content by its bytes. */
-export const mediaTypeOf = (bytes: Buffer): string => {
+export const mediaTypeIn = (bytes: Buffer): string => {
   if (startsWith(bytes, "\x89PNG\r\n\x1a\n")) return "image/png"
   if (startsWith(bytes, "\xff\xd8\xff")) return "image/jpeg"
   if (startsWith(bytes, "GIF87a") || startsWith(bytes, "GIF89a")) return "image/gif"

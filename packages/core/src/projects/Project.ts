@@ -11,7 +11,7 @@ import { Timestamp } from "../domain/Timestamp.js"
 import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
 import { Environment, Setup } from "./ProjectSetup.js"
-import { Instructions, SkillPins } from "./skills/Skill.js"
+import { ProjectInstructions, SkillPins } from "./skills/Skill.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
@@ -167,7 +167,7 @@ export const ProjectSpec = Schema.Struct({
   ),
   tools: field(optional(ToolSelection), "The tools of the service that agents are offered; all of them when absent."),
   instructions: field(
-    optional(Instructions),
+    optional(ProjectInstructions),
     "What agents are told of the work in every session, at most 65,536 characters. They find it in their home, and it is no part of a changeset."
   ),
   skills: field(

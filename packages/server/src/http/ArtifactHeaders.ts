@@ -1,6 +1,6 @@
 import { basename } from "node:path"
 import type { Artifact } from "@reins/core/artifacts/Artifact"
-import { isShown } from "@reins/core/artifacts/MediaTypes"
+import { isShownInPlace } from "@reins/core/artifacts/MediaTypes"
 
 /**
  * The headers of the content of an artifact. A browser shows the images that run nothing. It saves everything else, and would run none of it.
@@ -8,7 +8,7 @@ import { isShown } from "@reins/core/artifacts/MediaTypes"
  */
 export const contentHeaders = ({ media_type, path }: Pick<Artifact, "media_type" | "path">) => ({
   "content-type": media_type,
-  "content-disposition": `${isShown(media_type) ? "inline" : "attachment"}; ${fileName(path)}`,
+  "content-disposition": `${isShownInPlace(media_type) ? "inline" : "attachment"}; ${fileName(path)}`,
   "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
   "cross-origin-resource-policy": "same-origin"
 })

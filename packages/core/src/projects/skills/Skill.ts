@@ -28,7 +28,7 @@ export const SkillPins = Schema.Array(SkillPin).pipe(
 )
 
 /** The instructions of a spec. */
-export const Instructions = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(65_536))
+export const ProjectInstructions = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(65_536))
 
 const SkillPath = Schema.String.pipe(
   Schema.maxLength(200),

@@ -188,6 +188,9 @@ export class Conversation {
       case "agent.notice_given":
         note([event.payload.title, event.payload.description].filter(Boolean).join(": "))
         break
+      case "diagnostic.reported":
+        if (event.payload.kind === "tools_not_offered") note(event.payload.line, "ask")
+        break
       case "agent.commands_listed":
         this.commands = event.payload.commands
         break

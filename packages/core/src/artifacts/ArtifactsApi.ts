@@ -19,6 +19,9 @@ export class SessionArtifactsApi extends HttpApiGroup.make("sessions").add(
     .annotateContext(extension)
 ) {}
 
+/** The media types of contents are in the document of the server, which knows them all. */
+const Content = HttpApiSchema.Uint8Array().annotations({ description: "The bytes, with their media type." })
+
 const artifact = idPath("artifact_id")
 
 export class ArtifactsApi extends HttpApiGroup.make("artifacts")
@@ -26,7 +29,7 @@ export class ArtifactsApi extends HttpApiGroup.make("artifacts")
   .add(
     read("getContent", "/api/artifacts/:artifact_id/content", "Read the content of an artifact")
       .setPath(artifact)
-      .addSuccess(HttpApiSchema.Uint8Array())
+      .addSuccess(Content)
   )
   .add(remove("delete", "/api/artifacts/:artifact_id", "Delete an artifact").setPath(artifact).addSuccess(Artifact))
   .annotateEndpointsContext(extension) {}

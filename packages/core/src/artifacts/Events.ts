@@ -4,7 +4,9 @@ import { field } from "../domain/Field.js"
 import { ArtifactId } from "../domain/Ids.js"
 import { Artifact } from "./Artifact.js"
 
-const PublishedArtifact = Schema.Struct({ artifact: field(Artifact, "The artifact.") }).annotations({
+const PublishedArtifact = Schema.Struct({
+  artifact: field(Artifact, "What was published, without its content.")
+}).annotations({
   identifier: "PublishedArtifact",
   description: "An artifact that was published."
 })

@@ -3,6 +3,9 @@ import { isUtf8 } from "node:buffer"
 /** The images that browsers show, which run nothing. SVG is none of them, because it may hold scripts. */
 const shown = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"] as const
 
+/** Every media type that an artifact may have. */
+export const mediaTypes: ReadonlyArray<string> = [...shown, "application/pdf", "text/plain", "application/octet-stream"]
+
 /** True for a content that a browser may show in place. */
 export const isShownInPlace = (mediaType: string): boolean => shown.some((each) => each === mediaType)
 

@@ -46,7 +46,7 @@ const get = remoteCommand({
     const { reins } = await connect()
     const { path } = await reins.artifacts.get({ artifact_id })
     const content = await reins.artifacts.getContent({ artifact_id })
-    if (output === "-") return void process.stdout.write(content)
+    if (output === "-") return void process.stdout.write(Buffer.from(content))
     // The name is the agent's: no part of it may lead to another directory or speak to the terminal.
     const file = output ?? harmless(basename(path)).replace(/^\.+/, "_")
     await writeFile(file, content, { flag: output === undefined ? "wx" : "w" }).catch((cause: unknown) => {

@@ -1,11 +1,12 @@
 // An agent without a model, so that only our own time is measured. It speaks the Agent Client Protocol, answers at once, and writes down the
 // times of its prompt, its answer and its stop. It makes as many tool calls before each answer as it is told, and as many calls
-// of a tool of the service, with the time of each. `node agent.mjs <file> [calls] [lent]`
+// of a tool of the service, with the time of each. With `open` it calls a function as often as
+// its prompt says, all at once. `node agent.mjs <file> [calls] [lent] [open]`
 import { appendFileSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { now } from "./clock.mjs"
 
-const [, , marks, calls = "0", lent = "0"] = process.argv
+const [, , marks, calls = "0", lent = "0", open] = process.argv
 /** The server of tools that the session was told of. */
 let tools
 let made = 0
@@ -25,17 +26,27 @@ const callTool = async (sessionId) => {
   await update({ sessionUpdate: "tool_call_update", status: "completed", content })
 }
 
-/** A call of a tool of the service that answers at once. */
-const callLent = async (number) => {
+/** A call of a function, which somebody answers at some time. */
+const callFunction = async (ticket) => {
+  const answer = await post(++made, { name: "lookup_ticket", arguments: { ticket } })
+  if (!answer.includes("Found.")) throw new Error(answer)
+}
+
+/** Calls a tool of the service. */
+const post = async (id, params) => {
   const headers = Object.fromEntries(tools.headers.map(({ name, value }) => [name, value]))
-  const params = { name: "wait", arguments: { delegation_ids: [], seconds: 0 } }
-  const begun = now()
   const response = await fetch(tools.url, {
     method: "POST",
     headers: { ...headers, "content-type": "application/json", accept: "application/json, text/event-stream" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: number, method: "tools/call", params })
+    body: JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params })
   })
-  const answer = await response.text()
+  return await response.text()
+}
+
+/** A call of a tool of the service that answers at once. */
+const callLent = async (number) => {
+  const begun = now()
+  const answer = await post(number, { name: "wait", arguments: { delegation_ids: [], seconds: 0 } })
   if (!answer.includes("pending")) throw new Error(answer)
   appendFileSync(marks, `lent ${now() - begun}\n`)
 }
@@ -58,10 +69,12 @@ const methods = {
     tools = mcpServers[0]
     return {}
   },
-  "session/prompt": async ({ sessionId }) => {
+  "session/prompt": async ({ prompt, sessionId }) => {
     mark("prompted")
     for (let call = 0; call < Number(calls); call++) await callTool(sessionId)
-    if (tools !== undefined) for (let call = 0; call < Number(lent); call++) await callLent(++made)
+    const wanted = Number(/Call (\d+)\./.exec(prompt[0]?.text)?.[1])
+    if (open !== undefined) await Promise.all(Array.from({ length: wanted }, (_, ticket) => callFunction(ticket)))
+    else if (tools !== undefined) for (let call = 0; call < Number(lent); call++) await callLent(++made)
     const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Done." } }
     await send({ method: "session/update", params: { sessionId, update } })
     return { stopReason: "end_turn", usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10 } }

@@ -1,8 +1,9 @@
 // The time of a call of a tool of the service, as its agent sees it, and what the offer of tools adds to a turn.
 import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { median, quantile } from "./load.mjs"
-import { directory } from "./processes.mjs"
+import { directory, rssMb } from "./processes.mjs"
 import { installAgent, serverWith, turn } from "./turns.mjs"
 
 /** The calls of a turn, and the turns at once. */
@@ -13,6 +14,7 @@ export const tools = async ({ report, settings }) => {
   report.subject("Tools of the service, SQLite, with an agent that calls them")
   const marks = join(directory, "tool-marks")
   await calls(report, marks)
+  await openCalls(report, marks)
   await offers({ report, settings }, marks)
 }
 
@@ -33,6 +35,51 @@ const calls = async (report, marks) => {
   report.figure(`A call of a tool, ${turnsAtOnce} turns at once: p99`, quantile(times, 0.99), "ms", { atMost: 15 })
   report.figure(`A call of a tool, ${turnsAtOnce} turns at once: p50`, median(times), "ms")
   await server.stop()
+}
+
+/** The calls of functions that wait for an answer, and the sessions that make them. */
+const callsOpen = 64
+const sessionsOfCalls = 8
+
+/** The memory that calls take which wait for whoever has the function. */
+const openCalls = async (report, marks) => {
+  const cacheDir = installAgent(marks, "waiting-agents", `0 ${callsOpen / sessionsOfCalls} open`)
+  const server = await serverWith("open-calls", {
+    REINS_CACHE_DIR: cacheDir,
+    REINS_MAX_RUNNING_TURNS: String(sessionsOfCalls)
+  })
+  const { reins } = server
+  const sessions = []
+  for (let count = 0; count < sessionsOfCalls; count++) sessions.push(await server.newSession({}))
+  const openIn = async ({ id: session_id }) =>
+    (await reins.interactions.list({ session_id, state: "pending", limit: 100 })).items
+  /** Sends a message to each session, and gives the memory once so many calls of each are open. */
+  const memoryWith = async (calls) => {
+    const content = `Call ${calls}.`
+    for (const { id: session_id } of sessions)
+      await reins.messages.send({ session_id, content, tools: { functions: [lookup] } })
+    for (const session of sessions) while ((await openIn(session)).length < calls) await setTimeout(50)
+    const mb = rssMb(server.pid)
+    for (const session of sessions)
+      for (const { id } of await openIn(session))
+        await reins.interactions.answer({ interaction_id: id, result: "Found." })
+    for (const { id } of sessions)
+      while ((await reins.sessions.get({ session_id: id })).activity !== "idle") await setTimeout(50)
+    return mb
+  }
+  // The first turns load what calls need, and start the agents.
+  await memoryWith(1)
+  await memoryWith(1)
+  const idle = rssMb(server.pid)
+  const many = await memoryWith(callsOpen / sessionsOfCalls)
+  report.figure(`Memory of ${callsOpen} open calls of functions`, many - idle, "MB", { atMost: 30 })
+  await server.stop()
+}
+
+const lookup = {
+  name: "lookup_ticket",
+  description: "Looks a ticket up.",
+  input_schema: { type: "object", properties: { ticket: { type: "integer" } } }
 }
 
 /** Turns that start their agent each, of a session that is offered tools and of one that is offered none. */

@@ -9,8 +9,8 @@ const head = "// Made from the OpenAPI document by packages/client/generate at e
 const routesText = (): string => {
   const rows = groups.map((group) => {
     const own = operations.filter((operation) => operation.group === group)
-    const routes = own.map(({ body, item, method, name, path }) => {
-      const marks = `${body === undefined ? "" : ", body: true"}${item === undefined ? "" : ", list: true"}`
+    const routes = own.map(({ body, bytes, item, method, name, path }) => {
+      const marks = `${body === undefined ? "" : ", body: true"}${item === undefined ? "" : ", list: true"}${bytes ? ", bytes: true" : ""}`
       return `    ${name}: { method: ${JSON.stringify(method)}, path: ${JSON.stringify(path)}${marks} }`
     })
     return `  ${group}: {\n${routes.join(",\n")}\n  }`
@@ -46,7 +46,7 @@ function namesIn(text: string): ReadonlyArray<string> {
   const code = text.replace(/\/\*\*[\s\S]*?\*\//g, "")
   const own = new Set([
     ...groups.map((group) => `${pascal(group)}Methods`),
-    ...["Methods", "List", "Promise", "RequestOptions", "MutationOptions", "Readonly", "Record"]
+    ...["Methods", "List", "Promise", "Uint8Array", "RequestOptions", "MutationOptions", "Readonly", "Record"]
   ])
   const found = [...code.matchAll(/(?<=[:<] ?|, )[A-Z]\w*/g)].map(([name]) => name)
   return [...new Set(found)].filter((name) => !own.has(name)).sort()

@@ -34,6 +34,7 @@ const answerText = (operation: Operation): string => {
 }
 
 const answerType = (operation: Operation): string => {
+  if (operation.bytes) return "Uint8Array"
   if (operation.answer === undefined) return "void"
   const type = typeOf(operation.answer, "answered")
   return isNamed(type) ? type : answerName(operation)

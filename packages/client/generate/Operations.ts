@@ -15,6 +15,8 @@ export interface Operation {
   readonly body: { readonly schema: JsonSchema; readonly required: boolean; readonly example: unknown } | undefined
   /** The JSON answer of a success; undefined where there is none. */
   readonly answer: JsonSchema | undefined
+  /** True when a success is answered with bytes, and not with JSON. */
+  readonly bytes: boolean
   /** The codes of the errors that have to do with what it does; every operation has others as well. */
   readonly codes: ReadonlyArray<string>
   /** The items of an answer that is a list. */
@@ -47,6 +49,7 @@ const operationOf = (path: string, method: string, described: Described): Operat
         ? undefined
         : { schema: body.schema, required: described.requestBody?.required ?? false, example: body.example },
     answer: answer === undefined ? undefined : named(answer),
+    bytes: success?.content?.["application/octet-stream"] !== undefined,
     codes: ["404", "409", "410"].flatMap((status) => codesOf(described, status)),
     item: method === "get" ? items?.items : undefined
   }

@@ -11,6 +11,8 @@ export interface Route {
   readonly body: boolean
   /** True when the answer is a page of a list. */
   readonly list: boolean
+  /** True when the answer is bytes, and not JSON. */
+  readonly bytes: boolean
 }
 
 const table: Readonly<Record<string, Readonly<Record<string, Partial<Route>>>>> = routes
@@ -20,6 +22,7 @@ const routeAt = (group: string, name: string): Route => ({
   path: "",
   body: false,
   list: false,
+  bytes: false,
   ...table[group]?.[name],
   name: `${group}.${name}`
 })

@@ -39,7 +39,7 @@ export interface OpenResponse {
 export interface Transport {
   readonly baseUrl: string
   readonly maxRetries: number
-  /** The JSON value of the answer; undefined when it has no body. */
+  /** The JSON value of the answer, or its bytes; undefined when it has no body. */
   readonly call: (route: Route, input: object, call: Call) => Promise<unknown>
   /** One try to open an event stream. Rejects with a `Failure`, or with the reason of the signal. */
   readonly open: (route: Route, input: object, circumstances: Circumstances) => Promise<OpenResponse>
@@ -87,6 +87,8 @@ interface Asked {
   readonly method: string
   readonly headers: Headers
   readonly body: string | undefined
+  /** True when a success is answered with bytes. */
+  readonly bytes: boolean
 }
 
 const requestOf = ({ apiKey, baseUrl }: Server, route: Route, input: object): Asked => {
@@ -94,13 +96,14 @@ const requestOf = ({ apiKey, baseUrl }: Server, route: Route, input: object): As
   const headers = new Headers({ accept: "application/json" })
   if (apiKey !== undefined) headers.set("authorization", `Bearer ${apiKey}`)
   const url = `${baseUrl}${pathAndQuery}`
-  return { name: `${route.method} ${url.split("?")[0]}`, url, method: route.method, headers, body }
+  return { name: `${route.method} ${url.split("?")[0]}`, url, method: route.method, headers, body, bytes: route.bytes }
 }
 
 /** One try of a call. */
 const answerOf = (server: Server, request: Asked, call: Call): Promise<unknown> =>
   within(server, request, call, async (connection) => {
     const response = await send(server, request, connection)
+    if (response.ok && request.bytes) return new Uint8Array(await response.arrayBuffer())
     const text = await response.text()
     if (!response.ok) throw refusalOf(server, response, text, call)
     // Two forms of one answer: a client asks for Markdown by name.

@@ -1,3 +1,4 @@
+import * as artifacts from "./artifacts/Contract.js"
 import * as automations from "./automations/Contract.js"
 import * as catalog from "./catalog/Contract.js"
 import * as changes from "./changes/Contract.js"
@@ -33,6 +34,7 @@ export const contracts = [
   delegations,
   exports,
   shares,
+  artifacts,
   automations,
   hooks,
   deletion,

@@ -1,3 +1,4 @@
+import { artifactEvents } from "./artifacts/Events.js"
 import { changeEvents } from "./changes/Events.js"
 import { delegationEvents } from "./delegations/Events.js"
 import { type EventType, isListed } from "./domain/Event.js"
@@ -8,7 +9,7 @@ import { shareEvents } from "./shares/Events.js"
 import { worktreeEvents } from "./worktrees/Events.js"
 
 // The types of the payloads come with the modules of the rooms, also where only declarations are read.
-export { agentEvents, changeEvents, delegationEvents, sessionEvents, shareEvents, worktreeEvents }
+export { agentEvents, artifactEvents, changeEvents, delegationEvents, sessionEvents, shareEvents, worktreeEvents }
 
 /** Every type of event with its payload and its text. */
 export const allEvents = {
@@ -17,7 +18,8 @@ export const allEvents = {
   ...agentEvents,
   ...worktreeEvents,
   ...changeEvents,
-  ...delegationEvents
+  ...delegationEvents,
+  ...artifactEvents
 } as const
 
 export const eventTypes = Object.keys(allEvents).filter((type): type is EventType => type in allEvents)

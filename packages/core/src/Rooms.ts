@@ -1,6 +1,7 @@
 import { Effect, type Layer, type Types } from "effect"
 import { access } from "./access/Room.js"
 import { agents } from "./agents/Room.js"
+import { artifacts } from "./artifacts/Room.js"
 import { automations } from "./automations/Room.js"
 import { inOrder } from "./base/Layered.js"
 import { bench } from "./bench/Room.js"
@@ -78,6 +79,7 @@ export const rooms = [
   worktrees,
   push,
   changes,
+  artifacts,
   execution,
   delegations,
   exports,

@@ -48,7 +48,7 @@ const isClientError = (error: unknown): error is ReinsClientError =>
   error instanceof ReinsApiError || error instanceof ReinsValidationError || error instanceof ReinsConnectionError
 
 /** The forms with one argument, because the oldest versions of Effect that the package takes have no others. */
-const clockOf = (runtime: Runtime.Runtime<never>): Clock => ({
+export const clockOf = (runtime: Runtime.Runtime<never>): Clock => ({
   now: () => Runtime.runSync(runtime)(EffectClock.currentTimeMillis),
   sleep: (milliseconds, signal) =>
     Runtime.runPromise(runtime)(Effect.sleep(milliseconds), signal === undefined ? {} : { signal }).catch(() => {}),

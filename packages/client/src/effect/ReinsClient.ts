@@ -12,6 +12,7 @@ import type { Job, SentMessage, Turn, WorkspaceEvent } from "../generated/Resour
 import { nextOf } from "../List.js"
 import type { ReinsClientError } from "../ReinsClientError.js"
 import * as Transport from "../Transport.js"
+import { callable, type EffectFunctions, FollowedCalls } from "./EffectFunctions.js"
 import { type CallOptions, type EffectMethods, effectMethods, fromPromise } from "./EffectMethods.js"
 
 /** The server, and who calls it. */
@@ -55,10 +56,13 @@ export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs
     readonly wait: (job: Following.JobLike) => Effect.Effect<Job, ReinsClientError>
   }
   /** Sends a message, and gives what follows its turn. */
-  readonly run: (
-    input: Omit<Following.RunInput, "tools">,
-    options?: CallOptions
-  ) => Effect.Effect<Run, ReinsClientError>
+  readonly run: (input: RunInput, options?: CallOptions) => Effect.Effect<Run, ReinsClientError>
+}
+
+/** A message to a session, and what to do with the words of its turn as they are said. */
+export interface RunInput extends Omit<Following.RunInput, "tools"> {
+  /** Functions that the agent may call in the turn. They run here while `events`, `final` or `text` runs. */
+  readonly tools?: EffectFunctions | undefined
 }
 
 /** The API of a Reins server. */
@@ -85,22 +89,49 @@ export const make = ({ apiKey, ...options }: ClientOptions): Client => {
       ...methods.jobs,
       wait: (job) => fromPromise((circumstances) => Following.waitForJob(transport, job, circumstances))
     },
-    run: (input, options) =>
-      Effect.map(
-        fromPromise((circumstances) => Following.send(transport, input, { ...options, ...circumstances })),
-        runOf
-      )
+    run: ({ tools: given, ...input }, options) =>
+      Effect.flatMap(Effect.runtime<never>(), (runtime) => {
+        const tools = given && callable(given, runtime)
+        const message = tools === undefined ? input : { ...input, tools }
+        return Effect.map(
+          fromPromise((circumstances) => Following.send(transport, message, { ...options, ...circumstances })),
+          (followed) => runOf({ transport, followed, input, calls: new FollowedCalls(transport, tools ?? {}, runtime) })
+        )
+      })
   }
 }
 
-const runOf = (followed: Following.Followed): Run => {
-  const final = fromPromise((circumstances) => Following.finalOf(followed, () => {}, circumstances))
+interface RunParts {
+  readonly transport: Transport.Transport
+  readonly followed: Following.Followed
+  readonly input: RunInput
+  readonly calls: FollowedCalls
+}
+
+const runOf = ({ calls, followed, input, transport }: RunParts): Run => {
+  const ended = Effect.scoped(
+    Effect.flatMap(calls.follow, (failed) =>
+      Effect.raceFirst(
+        fromPromise((circumstances) => Following.finalOf(followed, calls.hear, circumstances)),
+        failed
+      )
+    )
+  )
+  const final =
+    input.result_schema === undefined
+      ? ended
+      : Effect.flatMap(ended, (result) =>
+          fromPromise((circumstances) => Following.withResult(transport, result, circumstances))
+        )
   return {
     sent: followed.sent,
-    events: Stream.suspend(() => {
-      const outcome = new Following.Outcome(followed.turnId)
-      return Stream.takeUntil(eventsOf(followed.open), outcome.see)
-    }),
+    events: Stream.unwrapScoped(
+      Effect.map(calls.follow, (failed) => {
+        const outcome = new Following.Outcome(followed.turnId)
+        const heard = Stream.tap(eventsOf(followed.open), (event) => Effect.sync(() => calls.hear(event)))
+        return Stream.takeUntil(Stream.interruptWhen(heard, failed), outcome.see)
+      })
+    ),
     final,
     text: Effect.map(final, ({ text }) => text)
   }

@@ -7,7 +7,8 @@ export type {
   WorkspaceEventType,
   WorkspaceStreamInput
 } from "../EventStream.js"
-export type { JobLike, RunInput, RunResult, TurnLike } from "../Following.js"
+export type { JobLike, RunResult, TurnLike } from "../Following.js"
+export { type FunctionCall, later } from "../Functions.js"
 export type * from "../generated/Resources.js"
 export type { Page } from "../List.js"
 export {
@@ -20,5 +21,6 @@ export {
   ReinsValidationError,
   type ValidationIssue
 } from "../ReinsClientError.js"
+export type { EffectFunction, EffectFunctions } from "./EffectFunctions.js"
 export type { CallOptions, EffectMethod, EffectMethods } from "./EffectMethods.js"
-export { type Client, type ClientOptions, items, make, ReinsClient, type Run } from "./ReinsClient.js"
+export { type Client, type ClientOptions, items, make, ReinsClient, type Run, type RunInput } from "./ReinsClient.js"

@@ -1,5 +1,6 @@
+import type { ServerResponse } from "node:http"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { Effect, Fiber, Redacted, Stream, TestClock } from "effect"
+import { Data, Effect, Fiber, Redacted, Stream, TestClock } from "effect"
 import { type Client, items, make, ReinsClient, type ReinsClientError, type Run } from "../../src/effect/index.js"
 import type { Session, TypedEvent } from "../../src/index.js"
 import { type Answer, frame, json, openStream, refuse, type ScriptedServer, serve } from "../ScriptedServer.js"
@@ -22,6 +23,8 @@ const advanceUntil = (server: ScriptedServer, requests: number, step: string & `
   )
   return advance
 }
+
+class NoTicket extends Data.TaggedError("NoTicket")<{ readonly message: string }> {}
 
 describe("ReinsClient", () => {
   it("its types follow the contract", () => {
@@ -159,6 +162,80 @@ describe("ReinsClient", () => {
       assert.strictEqual(yield* run.text, "Done.")
       expectTypeOf(run.events).toEqualTypeOf<Stream.Stream<TypedEvent, ReinsClientError>>()
     })
+  )
+
+  it.scopedLive(
+    "a run answers the calls of its functions, each once, also when its events and its end are followed",
+    () =>
+      Effect.gen(function* () {
+        const turn = (state: string) => ({ id: "t", session_id: "s", state, outcome: { message_id: null } })
+        const interaction = (ticket: number) => ({
+          id: `int_${ticket}`,
+          state: "pending",
+          tool: { name: "lookup_ticket", input: { ticket }, call_id: `call-${ticket}`, attempt: 1 }
+        })
+        const streams: Array<ServerResponse> = []
+        const answers: Array<unknown> = []
+        const server = yield* serving((response, { body, method, url }) => {
+          if (url.endsWith("/messages")) return json(response, 202, { turn_id: "t", event_watermark: 3 })
+          if (url.endsWith("/claims"))
+            return json(response, 201, { claim_id: "claim_1", until: "2999-01-01T00:00:00.000Z", attempt: 1 })
+          if (method === "POST") {
+            answers.push(JSON.parse(body))
+            json(response, 202, {})
+            if (answers.length === 2)
+              for (const each of streams) each.write(frame(6, "turn.succeeded", { turn: turn("succeeded") }))
+            return
+          }
+          if (url.startsWith("/api/turns/")) return json(response, 200, { id: "t", result: { value: { ok: true } } })
+          openStream(response)
+          streams.push(response)
+          for (const [index, ticket] of [7, 8].entries())
+            response.write(
+              frame(4 + index, "turn.action_required", {
+                turn: turn("requires_action"),
+                interaction: interaction(ticket)
+              })
+            )
+        })
+        const inputs: Array<unknown> = []
+        const run = yield* make({ baseUrl: server.url }).run({
+          session_id: "s",
+          content: "Triage them.",
+          result_schema: { type: "object" },
+          tools: {
+            lookup_ticket: {
+              description: "Looks a ticket up.",
+              input: { type: "object" },
+              run: (input: { readonly ticket: number }) =>
+                Effect.zipRight(
+                  Effect.sync(() => inputs.push(input)),
+                  input.ticket === 8 ? new NoTicket({ message: "There is no ticket 8." }) : Effect.succeed("Found.")
+                )
+            }
+          }
+        })
+        const [events, final] = yield* Effect.all([Stream.runCollect(run.events), run.final], { concurrency: 2 })
+        assert.deepStrictEqual(
+          [...events].map(({ seq }) => seq),
+          [4, 5, 6]
+        )
+        assert.deepStrictEqual([final.turn.state, final.result], ["succeeded", { ok: true }])
+        assert.deepStrictEqual(
+          new Set(answers.map((each) => JSON.stringify(each))),
+          new Set([
+            '{"claim_id":"claim_1","result":"Found."}',
+            '{"claim_id":"claim_1","result":"There is no ticket 8.","is_error":true}'
+          ])
+        )
+        assert.lengthOf(inputs, 2)
+        const message: unknown = JSON.parse(server.received[0]?.body ?? "")
+        assert.deepInclude(message, {
+          tools: {
+            functions: [{ name: "lookup_ticket", description: "Looks a ticket up.", input_schema: { type: "object" } }]
+          }
+        })
+      })
   )
 
   it.scopedLive("the items of a list come page by page", () =>

@@ -8,6 +8,7 @@ import { Ask } from "../ui/Ask.js"
 import { Await, Outcome, PageHead, State, Time } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
 import { Secrets } from "./Secrets.js"
+import { Skills } from "./Skills.js"
 import { SpecForm } from "./SpecForm.js"
 import { SpecView } from "./SpecView.js"
 
@@ -68,6 +69,7 @@ export const ProjectPage = ({ projectId }: { readonly projectId: string }) => {
             {({ items }) => (
               <>
                 <Secrets projectId={projectId} />
+                <Skills projectId={projectId} />
                 <h2>Versions</h2>
                 <ul class="cards">
                   {items.map((version) => (

@@ -5,6 +5,7 @@ import { reins } from "../api/Server.js"
 import { Await, Field, Outcome } from "../ui/Basics.js"
 import { AgentFields, DeliveryFields, LimitFields, PermissionFields } from "./AgentFields.js"
 import { EnvironmentFields } from "./EnvironmentFields.js"
+import { GuidanceFields } from "./GuidanceFields.js"
 import { NetworkField } from "./NetworkField.js"
 import { SetupFields } from "./SetupFields.js"
 import { filled, type SpecProps, specOf } from "./Spec.js"
@@ -104,27 +105,30 @@ const Parts = ({
   const catalog = useLoaded(
     "the catalog",
     async (signal) => {
-      const [harnesses, executors, connections, secrets] = await Promise.all([
+      const [harnesses, executors, connections, secrets, skills] = await Promise.all([
         reins.catalog.listHarnesses({}, { signal }),
         reins.catalog.listExecutorBackends({}, { signal }),
         reins.connections.list({ workspace_id, limit: 100 }, { signal }),
-        reins.projects.listSecrets({ project_id: projectId }, { signal })
+        reins.projects.listSecrets({ project_id: projectId }, { signal }),
+        reins.projects.listSkills({ project_id: projectId }, { signal })
       ])
       return {
         harnesses: harnesses.items.filter(({ tier }) => tier !== "disabled"),
         executors: executors.items,
         connections: connections.items.filter(({ state }) => state !== "revoked"),
-        secrets: secrets.items
+        secrets: secrets.items,
+        skills: skills.items
       }
     },
     [workspaceId, projectId]
   )
   return (
     <Await of={catalog}>
-      {({ connections, executors, harnesses, secrets }) => (
+      {({ connections, executors, harnesses, secrets, skills }) => (
         <>
           <RepositoryFields {...given} />
           <AgentFields {...given} harnesses={harnesses} connections={connections} />
+          <GuidanceFields {...given} skills={skills} />
           <SetupFields {...given} />
           <EnvironmentFields {...given} secrets={secrets} />
           <NetworkField

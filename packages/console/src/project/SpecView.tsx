@@ -2,6 +2,7 @@ import type { NetworkAccess, ProjectSpec } from "@reins/client"
 import type { ComponentChildren } from "preact"
 import { agentName } from "../agents/AgentNames.js"
 import { bytes, count, plain } from "../words/Words.js"
+import { shortDigest } from "./Skills.js"
 import { lineOf } from "./Spec.js"
 
 /** A spec in words, with its JSON below. */
@@ -32,6 +33,12 @@ export const SpecView = ({ spec }: { readonly spec: ProjectSpec }) => {
 const networkWords = (network: NetworkAccess): string =>
   typeof network === "string" ? (network === "open" ? "the public Internet" : "none") : network.join(", ")
 
+/** The first line of a text, or the beginning of it. */
+const cut = (text: string): string => {
+  const line = text.trim().split("\n")[0] ?? ""
+  return line.length > 200 || line !== text.trim() ? `${line.slice(0, 200)} …` : line
+}
+
 const linesOf = (spec: ProjectSpec): ReadonlyArray<readonly [string, ComponentChildren]> => {
   const { connection_ids, delivery, environment, executor, harness, network, permissions, repository, setup } = spec
   const limits = Object.entries(executor?.limits ?? {}).map(
@@ -50,6 +57,8 @@ const linesOf = (spec: ProjectSpec): ReadonlyArray<readonly [string, ComponentCh
         </span>
       ))
     ],
+    ["Instructions", spec.instructions && cut(spec.instructions)],
+    ["Skills", spec.skills?.map(({ digest, name }) => `${name} (${shortDigest(digest)})`).join(", ")],
     ["Network of setup", spec.setup_network && networkWords(spec.setup_network)],
     [
       "Environment",

@@ -1,6 +1,7 @@
 import {
   type AgentMedia,
   type AgentPlan,
+  type Artifact,
   type ChangesetPayload,
   type DeliveryPayload,
   type Event,
@@ -30,6 +31,7 @@ export type Item = { readonly key: string; readonly at: string } & (
   | { readonly kind: "changeset"; readonly id: string; readonly changeset: ChangesetPayload }
   | { readonly kind: "delivery"; readonly id: string; readonly delivery: DeliveryPayload }
   | { readonly kind: "merge_request"; readonly mergeRequest: MergeRequestPayload }
+  | { readonly kind: "artifact"; readonly artifact: Artifact; readonly isDeleted: boolean }
   | { readonly kind: "notice"; readonly tone: "calm" | "ask" | "bad"; readonly text: string }
 )
 
@@ -175,8 +177,19 @@ export class Conversation {
       case "merge_request.failed":
         put({ kind: "merge_request", key: event.payload.merge_request_id, mergeRequest: event.payload })
         break
+      case "artifact.published":
+        put({ kind: "artifact", key: event.payload.artifact.id, artifact: event.payload.artifact, isDeleted: false })
+        break
+      case "artifact.deleted": {
+        const known = this.find(event.payload.artifact_id)
+        if (known?.kind === "artifact") put({ ...known, isDeleted: true })
+        break
+      }
       case "agent.notice_given":
         note([event.payload.title, event.payload.description].filter(Boolean).join(": "))
+        break
+      case "diagnostic.reported":
+        if (event.payload.kind === "tools_not_offered") note(event.payload.line, "ask")
         break
       case "agent.commands_listed":
         this.commands = event.payload.commands

@@ -9,6 +9,7 @@ import { ToolCard } from "../tools/ToolCard.js"
 import { Copy, State, Time } from "../ui/Basics.js"
 import { Prose } from "../ui/Prose.js"
 import { bytes, count, dollars, duration, plain, tokens } from "../words/Words.js"
+import { ArtifactCard } from "./ArtifactCard.js"
 import type { Item } from "./Conversation.js"
 import { MediaView } from "./MediaView.js"
 import { Picture, pictureType } from "./Picture.js"
@@ -96,6 +97,8 @@ export const ItemView = memo(({ agent, item, sessionId }: ItemViewProps) => {
         </p>
       )
     }
+    case "artifact":
+      return <ArtifactCard artifact={item.artifact} isDeleted={item.isDeleted} />
     case "notice":
       return <p class={`notice ${item.tone}`}>{item.text}</p>
   }

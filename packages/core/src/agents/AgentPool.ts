@@ -17,6 +17,13 @@ export interface PooledTurn extends AgentStart, TurnRequest {
   readonly callTool?: CallTool
 }
 
+/** Told once of an agent. It has ended a turn without asking for the tools that it was told of. */
+const toolsNotOffered: HarnessEvent = {
+  _tag: "diagnostic",
+  kind: "tools_not_offered",
+  line: "The agent has not asked for the tools of Reins, so its model was offered none of them."
+}
+
 /** The longest time between two looks for agents that are idle for too long, in milliseconds. */
 const sweepMs = 15_000
 
@@ -73,7 +80,10 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
             yield* agent.lend(turn.connection, turn.observer)
             if (turn.callTool !== undefined) yield* agent.openTools(turn.callTool)
             const started = yield* Effect.raceFirst(Deferred.await(agent.opened), Effect.as(turn.cancel, undefined))
-            return started && { ...started, reason: yield* started.agent.turn(turn, emit) }
+            if (started === undefined) return undefined
+            const reason = yield* started.agent.turn(turn, emit)
+            if (reason === "completed" && (yield* agent.lacksTools)) yield* emit([toolsNotOffered])
+            return { ...started, reason }
           })
         )
         if (worked === undefined) return { reason: "cancelled" as const, native: undefined }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { Clock, Deferred, Effect, Exit, Fiber, Redacted, Scope } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Redacted, Ref, Scope } from "effect"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import type { Harness } from "../harness/Harness.js"
 import type { Agent } from "../harness/HarnessDriver.js"
@@ -44,6 +44,8 @@ export interface KeptAgent {
   ) => Effect.Effect<void, never, Scope.Scope>
   /** Answers the calls of the agent's tools until the scope closes. */
   readonly openTools: (call: CallTool) => Effect.Effect<void, never, Scope.Scope>
+  /** True once for an agent that has tools and has not asked for them. */
+  readonly lacksTools: Effect.Effect<boolean>
   /** Stops the agent and leaves no process of it. */
   readonly stop: Effect.Effect<void>
   /** `busy` belongs to a turn, `reserved` to one that will take it, `idle` to the pool, and nobody may use one that is `ending`. */
@@ -78,6 +80,7 @@ export const startFingerprint = (input: AgentStart): string => {
     input.limits,
     servers,
     input.tools ?? null,
+    input.guidance?.digest ?? null,
     input.additionalDirectories,
     input.objectsDir
   ]
@@ -98,6 +101,13 @@ const placesOf = (network: NetworkAccess | undefined, executor: AgentInput["exec
   const access = network ?? (wayOut.isOnlyWay && isShared ? "open" : undefined)
   return access === undefined ? undefined : destinationsOf(access)
 }
+
+const lackOf = (tools: LentTools): Effect.Effect<Effect.Effect<boolean>> =>
+  Effect.map(Ref.make(false), (isTold) =>
+    Effect.flatMap(tools.wereListed, (wereListed) =>
+      wereListed ? Effect.succeed(false) : Effect.map(Ref.getAndSet(isTold, true), (wasTold) => !wasTold)
+    )
+  )
 
 /** The services that the start of an agent needs. */
 export interface Lenders {
@@ -142,6 +152,7 @@ export const makeStart = ({ credentials, harness, toolLoans, wayOut }: Lenders) 
       lend: (connection, observer) =>
         lent === undefined || connection === null ? Effect.void : lent.open(connection, observer),
       openTools: (call) => tools?.open(call) ?? Effect.void,
+      lacksTools: tools === undefined ? Effect.succeed(false) : yield* lackOf(tools),
       stop: Effect.zipRight(Fiber.interrupt(start), Scope.close(scope, Exit.void)),
       state,
       isGone: false,

@@ -50,6 +50,8 @@ export const AgentOrder = Schema.Struct({
   isGuarded: Schema.Boolean,
   /** The tools of the service that it is told of; none where it is absent. */
   tools: Schema.optionalWith(ToolOffer, { exact: true }),
+  /** The digest of the instructions and skills of the project, which the ear has; absent where there are none. */
+  guidance: Schema.optionalWith(Schema.String, { exact: true }),
   /** Its own session to go on with; null opens a new one. */
   native_session: Schema.NullOr(Schema.String)
 })

@@ -1,5 +1,6 @@
 import { Data, type Effect, type Scope, type Stream } from "effect"
 import type { PooledTurn } from "../agents/AgentPool.js"
+import type { Guidance } from "../domain/Guidance.js"
 import type { SessionId } from "../domain/Ids.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import type { QuestionAnswer } from "../harness/TurnInput.js"
@@ -17,6 +18,8 @@ export class AgentMissing extends Data.TaggedError("AgentMissing")<{
 export interface AgentEar {
   /** Waits until the files of the session are made; false when they cannot be. Absent where they are there. */
   readonly made?: Effect.Effect<boolean>
+  /** Gives the instructions and skills of the project. Absent where the order names none. */
+  readonly guidance?: Effect.Effect<Guidance>
 }
 
 /** The questions of a bench about a turn that it runs, and the news of it. Each waits for its answer. */

@@ -148,6 +148,7 @@ const makeStart = Effect.gen(function* () {
       isAnswered: order.isAnswered,
       isGuarded: order.isGuarded,
       ...(order.tools && { tools: order.tools }),
+      ...(order.guidance !== undefined && ear.guidance && { guidance: { digest: order.guidance, read: ear.guidance } }),
       nativeSessionId: order.native_session,
       stopped: stopped({ session, lease, provider })
     }

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { sessionRows as ofArtifacts } from "../artifacts/SessionRows.js"
 import { sessionRows as ofAutomations } from "../automations/SessionRows.js"
 import { sessionRows as ofBudgets } from "../budgets/SessionRows.js"
 import { sessionRows as ofChanges } from "../changes/SessionRows.js"
@@ -29,6 +30,7 @@ const rows: ReadonlyArray<OwnedRows> = [
   ...ofChanges,
   ...ofShares,
   ...ofTools,
+  ...ofArtifacts,
   ...ofSessions,
   ...ofLogs,
   ...ofWebhooks

@@ -15,11 +15,15 @@ const UsagePayload = Schema.Struct({
 }).annotations({ identifier: "UsagePayload", description: "What the turn has used so far." })
 
 const DiagnosticPayload = Schema.Struct({
-  kind: field(Schema.String, "The kind of the diagnostic, as in `unparsed`."),
-  line: field(Schema.String, "The output.")
+  kind: field(
+    Schema.String,
+    "The kind of the diagnostic, as in `unparsed`. `tools_not_offered`: the agent has not asked for the tools of the service."
+  ),
+  line: field(Schema.String, "The output, or what has happened in words.")
 }).annotations({
   identifier: "DiagnosticPayload",
-  description: "Output of a harness that Reins does not understand. It is kept rather than dropped."
+  description:
+    "Output of a harness that Reins does not understand, which is kept rather than dropped, or a word on what it did not do."
 })
 
 /** The events of what agents do and tell. */
@@ -54,7 +58,7 @@ export const agentEvents = eventKinds({
   },
   "diagnostic.reported": {
     payload: DiagnosticPayload,
-    text: "The agent wrote something that Reins does not understand, which is kept."
+    text: "The agent wrote something that Reins does not understand, which is kept, or has not asked for the tools that it was told of."
   }
 })
 

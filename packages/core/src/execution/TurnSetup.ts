@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { canonicalJson, digestOf } from "../base/CanonicalJson.js"
 import { fn } from "../base/Traced.js"
 import type { AgentOrder } from "../bench/AgentOrder.js"
 import type { AgentEar } from "../bench/Agents.js"
@@ -9,7 +10,9 @@ import type { Manifest } from "../harness/Manifest.js"
 import { Manifests } from "../harness/Manifests.js"
 import { allowsAll, type PermissionPolicy } from "../harness/Permissions.js"
 import type { TurnRequest } from "../harness/TurnInput.js"
+import type { ProjectSpec } from "../projects/Project.js"
 import { Projects } from "../projects/Projects.js"
+import { Skills } from "../projects/skills/Skills.js"
 import { boundsOf } from "../sessions/SessionBounds.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { ToolSources } from "../tools/ToolSources.js"
@@ -83,7 +86,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
       const beside =
         (begin: BeginAgent): Beside =>
         (session, made) =>
-          Effect.flatMap(gather(session), (start) => begin({ ...start, ear: { made } })).pipe(
+          Effect.flatMap(gather(session), (start) => begin({ ...start, ear: { ...start.ear, made } })).pipe(
             Effect.catchTag("TurnRefused", () => Effect.void)
           )
 
@@ -118,6 +121,16 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
   const manifestOf = yield* manifests
   const connectionOf = yield* connections
   const tools = yield* ToolSources
+  const skills = yield* Skills
+
+  /** The instructions and skills of the project, which are read when an agent starts. */
+  const guidanceOf = ({ project }: SessionRow, { instructions, skills: pins }: ProjectSpec) => {
+    if (project === null || (instructions === undefined && pins === undefined)) return undefined
+    return {
+      digest: digestOf(canonicalJson([instructions, pins])),
+      read: skills.guidanceOf(project.id, { instructions: instructions ?? null, skills: pins ?? [] })
+    }
+  }
 
   /** True when the agent can go on with the state that its last turn left. */
   const goesOn = Effect.fnUntraced(function* (session: SessionRow) {
@@ -145,6 +158,7 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
     const permissions: PermissionPolicy | null = session.permissions === null ? null : JSON.parse(session.permissions)
     const manifest = yield* manifestOf(session)
     const offer = yield* tools.offerOf(session)
+    const guidance = guidanceOf(session, spec)
     const order: AgentOrder = {
       session: session.id,
       workspace: session.workspace_id,
@@ -164,11 +178,12 @@ const gathering = Effect.fnUntraced(function* (nativeDigest: (session: SessionRo
       isAnswered: manifest.capabilities.interactive_approval === "supported",
       isGuarded: permissions !== null && !allowsAll(permissions),
       ...(offer && { tools: offer }),
+      ...(guidance && { guidance: guidance.digest }),
       native_session: session.agent.native_session_id
     }
     const prepared: PreparedAgent = {
       order,
-      ear: {},
+      ear: guidance === undefined ? {} : { guidance: guidance.read },
       manifest,
       credentialId: connection?.credentialId ?? null,
       prices: connection?.prices ?? {},

@@ -122,10 +122,10 @@ export const HarnessUsage = Schema.Struct({
 }).annotations({ identifier: "HarnessUsage" })
 export type HarnessUsage = typeof HarnessUsage.Type
 
-/** Output of the agent that has no known meaning, cut at 8 KiB. */
+/** Output of the agent that has no known meaning, cut at 8 KiB. `tools_not_offered` says in words that the agent has not asked for its tools. */
 export const Diagnostic = Schema.Struct({
   _tag: Schema.Literal("diagnostic"),
-  kind: Schema.Literal("unparsed", "unknown_update", "unknown_message"),
+  kind: Schema.Literal("unparsed", "unknown_update", "unknown_message", "tools_not_offered"),
   line: Schema.String
 }).annotations({ identifier: "HarnessDiagnostic" })
 export type Diagnostic = typeof Diagnostic.Type

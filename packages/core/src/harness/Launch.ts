@@ -1,11 +1,13 @@
-import { lstat, mkdir, rm, writeFile } from "node:fs/promises"
+import { rm, writeFile } from "node:fs/promises"
 import * as path from "node:path"
 import { Effect, Redacted } from "effect"
 import { fn } from "../base/Traced.js"
 import type { AgentCommand } from "../executor/Executor.js"
 import { proxyVariables } from "../outbound/WayOut.js"
+import { writeGuidance } from "./Guidance.js"
 import { HarnessFailure } from "./HarnessEvent.js"
 import type { Manifest, Profile, Runtime } from "./Manifest.js"
+import { makeOwnDirectory } from "./OwnDirectory.js"
 import type { AgentInput, HarnessConnection } from "./TurnInput.js"
 
 const placeholder = /\{\{\s*(json\s+)?([a-z_]+(?:\.[a-z0-9_]+)?)(?:\|([^}]*))?\s*\}\}/g
@@ -102,18 +104,6 @@ const missingValue = (manifest: Manifest) => (name: string) =>
     retryable: false
   })
 
-/** Makes a directory below the home. No part of its path may be a link, because the agent of an earlier turn may have left one. */
-const makeOwnDirectory = async (homeDir: string, directory: string): Promise<void> => {
-  await mkdir(homeDir, { recursive: true, mode: 0o700 })
-  let at = homeDir
-  for (const name of path.relative(homeDir, directory).split(path.sep)) {
-    at = path.join(at, name)
-    const found = await lstat(at).catch(() => undefined)
-    if (found?.isDirectory() === false) await rm(at)
-    await mkdir(at, { recursive: true, mode: 0o700 })
-  }
-}
-
 const writeFiles = (files: ReadonlyArray<{ readonly path: string; readonly content: string }>, homeDir: string) =>
   Effect.tryPromise({
     try: async () => {
@@ -127,13 +117,22 @@ const writeFiles = (files: ReadonlyArray<{ readonly path: string; readonly conte
         })
       )
     },
-    catch: () =>
-      new HarnessFailure({
-        reason: "executor_unavailable",
-        message: "The agent's home cannot be written. Check the space and the permissions of the data directory.",
-        retryable: true
-      })
+    catch: () => unwritable
   })
+
+const unwritable = new HarnessFailure({
+  reason: "executor_unavailable",
+  message: "The agent's home cannot be written. Check the space and the permissions of the data directory.",
+  retryable: true
+})
+
+/** Writes the instructions and the skills of the project where the agent finds them. An agent whose manifest names no place gets none. */
+const writeGuidanceOf = ({ guidance, homeDir, manifest: { guidance: places } }: AgentInput) =>
+  guidance === undefined || places === undefined
+    ? Effect.void
+    : Effect.flatMap(guidance.read, (found) =>
+        Effect.tryPromise({ try: () => writeGuidance(places, found, homeDir), catch: () => unwritable })
+      )
 
 const environmentOf = Effect.fnUntraced(function* (
   runtime: Runtime,
@@ -230,6 +229,7 @@ export const prepareLaunch = fn("Launch.prepare")(function* (input: AgentInput, 
   const executable = yield* named(render(runtime.launch.command, values))
   const args = yield* named(Effect.forEach(runtime.launch.args, (arg) => render(arg, values)))
   yield* writeFiles(files, input.homeDir)
+  yield* writeGuidanceOf(input)
   const command: AgentCommand = {
     leaseId: input.leaseId,
     executable,

@@ -113,6 +113,15 @@ export const ToolManners = Schema.Struct({
 })
 export type ToolManners = typeof ToolManners.Type
 
+/** The places below the agent's home in which it looks for instructions and skills. */
+export const GuidancePlaces = Schema.Struct({
+  /** The file of instructions. */
+  instructions: relativePath,
+  /** The folder with one folder for each skill; null for an agent that has none. It reads their texts as instructions. */
+  skills: Schema.NullOr(relativePath)
+})
+export type GuidancePlaces = typeof GuidancePlaces.Type
+
 export const FailureReason = Schema.Literal(
   "credential_invalid",
   "quota_exhausted",
@@ -179,6 +188,8 @@ export const Manifest = Schema.Struct({
   own_files: exactOptional(OwnFiles),
   /** The way in which the agent calls tools; it is offered none when absent. */
   tools: exactOptional(ToolManners),
+  /** The places of instructions and skills; it gets none when absent. */
+  guidance: exactOptional(GuidancePlaces),
   runtime: Schema.NullOr(Runtime),
   /** The evidence of trials of the agent. A capability without it is not relied on. */
   evidence: exactOptional(Evidence)

@@ -1,6 +1,7 @@
 import type { Duration, Effect, Option, Redacted } from "effect"
 import type { ExecutorLimits } from "../domain/ExecutorLimits.js"
 import type { FormContent } from "../domain/Form.js"
+import type { Guidance } from "../domain/Guidance.js"
 import type { AgentPlaces, Executor } from "../executor/Executor.js"
 import type { Passage } from "../outbound/WayOut.js"
 import type { OptionChoices } from "./AgentReport.js"
@@ -100,6 +101,8 @@ export interface AgentInput {
    * Absent where nobody looks.
    */
   readonly opening?: Effect.Effect<Effect.Effect<void>>
+  /** The instructions and skills of the project, with a digest of them; absent where it has none. */
+  readonly guidance?: { readonly digest: string; readonly read: Effect.Effect<Guidance> }
   /** The absolute paths of directories that the agent may read besides; none where it is absent. */
   readonly additionalDirectories?: ReadonlyArray<string>
   /** The absolute path of the directory with the objects that the agent's repository shares; absent where it has all itself. */

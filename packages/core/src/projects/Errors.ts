@@ -7,6 +7,8 @@ export const operationErrors = {
   "projects.update": ["forbidden", "not_found", "version_conflict"],
   "projects.listVersions": ["invalid_cursor", "not_found"],
   "projects.publish": ["forbidden", "invalid_transition", "not_found"],
+  "projects.listSkills": ["not_found"],
+  "projects.addSkill": ["forbidden", "not_found", "quota_exhausted"],
   "projects.listSecrets": ["not_found"],
   "projects.replaceSecret": ["forbidden", "not_found"],
   "projects.removeSecret": ["forbidden", "not_found"]

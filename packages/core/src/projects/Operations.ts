@@ -4,6 +4,17 @@ import type { operationErrors } from "./Errors.js"
 import { ProjectSecrets } from "./ProjectSecrets.js"
 import { Projects } from "./Projects.js"
 import type { ProjectsApi } from "./ProjectsApi.js"
+import { Skills } from "./skills/Skills.js"
+import type { SkillsApi } from "./skills/SkillsApi.js"
+
+const ofSkills = Effect.gen(function* () {
+  const skills = yield* Skills
+  const operations: Operations<typeof SkillsApi, typeof operationErrors> = {
+    listSkills: ({ path, principal }) => skills.list(principal, path.project_id),
+    addSkill: ({ body, path, principal }) => skills.add(principal, path.project_id, body)
+  }
+  return operations
+})
 
 export const projects = Effect.gen(function* () {
   const projects = yield* Projects
@@ -20,5 +31,5 @@ export const projects = Effect.gen(function* () {
       secrets.put(principal, path.project_id, path.name, Redacted.make(body.secret)),
     removeSecret: ({ path, principal }) => secrets.remove(principal, path.project_id, path.name)
   }
-  return operations
+  return { ...operations, ...(yield* ofSkills) }
 })

@@ -11,6 +11,7 @@ import { Timestamp } from "../domain/Timestamp.js"
 import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
 import { Environment, Setup } from "./ProjectSetup.js"
+import { ProjectInstructions, SkillPins } from "./skills/Skill.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
@@ -92,7 +93,9 @@ export const OwnTool = Schema.Literal(
   "message",
   "read_diff",
   "cancel",
-  "submit_result"
+  "submit_result",
+  "ask_user",
+  "publish_artifact"
 ).annotations({ description: "A tool of the service." })
 export type OwnTool = typeof OwnTool.Type
 
@@ -163,6 +166,14 @@ export const ProjectSpec = Schema.Struct({
     "How changesets are delivered when a request does not say."
   ),
   tools: field(optional(ToolSelection), "The tools of the service that agents are offered; all of them when absent."),
+  instructions: field(
+    optional(ProjectInstructions),
+    "What agents are told of the work in every session, at most 65,536 characters. They find it in their home, and it is no part of a changeset."
+  ),
+  skills: field(
+    optional(SkillPins),
+    "The skills that agents find in their home, at most 20. Each is pinned by the digest of its files."
+  ),
   permissions: field(
     optional(PermissionPolicy),
     "What the agents of sessions may do by themselves; what the provider is set up for when absent."

@@ -5,11 +5,13 @@ import { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import type { OwnedRows } from "../store/OwnedRows.js"
 
-/** The secrets and the versions of a project. Sessions name versions, so they go of them before. */
-export const projectRows: ReadonlyArray<OwnedRows> = ["project_secrets", "project_versions"].map((table) => ({
-  table,
-  of: (sql, id) => sql`project_id = ${id}`
-}))
+/** The skills, the secrets and the versions of a project. Sessions name versions, so they go of them before. */
+export const projectRows: ReadonlyArray<OwnedRows> = ["project_skills", "project_secrets", "project_versions"].map(
+  (table) => ({
+    table,
+    of: (sql, id) => sql`project_id = ${id}`
+  })
+)
 
 /** The ways in which a project goes for good. */
 export const projectRemoval = Effect.map(Database, ({ run, sql }) => ({

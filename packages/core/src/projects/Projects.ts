@@ -14,6 +14,7 @@ import { expectVersion } from "../store/Version.js"
 import type { Project, ProjectSpec, ProjectVersion } from "./Project.js"
 import { type ProjectFilter, ProjectStore } from "./ProjectStore.js"
 import type { ProjectInput, ProjectPatch, ProjectVersionInput } from "./ProjectsApi.js"
+import { requireSkills } from "./skills/Skills.js"
 
 /**
  * Projects and their published versions, which never change. A project that the principal may not see is `not_found`; one that it may see and
@@ -31,7 +32,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
     /**
      * Makes a project; a spec that is given with it becomes version 1. Fails with `already_exists` when the workspace has a project of that
      * slug, an archived one too, with `not_found` for a connection of the spec that the workspace does not have, and with `RequestInvalid` for a
-     * repository that this installation never contacts.
+     * repository that this installation never contacts, and for a skill, because a new project has none.
      */
     readonly create: (
       principal: Principal,
@@ -58,7 +59,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
     /**
      * Adds a version; versions are numbered from 1. The same spec again gives back the version that has it. Fails with `invalid_transition` for
      * an archived project, with `not_found` for a connection of the spec that the workspace does not have, and with `RequestInvalid` for a
-     * repository that this installation never contacts.
+     * repository that this installation never contacts, and for a skill that the project does not have.
      */
     readonly publish: (
       principal: Principal,
@@ -92,6 +93,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       const access = yield* Access
       const store = yield* ProjectStore
       const git = yield* Git
+      const checkSkills = yield* requireSkills
 
       const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const project = yield* store.find(id)
@@ -116,6 +118,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
             Effect.gen(function* () {
               yield* access.write(principal, workspaceId)
               yield* checkPosted(git, ["body", "spec", "repository"], spec?.repository)
+              if (spec !== undefined) yield* checkSkills("", spec)
               const id = yield* store.insert({ workspaceId, slug, name, description })
               if (id === undefined) return yield* slugTaken(slug)
               if (spec !== undefined)
@@ -153,6 +156,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
               const project = yield* locked(principal, projectId)
               if (project.archived_at !== null) return yield* archived(project.archived_at, "publishing a version")
               yield* checkPosted(git, ["body", "spec", "repository"], spec.repository)
+              yield* checkSkills(project.id, spec)
               return yield* store.addVersion(project, spec, notes)
             })
           ),

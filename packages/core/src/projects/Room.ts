@@ -4,11 +4,12 @@ import * as ProjectSecretStore from "./ProjectSecretStore.js"
 import { ProjectSecrets } from "./ProjectSecrets.js"
 import { ProjectStore } from "./ProjectStore.js"
 import { Projects } from "./Projects.js"
+import { Skills } from "./skills/Skills.js"
 
 /** Versions of what sessions start from, and their secrets. */
 export const projects = {
   name: "projects",
-  layer: oneByOne(Projects.layer, ProjectSecrets.layer).pipe(onTopOf(ProjectStore.layer)),
+  layer: oneByOne(Projects.layer, ProjectSecrets.layer, Skills.layer).pipe(onTopOf(ProjectStore.layer)),
   operations,
   tables: ["projects", "project_versions"],
   sealed: ProjectSecretStore.secretRecords

@@ -7,6 +7,7 @@ const ofProjects = (table: string): OwnedRows => ({
 
 /** The projects of a workspace with their versions and secrets. */
 export const workspaceRows: ReadonlyArray<OwnedRows> = [
+  ofProjects("project_skills"),
   ofProjects("project_secrets"),
   ofProjects("project_versions"),
   { table: "projects", of: (sql, id) => sql`workspace_id = ${id}` }

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { byDialect, original, type Step, statements } from "./Step.js"
 import { access } from "./schema/access.js"
+import { artifacts } from "./schema/artifacts.js"
 import { automations } from "./schema/automations.js"
 import { budgets } from "./schema/budgets.js"
 import { changes } from "./schema/changes.js"
@@ -48,5 +49,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0017_tools": original(statements(tools)),
   "0018_automations": original(statements(automations)),
   "0019_push": original(statements(push)),
-  "0020_hooks": original(statements(hooks))
+  "0020_hooks": original(statements(hooks)),
+  "0021_artifacts": original(byDialect(artifacts))
 }

@@ -1,16 +1,12 @@
 import { hash } from "node:crypto"
 import { Effect, Layer, ParseResult } from "effect"
-import { actorOf } from "../access/Access.js"
 import { canonicalJson } from "../base/CanonicalJson.js"
 import { CoreConfig } from "../base/CoreConfig.js"
-import { failpoint } from "../base/Failpoint.js"
 import type { FunctionTool } from "../sessions/functions/FunctionTool.js"
 import { OfferedTools } from "../sessions/functions/OfferedTools.js"
 import type { Interaction } from "../sessions/Interaction.js"
-import { InteractionStore } from "../sessions/questions/InteractionStore.js"
-import { ToolCallStore } from "../sessions/questions/ToolCallStore.js"
 import { ResultSchemas } from "../sessions/results/ResultSchemas.js"
-import { Journal } from "../store/Journal.js"
+import { makeAskOutside, numbered } from "./AskOutside.js"
 import { type HostedTool, ToolFailed, ToolReply, type ToolTurn } from "./Tool.js"
 import { ToolSources } from "./ToolSources.js"
 
@@ -32,9 +28,7 @@ export const layer = Layer.effectDiscard(
 
 const makeFunctionTool = Effect.gen(function* () {
   const { turnDeadlineMs } = yield* CoreConfig
-  const calls = yield* ToolCallStore
-  const interactions = yield* InteractionStore
-  const journal = yield* Journal
+  const askOutside = yield* makeAskOutside
   const schemas = yield* ResultSchemas
 
   const faultsOf = (schema: FunctionTool["input_schema"], input: unknown) =>
@@ -51,36 +45,34 @@ const makeFunctionTool = Effect.gen(function* () {
     const { $schema: _, ...schema } = input_schema
     return {
       offered: { name, description, is_read_only: false, input_schema: schema },
-      isFunction: true,
+      isAlwaysOffered: true,
+      isKept: true,
       keyOf: (turn, input) => keyOf(turn, name, input),
-      run: Effect.fnUntraced(function* ({ principal, turn }, input, { callId, key }) {
+      run: Effect.fnUntraced(function* (turn, input, { callId, key }) {
         const faults = yield* faultsOf(input_schema, input)
         if (faults.length > 0)
           return yield* new ToolFailed({
             message: `The input does not fit. ${faults.join(" ")} Mend it and call again.`
           })
         const deadlineMs = Math.min(deadline_seconds * 1000, turnDeadlineMs)
-        const call = { name, input, call_id: callId, key: key ?? callId, deadlineMs }
-        const opened = yield* journal.commit(calls.open(turn.id, actorOf(principal), call))
-        if (opened === undefined) return yield* new ToolFailed({ message: "The turn has ended." })
-        yield* failpoint("tool.asked")
-        const settled = yield* interactions.settled(opened.id, (command) => journal.commit(command))
-        yield* failpoint("tool.answered")
+        const settled = yield* askOutside(turn, {
+          kind: "tool_call",
+          title: name,
+          description: null,
+          options: [],
+          form: null,
+          tool: { name, input, call_id: callId, attempt: 1 },
+          key: key ?? callId,
+          deadlineMs
+        })
         return yield* answerOf(settled, deadlineMs)
       })
     }
   }
 })
 
-/**
- * The key of a call. It has the first turn of the retries, the function, its input, and the number of the call among its like in the turn. So the
- * same call of a retry takes the answer that is there.
- */
-const keyOf = (turn: ToolTurn, name: string, input: unknown): string => {
-  const digest = hash("sha256", canonicalJson(input), "hex")
-  const what = `function:${turn.rootTurnId}:${name}:${digest}`
-  return `${what}:${turn.count(what)}`
-}
+const keyOf = (turn: ToolTurn, name: string, input: unknown): string =>
+  numbered(turn, `function:${turn.rootTurnId}:${name}:${hash("sha256", canonicalJson(input), "hex")}`)
 
 const answerOf = (call: Interaction, deadlineMs: number): Effect.Effect<ToolReply, ToolFailed> => {
   const { blocks, claim, is_error, result, state } = call

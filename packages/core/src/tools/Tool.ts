@@ -42,10 +42,10 @@ export type ToolFailure = ToolFailed | ReinsError | RequestInvalid
 /** A tool of the service, as a plain value. */
 export interface HostedTool {
   readonly offered: OfferedTool
-  /** True for a tool without which the turn cannot do what it was asked for. */
+  /** True for a tool that no choice of tools leaves out. */
   readonly isAlwaysOffered?: boolean
-  /** True for a function of a caller. Its call goes on when the agent withdraws it, and the same call again takes its answer. */
-  readonly isFunction?: boolean
+  /** True for a tool that others answer. Its call goes on when the agent withdraws it, and the same call again takes its answer. */
+  readonly isKept?: boolean
   /** The key under which a call takes effect once; null for one that may be repeated. */
   readonly keyOf: (turn: ToolTurn, input: unknown) => string | null
   /** Gives a text, a `ToolReply`, or a value that becomes JSON. It is interrupted when the agent withdraws the call. */
@@ -59,6 +59,7 @@ export const makeTool = <A, I>(
     /** Stands in the place of what the schema says of itself. */
     readonly inputSchema?: Readonly<Record<string, unknown>>
     readonly isAlwaysOffered?: boolean
+    readonly isKept?: boolean
     readonly keyOf?: (turn: ToolTurn, input: A) => string
     readonly run: (turn: ToolTurn, input: A, call: HeldCall) => Effect.Effect<unknown, ToolFailure>
   }
@@ -68,6 +69,7 @@ export const makeTool = <A, I>(
   const decodeOption = Schema.decodeUnknownOption(schema)
   return {
     ...(tool.isAlwaysOffered !== undefined && { isAlwaysOffered: tool.isAlwaysOffered }),
+    ...(tool.isKept !== undefined && { isKept: tool.isKept }),
     offered: { name, description, is_read_only, input_schema: tool.inputSchema ?? jsonSchemaOf(schema) },
     keyOf: (turn, input) => {
       const decoded = decodeOption(input)

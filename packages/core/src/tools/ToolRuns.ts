@@ -95,7 +95,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
             if (toolTurn === undefined) return said(nobodysTurn, true)
             if (!(yield* mayAct(toolTurn.principal))) return said(noRight, true)
             const running = run(toolTurn, tool, call, patienceOf(call))
-            return yield* calls.join(call, patienceOf(call), { run: running, isKept: tool.isFunction === true })
+            return yield* calls.join(call, patienceOf(call), { run: running, isKept: tool.isKept === true })
           })
           return answer
         })

@@ -61,8 +61,8 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
         if ((yield* mannersOf(session)) === undefined) return found
         const chosen = yield* offered.find(session.id, null)
         const own = chosen.own ?? (yield* projects.specOf(session)).tools?.own
-        const isOffered = ({ isAlwaysOffered, isFunction, offered: { name } }: HostedTool) =>
-          own === undefined || isAlwaysOffered === true || isFunction === true || own.some((each) => each === name)
+        const isOffered = ({ isAlwaysOffered, offered: { name } }: HostedTool) =>
+          own === undefined || isAlwaysOffered === true || own.some((each) => each === name)
         for (const source of sources)
           for (const tool of yield* source.toolsOf(session)) if (isOffered(tool)) found.set(tool.offered.name, tool)
         return found

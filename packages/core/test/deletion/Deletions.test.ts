@@ -13,6 +13,7 @@ import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { databaseFile } from "@reins/core/store/DataDirectory"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { Snapshots } from "@reins/core/worktrees/snapshots/Snapshots"
+import { callingAgents } from "@reins/testing/harness/SmallAgent"
 import { filesHolding } from "@reins/testing/harness/Turns"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
@@ -32,7 +33,8 @@ const words = {
   answer: "answerxqcanary",
   upload: "uploadxqcanary",
   path: "pathxqcanary",
-  written: "writtenxqcanary"
+  written: "writtenxqcanary",
+  published: "publishedxqcanary"
 }
 
 const finished = (principal: Principal, id: string) =>
@@ -74,6 +76,7 @@ for (const { layer, name } of databases) {
                   script(
                     words.prompt,
                     { tool: "write", path: "new.txt", content: `${words.written}\n` },
+                    { tool: "publish_artifact", args: { path: "new.txt", title: words.published } },
                     { say: words.answer }
                   )
                 )
@@ -84,7 +87,8 @@ for (const { layer, name } of databases) {
                   until: (isUnsealed) => !isUnsealed,
                   schedule: Schedule.spaced("20 millis")
                 })
-                for (const word of [words.answer, words.later]) assert.isNotEmpty(yield* rowsHolding(word), word)
+                for (const word of [words.answer, words.later, words.published])
+                  assert.isNotEmpty(yield* rowsHolding(word), word)
 
                 const deletions = yield* Deletions
                 const receipt = yield* deletions.deleteSession(principal, id)
@@ -121,7 +125,7 @@ for (const { layer, name } of databases) {
                 assert.deepStrictEqual(yield* deletions.deleteSession(principal, id), done)
               }),
             { blobs: { kind: "directory", path: blobs } },
-            undefined,
+            callingAgents,
             name === "SQLite" ? undefined : layer
           )
         }),

@@ -3,7 +3,7 @@ import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { callingAgents } from "@reins/testing/harness/SmallAgent"
+import { callingAgents, deafAgents } from "@reins/testing/harness/SmallAgent"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Schedule } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -17,6 +17,27 @@ const lookup = {
 
 for (const { layer: database, name } of databases) {
   describe(`functions that agents call on ${name}`, () => {
+    it.scopedLive("an agent that does not ask for its tools is told of once, and its turns go on", () =>
+      withAgent(
+        "alpha_gateway",
+        ({ eventsUntil, principal, runTurn, workspaceId }) =>
+          Effect.gen(function* () {
+            const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+            for (const words of ["One.", "Two."])
+              assert.strictEqual((yield* runTurn(session.id, script("Say it.", { say: words }))).state, "succeeded")
+            let ends = 0
+            const events = yield* eventsUntil(session.id, (event) => isTurnEnd(event) && ++ends === 2)
+            assert.deepStrictEqual(
+              events.flatMap(({ payload, type }) => (type === "diagnostic.reported" ? [payload["kind"]] : [])),
+              ["tools_not_offered"]
+            )
+          }),
+        {},
+        deafAgents,
+        database
+      )
+    )
+
     it.scopedLive(
       "the model of an agent is offered a function, calls it, and reads the answer that a program claimed",
       () =>

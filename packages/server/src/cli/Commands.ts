@@ -53,6 +53,18 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Tools.js")).toolCalls
   },
   {
+    name: "artifacts",
+    about: "The files that an agent has published",
+    group: work,
+    load: async () => (await import("./client/Artifacts.js")).artifacts
+  },
+  {
+    name: "skills",
+    about: "Folders that tell agents how you work",
+    group: work,
+    load: async () => (await import("./client/Skills.js")).skills
+  },
+  {
     name: "acp",
     about: "Serve an editor with the agent of your server",
     group: work,

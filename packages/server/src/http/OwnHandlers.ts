@@ -1,4 +1,5 @@
 import { apiVersion } from "@reins/core/Api"
+import { Artifacts } from "@reins/core/artifacts/Artifacts"
 import { Waits } from "@reins/core/delegations/Waits"
 import { AccountDeletions } from "@reins/core/deletion/AccountDeletions"
 import { Exports } from "@reins/core/exports/Exports"
@@ -11,9 +12,11 @@ import packageJson from "../../package.json" with { type: "json" }
 import { EventStreams } from "../EventStreams.js"
 import { Shutdown } from "../Shutdown.js"
 import { writeTexts } from "../TextStream.js"
+import { contentHeaders } from "./ArtifactHeaders.js"
 import type { Exchange } from "./Exchange.js"
 import type { Handlers } from "./Handlers.js"
 import { Authentication, bearerOf } from "./middleware/Authentication.js"
+import { Reply } from "./Reply.js"
 
 /** Logins and passwords need the client of a request, and change its cookie. */
 export const accounts = Effect.gen(function* () {
@@ -65,6 +68,18 @@ export const exports = Effect.map(Exports, (exports) => {
 })
 
 const prefersMarkdown = (accept = ""): boolean => /text\/markdown/i.test(accept) && !/application\/json/i.test(accept)
+
+/** The content of an artifact is sent as bytes that no browser runs. */
+export const artifacts = Effect.map(Artifacts, (artifacts) => {
+  const handlers: Pick<Handlers<"artifacts">, "getContent"> = {
+    getContent: ({ path, principal }) =>
+      Effect.map(
+        artifacts.content(principal, path.artifact_id),
+        ({ artifact, bytes }) => new Reply(200, bytes, contentHeaders(artifact))
+      )
+  }
+  return handlers
+})
 
 /** The caller of a shared session has the token of a link, which is no credential of an account. */
 export const shared = Effect.gen(function* () {

@@ -18,6 +18,7 @@ const allHandlers = Effect.gen(function* () {
     accounts: { ...own.accounts, ...(yield* Own.accounts) },
     workspaces: { ...own.workspaces, ...events.ofWorkspace },
     sessions: { ...own.sessions, ...events.ofSession, ...(yield* Own.exports) },
+    artifacts: { ...own.artifacts, ...(yield* Own.artifacts) },
     shared: yield* Own.shared,
     delegations: { ...own.delegations, ...(yield* Own.waits) },
     catalog: { ...own.catalog, ...Own.version }

@@ -7,6 +7,7 @@ import {
   fileOfWorkspaces,
   furnish,
   headSha,
+  newArtifact,
   newBranch,
   newInteraction,
   newMergeRequest,
@@ -252,6 +253,15 @@ const examples = {
     spec: { harness: { provider_id: "alpha", model: "thinker" } },
     notes: "Thinks."
   }),
+  "POST /api/projects/{project_id}/skills": only({
+    files: [
+      {
+        path: "SKILL.md",
+        content: "---\nname: release-notes\ndescription: Writes the notes of a release.\n---\n\nRead the log first.\n"
+      },
+      { path: "bin/log.sh", content: "#!/bin/sh\ngit log --oneline\n", executable: true }
+    ]
+  }),
   "PUT /api/projects/{project_id}/secrets/{name}": () =>
     Effect.succeed({ ids: { name: "registry-token" }, body: { secret: "canary-registry-token" } }),
   "DELETE /api/projects/{project_id}/secrets/{name}": (tenant: Tenant) => {
@@ -281,6 +291,8 @@ const examples = {
     includes: ["changes", "tools"],
     expires_at: "2999-01-01T00:00:00.000Z"
   }),
+  "DELETE /api/artifacts/{artifact_id}": (tenant: Tenant) =>
+    Effect.map(newArtifact(tenant), (id) => ({ ids: { artifact_id: id } })),
   "DELETE /api/shares/{share_id}": (tenant: Tenant) =>
     Effect.map(done(tenant.person, "POST", `/api/sessions/${tenant.ids["session_id"]}/shares`), (made) =>
       idOf("share_id", made)

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { systemActor } from "@reins/core/access/Access"
+import { Artifacts } from "@reins/core/artifacts/Artifacts"
 import { treeCapture } from "@reins/core/changes/Capture"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import {
@@ -13,7 +14,8 @@ import {
   newId,
   SessionId,
   TurnId,
-  WebhookDeliveryId
+  WebhookDeliveryId,
+  WorkspaceId
 } from "@reins/core/domain/Ids"
 import { now } from "@reins/core/domain/Timestamp"
 import { InteractionStore } from "@reins/core/sessions/questions/InteractionStore"
@@ -212,9 +214,37 @@ export const newToolCall = (tenant: Pick<Tenant, "ids" | "person">) =>
     const { session } = yield* newSession(tenant, { message: "Do it." })
     const turnId = TurnId.make(textAt(session, "turn_id"))
     for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turnId, to, actor))
-    const call = { name: "lookup_ticket", input: { ticket: 7 }, call_id: "call-1", key: turnId, deadlineMs: 600_000 }
+    const call = {
+      kind: "tool_call" as const,
+      title: "lookup_ticket",
+      description: null,
+      options: [],
+      form: null,
+      tool: { name: "lookup_ticket", input: { ticket: 7 }, call_id: "call-1", attempt: 1 },
+      key: turnId,
+      deadlineMs: 600_000
+    }
     const opened = yield* journal.commit(calls.open(turnId, actor, call))
     return opened === undefined ? yield* Effect.dieMessage("nothing was called") : opened.id
+  })
+
+/** A picture that the agent of a turn has published. */
+export const newArtifact = (tenant: Pick<Tenant, "ids" | "person">) =>
+  Effect.gen(function* () {
+    const artifacts = yield* Artifacts
+    const { id: sessionId, session } = yield* newSession(tenant, { message: "Do it." })
+    const via = {
+      kind: "turn" as const,
+      sessionId,
+      turnId: TurnId.make(textAt(session, "turn_id")),
+      providerId: "alpha",
+      keyId: null
+    }
+    const workspaceId = WorkspaceId.make(tenant.ids["workspace_id"] ?? "")
+    const agent = { accountId: tenant.person.account.id, scopes: ["read", "write"] as const, workspaceId, via }
+    const bytes = Buffer.from("\x89PNG\r\n\x1a\n", "latin1")
+    const published = { title: "The page", path: "out/page.png", bytes, key: "one" }
+    return (yield* artifacts.publish(agent, published)).id
   })
 
 /** Gives a session an executor that is ready, as its activation would. */
@@ -358,7 +388,8 @@ export const newTenant = Effect.gen(function* () {
     webhook_endpoint_id: endpointId,
     webhook_delivery_id: yield* newWebhookDelivery(endpointId, sessionId),
     merge_request_id: yield* newMergeRequest(tenant),
-    interaction_id: yield* newInteraction(tenant)
+    interaction_id: yield* newInteraction(tenant),
+    artifact_id: yield* newArtifact(tenant)
   }
   const share = textAt(yield* done(person, "POST", `/api/sessions/${sessionId}/shares`), "id")
   const signingKey = textAt(yield* done(person, "POST", `${workspace}/signing-keys`), "id")

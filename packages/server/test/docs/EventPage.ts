@@ -21,7 +21,8 @@ const families: Readonly<Record<string, string>> = {
   changeset: "Changesets",
   delivery: "Deliveries",
   merge_request: "Merge requests",
-  delegation: "Delegations"
+  delegation: "Delegations",
+  artifact: "Artifacts"
 }
 
 const familyOf = (type: EventType): string => type.split(".")[0] ?? ""

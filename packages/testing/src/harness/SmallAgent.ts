@@ -74,6 +74,9 @@ export const askingAgents = (approval: "supported" | "unsupported") => {
   ])
 }
 
+/** Alpha with the small agent, which is offered tools and does not ask for them. */
+export const deafAgents = Manifests.layerOf([vouched({ ...withSmallAgent(alpha, "allow"), tools: alpha.tools })])
+
 /** Alpha and beta with the small agent, which calls tools of the service. */
 export const callingAgents = Manifests.layerOf([
   vouched(withSmallAgent(alpha, "allow", { TOOLS: "1" })),

@@ -24,6 +24,8 @@ const progressMs = 10_000
  */
 export class McpEndpoint implements LoanKind {
   private call: CallTool | undefined
+  /** True once the agent has asked for its tools. */
+  wasListed = false
   /** The calls under way, by the number of their request. Clients that are not one connection may use a number twice. */
   private readonly running = new Map<string, Set<AbortController>>()
   private readonly handlers = new Map<string, Promise<Mcp.McpHttpHandler>>()
@@ -90,7 +92,10 @@ export class McpEndpoint implements LoanKind {
 
   private serverFor({ Server }: Library, name: string, { requestInfo }: Mcp.McpRequestContext): Mcp.Server {
     const server = new Server({ name, version: release }, { capabilities: { tools: {} } })
-    server.setRequestHandler("tools/list", () => ({ tools: this.listed(name) }))
+    server.setRequestHandler("tools/list", () => {
+      this.wasListed = true
+      return { tools: this.listed(name) }
+    })
     server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
       const meta = params._meta ?? {}
       const { progressToken } = meta

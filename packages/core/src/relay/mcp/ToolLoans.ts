@@ -10,6 +10,8 @@ import type { CallTool, ToolOffer } from "./ToolOffer.js"
 export interface LentTools {
   /** The servers that the agent is told of, with its token. */
   readonly servers: ReadonlyArray<ToolServer>
+  /** True once the agent has asked for its tools. Without that its model cannot know them. */
+  readonly wereListed: Effect.Effect<boolean>
   /** Answers the calls of a turn until the scope closes, which also breaks off those that are under way. */
   readonly open: (call: CallTool) => Effect.Effect<void, never, Scope.Scope>
 }
@@ -45,6 +47,7 @@ export class ToolLoans extends Context.Tag("@reins/core/relay/mcp/ToolLoans")<
               url: `http://127.0.0.1:${loan.port}${loan.path}/${name}`,
               token: loan.token
             })),
+            wereListed: Effect.sync(() => endpoint.wasListed),
             open: (call) =>
               Effect.zipRight(
                 Effect.acquireRelease(

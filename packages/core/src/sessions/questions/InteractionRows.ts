@@ -13,12 +13,16 @@ export const interactionRows = Effect.map(Database, (db) => {
   return {
     find,
     existing: existingOf("interaction", find),
-    pendingOf: (turnId: TurnId) =>
+    /** The open ones of a turn: those that a retry takes over, those that it does not, or all. */
+    pendingOf: (turnId: TurnId, which: "kept" | "unkept" | "all" = "all") =>
       Effect.map(
         db.all(
           sql<InteractionRow>`select * from interactions where turn_id = ${turnId} and state = 'pending' order by id`
         ),
-        (pending) => pending.map(toInteraction)
+        (pending) =>
+          pending
+            .filter(({ call_key }) => which === "all" || (call_key !== null) === (which === "kept"))
+            .map(toInteraction)
       )
   }
 })

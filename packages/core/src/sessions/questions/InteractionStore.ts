@@ -24,8 +24,8 @@ export type InteractionFilter = PageRequest & { readonly state?: InteractionStat
 
 /**
  * The rows of interactions, their states, and the events that tell of them. A turn is in `requires_action` while one of its interactions is
- * pending. A turn that is cancelled or ends cancels its pending interactions. Tool calls of an
- * interrupted turn stay, as `ToolCallStore` says.
+ * pending. A turn that is cancelled or ends cancels its pending interactions. Calls of tools of an interrupted turn
+ * stay, as `ToolCallStore` says.
  */
 export class InteractionStore extends Context.Tag("@reins/core/sessions/questions/InteractionStore")<
   InteractionStore,
@@ -78,10 +78,9 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
       const open = yield* makeOpen(tell)
       const settled = yield* makeWait(resolve)
 
-      const withdraw = Effect.fnUntraced(function* (turnId: TurnId, actor: Actor, which: "all" | "questions" = "all") {
-        for (const interaction of yield* rows.pendingOf(turnId))
-          if (which === "all" || interaction.kind !== "tool_call")
-            yield* resolve(interaction, "cancelled", nothing, actor)
+      const withdraw = Effect.fnUntraced(function* (turnId: TurnId, actor: Actor, which: "all" | "unkept" = "all") {
+        for (const interaction of yield* rows.pendingOf(turnId, which))
+          yield* resolve(interaction, "cancelled", nothing, actor)
       })
       const takeBack = Effect.fnUntraced(function* (id: InteractionId, actor: Actor) {
         const unheld = yield* rows.existing(id)
@@ -93,7 +92,7 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/question
       yield* listeners.register({
         turnMoved: (turn, actor) => {
           if (turn.state !== "cancelling" && !turnStates.isTerminal(turn.state)) return Effect.void
-          return withdraw(turn.id, actor, turn.state === unprovenTurnState ? "questions" : "all")
+          return withdraw(turn.id, actor, turn.state === unprovenTurnState ? "unkept" : "all")
         }
       })
 

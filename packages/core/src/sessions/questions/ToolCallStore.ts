@@ -16,11 +16,8 @@ import { TurnStore } from "../turns/TurnStore.js"
 import { type InteractionRow, interactionRows, toInteraction } from "./InteractionRows.js"
 import { makeResolve, nothing } from "./ResolveInteraction.js"
 
-/** A call of a function, as the agent made it. */
-export interface FunctionCall {
-  readonly name: string
-  readonly input: unknown
-  readonly call_id: string
+/** What a call of a tool asks of somebody outside of the service. */
+export interface KeptCall extends Pick<Interaction, "kind" | "title" | "description" | "options" | "form" | "tool"> {
   /** The retry of a turn finds the call again by it. */
   readonly key: string
   /** The time until nobody is waited for any more. */
@@ -30,8 +27,8 @@ export interface FunctionCall {
 const clock = systemActor("interactions")
 
 /**
- * The calls of functions, which are interactions of the kind `tool_call`, and the claims on them. A call belongs to its turn. That of an interrupted
- * turn stays open, because a retry of the turn takes its answer.
+ * The calls of tools that somebody outside of the service answers, as interactions, and the claims on them. Functions of callers and questions of
+ * `ask_user` are such calls. A call belongs to its turn. That of an interrupted turn stays open, because a retry of the turn takes its answer.
  */
 export class ToolCallStore extends Context.Tag("@reins/core/sessions/questions/ToolCallStore")<
   ToolCallStore,
@@ -43,7 +40,7 @@ export class ToolCallStore extends Context.Tag("@reins/core/sessions/questions/T
     readonly open: (
       turnId: TurnId,
       actor: Actor,
-      call: FunctionCall
+      call: KeptCall
     ) => Effect.Effect<Interaction | undefined, never, Commit>
     /**
      * Claims an open call for a holder, or renews the claim that it has. The commit holds the session. Fails with `already_claimed` while somebody
@@ -81,8 +78,8 @@ export class ToolCallStore extends Context.Tag("@reins/core/sessions/questions/T
       const claims = yield* makeClaims
 
       const withdraw = Effect.fnUntraced(function* (turnId: TurnId, actor: Actor) {
-        for (const interaction of yield* rows.pendingOf(turnId))
-          if (interaction.kind === "tool_call") yield* resolve(interaction, "cancelled", nothing, actor)
+        for (const interaction of yield* rows.pendingOf(turnId, "kept"))
+          yield* resolve(interaction, "cancelled", nothing, actor)
       })
 
       /** A call outlives no other end than that of an interrupted turn, and not the end of its last retry. */
@@ -143,7 +140,7 @@ const makeOpenCall = Effect.gen(function* () {
     return found !== undefined && found.state === "pending" && (yield* isOver(found)) ? undefined : found
   })
 
-  return fn("ToolCallStore.open")(function* (turnId: TurnId, actor: Actor, call: FunctionCall) {
+  return fn("ToolCallStore.open")(function* (turnId: TurnId, actor: Actor, call: KeptCall) {
     const unheld = yield* turns.find(turnId)
     if (unheld !== undefined) yield* sessions.lock(unheld.session_id)
     const turn = yield* turns.find(turnId)
@@ -161,16 +158,16 @@ const makeOpenCall = Effect.gen(function* () {
       id: yield* newId(InteractionId),
       session_id: turn.session_id,
       turn_id: turn.id,
-      kind: "tool_call",
-      title: call.name,
-      description: null,
+      kind: call.kind,
+      title: call.title,
+      description: call.description,
       tool_id: null,
       budget_of: null,
-      options: "[]",
-      form: null,
+      options: JSON.stringify(call.options),
+      form: call.form === null ? null : JSON.stringify(call.form),
       url: null,
       default_option: null,
-      tool: JSON.stringify({ name: call.name, input: call.input, call_id: call.call_id, attempt: 1 }),
+      tool: call.tool === null ? null : JSON.stringify(call.tool),
       call_key: call.key,
       claim: null,
       state: "pending",

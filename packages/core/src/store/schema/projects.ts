@@ -1,4 +1,4 @@
-/** A project that is being deleted is out of sight, and has its id as its slug. Projects, their versions, and the secrets that the environment of a version names. */
+/** A project that is being deleted is out of sight, and has its id as its slug. Projects, their versions and skills, and the secrets that the environment of a version names. */
 export const projects: ReadonlyArray<string> = [
   `create table projects (
     id text primary key,
@@ -32,5 +32,16 @@ export const projects: ReadonlyArray<string> = [
     created_at text not null,
     updated_at text not null,
     primary key (project_id, name)
+  )`,
+  `create table project_skills (
+    project_id text not null references projects(id),
+    name text not null,
+    digest text not null,
+    description text not null,
+    bytes integer not null,
+    files integer not null,
+    content text not null,
+    created_at text not null,
+    primary key (project_id, name, digest)
   )`
 ]

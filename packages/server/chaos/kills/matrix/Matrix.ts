@@ -18,7 +18,13 @@ import {
 } from "./ExecutorRows.js"
 import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
-import { childIsMadeOnce, functionIsAnsweredOnce, resultIsGivenOnce } from "./ToolRows.js"
+import {
+  childIsMadeOnce,
+  fileIsPublishedOnce,
+  functionIsAnsweredOnce,
+  questionIsAskedOnce,
+  resultIsGivenOnce
+} from "./ToolRows.js"
 import {
   delegationRunsOnce,
   idleAgentIsEnded,
@@ -100,9 +106,9 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "merge_request.created": [mergeRequestIsOpenedOnce(again)],
   "merge_request.merged": [mergeRequestIsMergedOnce],
   "tool.called": [childIsMadeOnce("after the kill")],
-  "tool.committed": [childIsMadeOnce("before the kill")],
-  "tool.asked": [functionIsAnsweredOnce("after the kill")],
-  "tool.answered": [functionIsAnsweredOnce("before the kill")],
+  "tool.committed": [childIsMadeOnce("before the kill"), fileIsPublishedOnce],
+  "tool.asked": [functionIsAnsweredOnce("after the kill"), questionIsAskedOnce("after the kill")],
+  "tool.answered": [functionIsAnsweredOnce("before the kill"), questionIsAskedOnce("before the kill")],
   "result.accepted": [resultIsGivenOnce],
   "wait.kept": [waitIsKept],
   "wait.delivered": [sessionIsWokenOnce],

@@ -118,3 +118,66 @@ export const functionIsAnsweredOnce = (stored: "before the kill" | "after the ki
     )
   }
 })
+
+/** The agent of a turn asks a person, and the server is killed before the agent has the answer. */
+export const questionIsAskedOnce = (stored: "before the kill" | "after the kill"): Row => ({
+  rule: `a question of an agent whose answer is stored ${stored} is asked once, and the retry takes the answer`,
+  play: async (installation, crash) => {
+    const { interactions, messages, turns } = installation.api
+    const { id: session_id } = await newSession(installation)
+    const work = script([
+      { tool: "ask_user", args: { question: "Which one?", options: ["Red", "Blue"] } },
+      { say: "Done." }
+    ])
+    const all = async () => (await interactions.list({ session_id })).items
+    const answer = async () => {
+      await eventually("the question is there", async () => (await all()).length > 0)
+      const [question] = await all()
+      await interactions.answer({ interaction_id: question?.id ?? "", answer: "2" })
+    }
+    const sent = await crash(async () => {
+      const sent = await messages.send({ session_id, content: `Ask. ${work}` })
+      if (stored === "before the kill") await answer()
+      return sent
+    })
+    const turn = await turns.get({ turn_id: sent.turn_id ?? "" })
+    assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
+    if (stored === "after the kill") {
+      assert.deepStrictEqual(
+        (await all()).map(({ kind, state }) => [kind, state]),
+        [["question", "pending"]]
+      )
+      await answer()
+    }
+    const again = await retried(installation, turn.id)
+    assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
+    assert.deepStrictEqual(
+      (await all()).map(({ answer, state }) => [state, answer]),
+      [["answered", "2"]]
+    )
+  }
+})
+
+/** The agent of a turn publishes a file, and the server is killed after that was committed. */
+export const fileIsPublishedOnce: Row = {
+  rule: "a file that was published before the kill is one artifact, also when the retry publishes it anew",
+  play: async (installation, crash) => {
+    const session = await newSession(installation)
+    const work = script([
+      { tool: "write", path: "report.txt", content: "It works.\n" },
+      { tool: "publish_artifact", args: { path: "report.txt", title: "The report" } },
+      { say: "Done." }
+    ])
+    const sent = await crash(() =>
+      installation.api.messages.send({ session_id: session.id, content: `Publish it. ${work}` })
+    )
+    const turn = await installation.api.turns.get({ turn_id: sent.turn_id ?? "" })
+    assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
+    assert.strictEqual((await retried(installation, turn.id)).state, "succeeded")
+    const { items } = await installation.api.sessions.listArtifacts({ session_id: session.id })
+    assert.deepStrictEqual(
+      items.map(({ size, title, turn_id }) => [title, size, turn_id]),
+      [["The report", 10, turn.id]]
+    )
+  }
+}

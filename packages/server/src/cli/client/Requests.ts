@@ -1,10 +1,12 @@
 import type { Interaction, Reins } from "@reins/client"
+import type { FormContent } from "@reins/core/domain/Form"
 import { argument, flag, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { ask, isInteractive } from "../terminal/Prompts.js"
 import { harmless, table } from "../terminal/Style.js"
 import { didYouMean } from "../terminal/Suggestion.js"
+import { valuesOf } from "./Forms.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 
 /** The open questions of a session. */
@@ -52,6 +54,7 @@ export const answer = remoteCommand({
     request: argument("request", "The id of a question"),
     answer: optionalArgument("answer", "The id or name of an answer (asked for on a terminal)"),
     note: option("note", "Words for the agent"),
+    content: option("content", "The values of a form, as JSON (asked for on a terminal)", { value: "json" }),
     result: option("result", "The answer to a tool call, as JSON", { value: "json" }),
     error: flag("error", "The result says what went wrong"),
     workspace: workspaceOption
@@ -60,9 +63,10 @@ export const answer = remoteCommand({
   examples: [
     ["reins answer int_01h… allow_once", "Allow it once"],
     ['reins answer int_01h… reject --note "Use the test database."', "Refuse it, and say why"],
+    [`reins answer int_01h… accept --content '{"port":8080}'`, "Give the values of a form"],
     [`reins answer int_01h… --result '{"title":"Broken"}'`, "Answer the call of a function"]
   ],
-  run: async ({ answer: given, error, note, request, result, workspace }, connect) => {
+  run: async ({ answer: given, content: values, error, note, request, result, workspace }, connect) => {
     const { reins, workspaceId } = await connect(workspace)
     if (result !== undefined) {
       await reins.interactions.answer({ interaction_id: request, result: jsonOf(result), is_error: error })
@@ -73,7 +77,13 @@ export const answer = remoteCommand({
     if (found.kind === "tool_call")
       throw new CommandFailed({ message: `${request} is the call of a function. Answer it with --result.` })
     const chosen = await chosenAnswer(found, given)
-    await reins.interactions.answer({ interaction_id: request, answer: chosen, ...(note !== undefined && { note }) })
+    const content = await contentOf(found, chosen, values)
+    await reins.interactions.answer({
+      interaction_id: request,
+      answer: chosen,
+      ...(note !== undefined && { note }),
+      ...(content !== undefined && { content })
+    })
     tell("Answered.")
   }
 })
@@ -83,6 +93,36 @@ const jsonOf = (text: string): unknown => {
     return JSON.parse(text)
   } catch {
     throw new CommandFailed({ message: `--result takes JSON: a text stands in quotes, as in '"done"'.` })
+  }
+}
+
+/** The values for a form: those that were given, or what the person at the terminal says. The server checks them. */
+const contentOf = async (
+  { form, options }: Interaction,
+  answer: string,
+  given: string | undefined
+): Promise<FormContent | undefined> => {
+  if (given !== undefined) {
+    const values = fieldsIn(given)
+    if (values === undefined)
+      throw new CommandFailed({ message: `--content takes a JSON object, as in '{"port":8080}'.` })
+    return values
+  }
+  const isAcceptance = options.find(({ id }) => id === answer)?.kind === "accept"
+  if (form === null || !isAcceptance) return undefined
+  if (isInteractive()) return valuesOf(form, new AbortController().signal)
+  const names = form.map(({ name }) => name).join(", ")
+  throw new CommandFailed({ message: `Give the values with --content, as JSON: ${names}.` })
+}
+
+/** The fields of an object in JSON; undefined for anything else. */
+const fieldsIn = (text: string): FormContent | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    // Boundary: the server checks the values against the form.
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as FormContent) : undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -1,5 +1,4 @@
 import { resolve } from "node:path"
-import { pathToFileURL } from "node:url"
 import type { CallableFunction, CallableFunctions } from "@reins/client"
 import { argument, entry, flag, group, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
@@ -8,14 +7,15 @@ import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 
-/** The functions of a module: its default export, or the one with the name `tools`. */
+/**
+ * The functions of a module: its default export, or the one with the name `tools`. The build makes a `require` of the import. That takes a path and no
+ * URL, and no module that awaits something at its top.
+ */
 export const loadTools = async (path: string): Promise<CallableFunctions> => {
-  const module: Readonly<Record<string, unknown>> = await import(pathToFileURL(resolve(path)).href).catch(
-    (cause: unknown) => {
-      const reason = cause instanceof Error ? cause.message : String(cause)
-      throw new CommandFailed({ message: `The tools in ${path} could not be loaded: ${reason}` })
-    }
-  )
+  const module: Readonly<Record<string, unknown>> = await import(resolve(path)).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new CommandFailed({ message: `The tools in ${path} could not be loaded: ${reason}` })
+  })
   const found = module["default"] ?? module["tools"]
   if (typeof found !== "object" || found === null)
     throw new CommandFailed({

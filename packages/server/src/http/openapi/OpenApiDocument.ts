@@ -1,4 +1,5 @@
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, HttpMethod, OpenApi } from "@effect/platform"
+import { mediaTypes } from "@reins/core/artifacts/MediaTypes"
 import type { InstalledNames } from "@reins/core/catalog/Installed"
 import { NotReplayed, RequiredScope, SecretAnswer } from "@reins/core/domain/Endpoint"
 import { type ErrorCode, ErrorEnvelope } from "@reins/core/domain/ReinsError"
@@ -117,6 +118,7 @@ const completed = (operation: Json, known: Operation): Json => {
   const { 400: _, ...responses } = fieldsOf(operation["responses"])
   const streams = endpoint.path.endsWith("/events")
   const exports = known.name === "sessions.getExport"
+  const bytes = known.name === "artifacts.getContent"
   const body = fieldsOf(operation["requestBody"])
   const parameters = Array.isArray(operation["parameters"]) ? operation["parameters"].map(fieldsOf) : []
   const example = examples[`${endpoint.method} ${patternOf(endpoint)}`]
@@ -146,7 +148,13 @@ const completed = (operation: Json, known: Operation): Json => {
     security: isPublic ? [] : [{ bearer: [] }, { cookie: [] }],
     responses: {
       ...mapFields(responses, (_, response) => ({
-        ...(streams ? withStream(answer(response)) : exports ? withMarkdown(answer(response)) : answer(response)),
+        ...(streams
+          ? withStream(answer(response))
+          : exports
+            ? withMarkdown(answer(response))
+            : bytes
+              ? withMediaTypes(answer(response))
+              : answer(response)),
         description: Texts.answerDescription(summary, endpoint.successSchema.ast),
         headers: successHeaders(answering)
       })),
@@ -245,6 +253,12 @@ const withStream = (response: Json): Json => ({
     }
   }
 })
+
+/** The content of an artifact has the media type of its bytes. */
+const withMediaTypes = (response: Json): Json => {
+  const [content] = Object.values(fieldsOf(response["content"]))
+  return { ...response, content: Object.fromEntries(mediaTypes.map((type) => [type, content])) }
+}
 
 const withMarkdown = (response: Json): Json => ({
   ...response,

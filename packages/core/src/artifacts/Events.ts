@@ -1,0 +1,25 @@
+import { Schema } from "effect"
+import { eventKinds, type PayloadsOf } from "../domain/Event.js"
+import { field } from "../domain/Field.js"
+import { ArtifactId } from "../domain/Ids.js"
+import { Artifact } from "./Artifact.js"
+
+const PublishedArtifact = Schema.Struct({
+  artifact: field(Artifact, "What was published, without its content.")
+}).annotations({
+  identifier: "PublishedArtifact",
+  description: "An artifact that was published."
+})
+
+const DeletedArtifact = Schema.Struct({
+  artifact_id: field(ArtifactId, "The id that the artifact had.")
+}).annotations({ identifier: "DeletedArtifact", description: "An artifact that was deleted." })
+
+export const artifactEvents = eventKinds({
+  "artifact.published": { payload: PublishedArtifact, text: "The agent published a file of its working tree." },
+  "artifact.deleted": { payload: DeletedArtifact, text: "Somebody deleted an artifact with its content." }
+})
+
+declare module "../domain/Event.js" {
+  interface EventPayloads extends PayloadsOf<typeof artifactEvents> {}
+}

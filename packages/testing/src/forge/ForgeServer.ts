@@ -52,6 +52,8 @@ export class ForgeServer {
   readonly pulls: Array<Pull> = []
   readonly seen: Array<Seen> = []
   readonly canned: Array<Canned> = []
+  /** The issues that merges have closed, because the texts of their requests say so. */
+  readonly closed: Array<number> = []
   /** True after the repository has got another name: its old paths redirect, or tell that they do not. */
   moved = false
   constructor(
@@ -146,6 +148,8 @@ export class ForgeServer {
     if (this.dialect.expectedHead(input) !== head) return this.dialect.headMoved(head)
     this.branches.merge(pull.head, pull.base)
     pull.state = "merged"
+    for (const [, issue] of pull.body.matchAll(/\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?) #(\d+)\b/gi))
+      this.closed.push(Number(issue))
     return this.dialect.merged(this.shown(pull))
   }
 

@@ -1,5 +1,6 @@
 import { Data, Effect, Schema } from "effect"
 import type { MergeMethod } from "../domain/MergeMethod.js"
+import type { ForgeHooks } from "./ForgeHooks.js"
 
 /** The branch with the change, and the branch that the change goes into. Both belong to the same repository. */
 export interface Branches {
@@ -81,7 +82,7 @@ export const unproven = (error: ForgeError): ForgeError =>
 /** A request to a forge. */
 export interface ForgeCall {
   /** The method of HTTP. */
-  readonly method: "GET" | "POST" | "PUT"
+  readonly method: "DELETE" | "GET" | "PATCH" | "POST" | "PUT"
   /** The path below the root of the API, with the query. */
   readonly path: string
   /** The body, which is sent as JSON. */
@@ -168,6 +169,8 @@ export interface ForgeKind {
   readonly privateEmail?: (user: Readonly<Record<string, unknown>>, host: string) => string | undefined
   /** The path below the API that gives the user of the token. It serves to try a token out. */
   readonly userPath: string
+  /** The client for the hooks of one repository. Absent for a forge whose hooks people make by hand. */
+  readonly openHooks?: (ask: Ask, repository: string) => ForgeHooks
   /** The client for one repository, by its path on the forge. `ask` sends the token and knows the meaning of each refusal. */
   readonly open: (ask: Ask, repository: string) => Forge
 }

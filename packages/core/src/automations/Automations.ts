@@ -23,7 +23,7 @@ import {
 } from "./AutomationStore.js"
 import type { AutomationInput, AutomationPatch, AutomationPreview, PauseInput, PreviewQuery } from "./AutomationsApi.js"
 import { automationAccess, automationRules, makeShow } from "./AutomationViews.js"
-import { makeFollow, makePrepare, type Prepared } from "./Following.js"
+import { makeFollow, makePrepareTrigger, type Prepared } from "./Following.js"
 import { makeCancelWaiting, makePause } from "./Pausing.js"
 import { loadSchedules, makePlan } from "./Plan.js"
 import { checkCloses, makeCheckTarget, makeHookOf, nextOf, tryOf } from "./TriggerChecks.js"
@@ -135,7 +135,7 @@ const makeCreate = Effect.gen(function* () {
   const checkTarget = yield* makeCheckTarget
   const hookOf = yield* makeHookOf
   const follow = yield* makeFollow
-  const prepare = yield* makePrepare
+  const prepare = yield* makePrepareTrigger
 
   const inside = Effect.fnUntraced(function* (
     prepared: Prepared,
@@ -218,7 +218,7 @@ const makeUpdate = Effect.gen(function* () {
   const anew = yield* makeAnew
   const checkTarget = yield* makeCheckTarget
   const hookOf = yield* makeHookOf
-  const prepare = yield* makePrepare
+  const prepare = yield* makePrepareTrigger
   const { writable } = yield* automationAccess
 
   const inside = Effect.fnUntraced(function* (
@@ -276,7 +276,7 @@ const makeTurns = Effect.gen(function* () {
   const anew = yield* makeAnew
   const cancelWaiting = yield* makeCancelWaiting
   const hookOf = yield* makeHookOf
-  const prepare = yield* makePrepare
+  const prepare = yield* makePrepareTrigger
   const { writable } = yield* automationAccess
 
   const resume = Effect.fnUntraced(function* (prepared: Prepared, principal: Principal, id: string) {

@@ -11,7 +11,7 @@ import { makeRunStart } from "./RunStart.js"
 import { type RunRow, RunStore } from "./RunStore.js"
 
 /** The name of the rows of this follower. */
-export const followerName = "automations"
+export const automationsFollower = "automations"
 
 /** The runs of a chain in which each is made due by an event of the one before. */
 const mostDepth = 3
@@ -29,7 +29,7 @@ export const eventRuns = Effect.gen(function* () {
   const take = yield* makeTake
 
   return {
-    name: followerName,
+    name: automationsFollower,
     list: Effect.map(store.following, (rows) =>
       rows.map((row) => ({ key: followerKey(row), workspaceId: row.workspace_id }))
     ),

@@ -3,7 +3,7 @@ import { FollowerStore } from "../events/FollowerStore.js"
 import { WorkspaceEvents } from "../events/WorkspaceEvents.js"
 import type { AutomationTrigger } from "./Automation.js"
 import type { AutomationRow } from "./AutomationStore.js"
-import { followerKey, followerName } from "./EventRuns.js"
+import { automationsFollower, followerKey } from "./EventRuns.js"
 import { loadSchedules, type Schedules } from "./Plan.js"
 
 /** What a command has to know of its trigger before its commit. */
@@ -14,7 +14,7 @@ export interface Prepared {
 }
 
 /** Gives the function that prepares a command whose trigger begins anew. */
-export const makePrepare = Effect.gen(function* () {
+export const makePrepareTrigger = Effect.gen(function* () {
   const events = yield* WorkspaceEvents
   return Effect.fnUntraced(function* (workspaceId: string | undefined, trigger: AutomationTrigger | undefined) {
     const schedules = yield* loadSchedules
@@ -26,7 +26,7 @@ export const makePrepare = Effect.gen(function* () {
 
 /** Gives the function that has the events of a workspace read for an automation, from behind a position. */
 export const makeFollow = Effect.gen(function* () {
-  const positions = (yield* FollowerStore)(followerName)
+  const positions = (yield* FollowerStore)(automationsFollower)
   return Effect.fnUntraced(function* (row: Pick<AutomationRow, "generation" | "id">, { head }: Prepared) {
     if (head === undefined) return
     const key = followerKey(row)

@@ -1,6 +1,5 @@
 import { Data, Effect, Schema } from "effect"
 import type { MergeMethod } from "../domain/MergeMethod.js"
-import type { ForgeHooks } from "./ForgeHooks.js"
 
 /** The branch with the change, and the branch that the change goes into. Both belong to the same repository. */
 export interface Branches {
@@ -133,6 +132,29 @@ export interface Forge {
     number: number,
     request: { readonly expectedHead: string; readonly method: MergeMethod }
   ) => Effect.Effect<void, ForgeError>
+}
+
+/** The occasions on which a forge calls a hook. Each forge has names of its own for them. */
+export const hookOccasions = ["push", "issues", "comments", "merge_requests", "checks"] as const
+export type HookOccasion = (typeof hookOccasions)[number]
+
+/** A hook of a repository, as it is to be on the forge. */
+export interface ForgeHook {
+  readonly url: string
+  readonly secret: string
+  readonly occasions: ReadonlyArray<HookOccasion>
+}
+
+/** The hooks of one repository on a forge. */
+export interface ForgeHooks {
+  /** The id of the hook that calls a URL; undefined for none. */
+  readonly find: (url: string) => Effect.Effect<string | undefined, ForgeError>
+  /** Makes a hook, and gives its id. */
+  readonly create: (hook: ForgeHook) => Effect.Effect<string, ForgeError>
+  /** Replaces what a hook has, its secret too. */
+  readonly update: (id: string, hook: ForgeHook) => Effect.Effect<void, ForgeError>
+  /** Removes a hook. One that is not there is removed already. */
+  readonly remove: (id: string) => Effect.Effect<void, ForgeError>
 }
 
 /** The web address of a forge, which the URLs of its repositories have, and the root of its API without a trailing slash. */

@@ -1,28 +1,14 @@
 import { Effect, Schema } from "effect"
-import { type Ask, decodeAnswer, ForgeError, type Refusal, refusedWith } from "./Forge.js"
-
-/** The occasions on which a forge calls a hook. Each forge has names of its own for them. */
-export const hookOccasions = ["push", "issues", "comments", "merge_requests", "checks"] as const
-export type HookOccasion = (typeof hookOccasions)[number]
-
-/** A hook of a repository, as it is to be on the forge. */
-export interface ForgeHook {
-  readonly url: string
-  readonly secret: string
-  readonly occasions: ReadonlyArray<HookOccasion>
-}
-
-/** The hooks of one repository on a forge. */
-export interface ForgeHooks {
-  /** The id of the hook that calls a URL; undefined for none. */
-  readonly find: (url: string) => Effect.Effect<string | undefined, ForgeError>
-  /** Makes a hook, and gives its id. */
-  readonly create: (hook: ForgeHook) => Effect.Effect<string, ForgeError>
-  /** Replaces what a hook has, its secret too. */
-  readonly update: (id: string, hook: ForgeHook) => Effect.Effect<void, ForgeError>
-  /** Removes a hook. One that is not there is removed already. */
-  readonly remove: (id: string) => Effect.Effect<void, ForgeError>
-}
+import {
+  type Ask,
+  decodeAnswer,
+  ForgeError,
+  type ForgeHook,
+  type ForgeHooks,
+  type HookOccasion,
+  type Refusal,
+  refusedWith
+} from "./Forge.js"
 
 /** The differences between forges. */
 interface Dialect {

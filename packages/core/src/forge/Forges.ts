@@ -1,7 +1,6 @@
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { Outbound } from "../outbound/Outbound.js"
-import { type Forge, ForgeError, type ForgeKind } from "./Forge.js"
-import type { ForgeHooks } from "./ForgeHooks.js"
+import { type Forge, ForgeError, type ForgeHooks, type ForgeKind } from "./Forge.js"
 import { forgeHost, isHome, mayReceive, repositoryOn } from "./ForgeHost.js"
 import { askForge } from "./ForgeRequest.js"
 import { gitea } from "./Gitea.js"

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { field } from "../domain/Field.js"
 import { ConnectionId, HookId, HookReceiptId, WorkspaceId } from "../domain/Ids.js"
 import { Timestamp } from "../domain/Timestamp.js"
-import { hookOccasions } from "../forge/ForgeHooks.js"
+import { hookOccasions } from "../forge/Forge.js"
 
 export const HookKind = Schema.Literal("standard", "github", "gitlab", "gitea", "token").annotations({
   description:

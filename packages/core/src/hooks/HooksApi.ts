@@ -5,7 +5,7 @@ import { field } from "../domain/Field.js"
 import { ConnectionId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { pageFields } from "../domain/Query.js"
-import { hookOccasions } from "../forge/ForgeHooks.js"
+import { hookOccasions } from "../forge/Forge.js"
 import { Hook, HookKind, HookLabel, HookOccasions, HookReceipt, HookState, HookWithSecret } from "./Hook.js"
 
 export const HookInput = Schema.Struct({
@@ -96,7 +96,7 @@ export class HooksApi extends HttpApiGroup.make("hooks")
       .annotateContext(extension)
   )
   .add(
-    remove("unregister", "/api/hooks/:hook_id/registrations", "Have the forge forget the hook", "admin")
+    remove("removeRegistration", "/api/hooks/:hook_id/registrations", "Have the forge forget the hook", "admin")
       .setPath(hook)
       .addSuccess(Hook)
       .annotateContext(extension)

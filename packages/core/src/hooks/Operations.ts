@@ -16,7 +16,7 @@ export const hooks = Effect.gen(function* () {
     remove: ({ path, principal }) => hooks.remove(principal, path.hook_id),
     rotateSecret: ({ body, path, principal }) => hooks.rotate(principal, path.hook_id, body),
     register: ({ body, path, principal }) => registrations.register(principal, path.hook_id, body),
-    unregister: ({ path, principal }) => registrations.unregister(principal, path.hook_id),
+    removeRegistration: ({ path, principal }) => registrations.unregister(principal, path.hook_id),
     listReceipts: ({ path, principal, query }) => hooks.receipts(principal, path.hook_id, query),
     replayReceipt: ({ path, principal }) => hooks.replay(principal, path.hook_receipt_id)
   }

@@ -172,7 +172,7 @@ const unregister = remoteCommand({
   ],
   run: async ({ hook }, connect) => {
     const { reins } = await connect()
-    await reins.hooks.unregister({ hook_id: hook })
+    await reins.hooks.removeRegistration({ hook_id: hook })
     tell("The forge is asked to forget the hook, which stays here.")
   }
 })

@@ -12,6 +12,9 @@ export const fuzzSeed = Number(process.env["REINS_FUZZ_SEED"] ?? share(20_260_13
 /** Calls of a hook that nothing proves. */
 export const hookCalls = share(300, 10_000)
 
+/** Deliveries that five callers bring to a hook 25 times at once, for each database. */
+export const hookStorms = share(5, 50)
+
 /** The time for which each race with a program that exchanges a path goes on, in seconds. It goes on beyond that until it has seen enough. */
 export const raceSeconds = share(1, 30)
 

@@ -6,6 +6,7 @@ import { Await, Outcome, State } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
 import { now } from "../ui/Now.js"
 import { plain } from "../words/Words.js"
+import { eventWords } from "./EventFields.js"
 import { clock, moment, ownZone, wordsOf } from "./Times.js"
 
 interface CardProps {
@@ -52,6 +53,8 @@ const When = ({ automation: { next_run_at, trigger } }: { readonly automation: A
         </>
       ) : trigger.kind === "hook" ? (
         "when its hook is called"
+      ) : trigger.kind === "event" ? (
+        `with ${trigger.types.map((type) => eventWords[type] ?? type).join(" or ")}`
       ) : (
         `once, ${moment(trigger.at, now.value)}`
       )}

@@ -16,6 +16,7 @@ export const automationOf = (fields: Fields, hookId: string, given: Automation |
     name: name.trim(),
     trigger: triggerOf(fields, hookId, given?.trigger),
     target: targetOf(fields, given?.target),
+    deliver: deliverOf(fields, given?.deliver ?? null),
     overlap: overlap === "queue" || overlap === "parallel" ? overlap : "skip",
     budget:
       run === undefined && total === undefined
@@ -34,6 +35,7 @@ const triggerOf = (fields: Fields, hookId: string, given: AutomationTrigger | un
     if (hookId === "") throw new Fault("hook_id", "Choose a hook, or make one.")
     return { ...(given?.kind === "hook" && given), kind: "hook", hook_id: hookId }
   }
+  if (when === "event") return eventOf(fields, given)
   if (when === "once") {
     if (given?.kind === "once" && toLocalField(given.at) === at) return given
     const time = new Date(at)
@@ -46,6 +48,20 @@ const triggerOf = (fields: Fields, hookId: string, given: AutomationTrigger | un
     expression: expression.trim().split(/\s+/).join(" "),
     timezone: timezone.trim()
   }
+}
+
+const eventOf = (fields: Fields, given: AutomationTrigger | undefined): AutomationTrigger => {
+  const { event_label = "", event_types = "" } = fields
+  const [first = "", ...others] = event_types.split(",")
+  const { label: _, ...rest } = given?.kind === "event" ? given : {}
+  return { ...rest, kind: "event", types: [first, ...others], ...(event_label !== "" && { label: event_label }) }
+}
+
+/** What the runs deliver. The texts that have no field stay as they are. */
+const deliverOf = ({ deliver = "" }: Fields, given: Automation["deliver"]): Automation["deliver"] => {
+  if (deliver === "") return null
+  const { merge_request, ...rest } = given ?? {}
+  return deliver === "branch" ? rest : { ...rest, merge_request: merge_request ?? {} }
 }
 
 const targetOf = (fields: Fields, given: AutomationTarget | undefined): AutomationTarget => {

@@ -7,6 +7,15 @@ const overlaps = {
   parallel: "begins beside it"
 } as const
 
+const deliveries = [
+  { value: "", words: "stays in its session" },
+  { value: "branch", words: "goes to a branch" },
+  { value: "merge_request", words: "goes to a merge request" }
+] as const
+
+const deliveryOf = (automation: Automation | undefined) =>
+  automation?.deliver == null ? "" : automation.deliver.merge_request === undefined ? "branch" : "merge_request"
+
 const keys = ["skip", "queue", "parallel"] as const
 
 /** The settings that most automations leave as they are. */
@@ -29,6 +38,15 @@ export const MoreFields = ({
               {overlaps[each]}
             </option>
           ))}
+      </select>
+    </Field>
+    <Field label="What a run has changed" hint="A run without changes delivers nothing.">
+      <select name="deliver">
+        {deliveries.map(({ value, words }) => (
+          <option key={value} value={value} selected={value === deliveryOf(automation)}>
+            {words}
+          </option>
+        ))}
       </select>
     </Field>
     <Limits name="run" words="of each run" limits={automation?.budget?.run} />

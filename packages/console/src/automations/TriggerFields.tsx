@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals"
 import type { Automation, Hook } from "@reins/client"
 import { Field } from "../ui/Basics.js"
+import { EventFields } from "./EventFields.js"
 import { HookFields } from "./HookFields.js"
 import { ScheduleFields } from "./ScheduleFields.js"
 import { ownZone, toLocalField } from "./Times.js"
@@ -8,7 +9,8 @@ import { ownZone, toLocalField } from "./Times.js"
 const kinds = {
   schedule: "at times that come again",
   once: "once",
-  hook: "when somebody calls"
+  hook: "when somebody calls",
+  event: "when something happens here"
 } as const
 
 type Kind = keyof typeof kinds
@@ -59,6 +61,12 @@ export const TriggerFields = ({
       {kind.value === "hook" && (
         <div class="inset">
           <HookFields chosen={hook} hooks={hooks} />
+        </div>
+      )}
+      {radio("event")}
+      {kind.value === "event" && (
+        <div class="inset">
+          <EventFields trigger={trigger} />
         </div>
       )}
     </fieldset>

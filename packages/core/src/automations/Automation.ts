@@ -2,7 +2,9 @@ import { Schema } from "effect"
 import { BudgetInput } from "../budgets/Budget.js"
 import { optional } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
-import { AccountId, AutomationId, HookId, ProjectId, SessionId, WorkspaceId } from "../domain/Ids.js"
+import { AccountId, AutomationId, ConnectionId, HookId, ProjectId, SessionId, WorkspaceId } from "../domain/Ids.js"
+import { installed } from "../domain/Installed.js"
+import { BranchInput } from "../domain/RefName.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { SessionInput } from "../sessions/SessionsApi.js"
@@ -46,7 +48,8 @@ export const HookCondition = Schema.Struct({
   not: field(optional(Schema.Boolean), "True turns the condition around.")
 }).annotations({
   identifier: "HookCondition",
-  description: "A condition on the body of a hook. All that it says has to hold. Nothing in it is a pattern or is run."
+  description:
+    "A condition on the body of a hook, or on an event. All that it says has to hold. Nothing in it is a pattern or is run."
 })
 export type HookCondition = typeof HookCondition.Type
 
@@ -68,10 +71,36 @@ export const HookTrigger = Schema.Struct({
 }).annotations({ identifier: "HookTrigger", description: "A call of a hook." })
 export type HookTrigger = typeof HookTrigger.Type
 
+export const EventTrigger = Schema.Struct({
+  kind: field(Schema.Literal("event"), "Tells the kinds of triggers apart."),
+  types: field(
+    Schema.NonEmptyArray(installed("webhook_types")).pipe(Schema.maxItems(20)),
+    "The types of events of the workspace, as `turn.failed`, or of a whole resource, as `delivery.*`."
+  ),
+  project_id: field(optional(ProjectId), "Only events of the sessions of this project; of all when absent."),
+  label: field(
+    optional(Schema.String.pipe(Schema.maxLength(1000), Schema.pattern(/^[^=]+=/))),
+    "Only events of sessions that have this label, as `name=value`; of all when absent."
+  ),
+  filter: field(
+    optional(Schema.Array(HookCondition).pipe(Schema.maxItems(20))),
+    "Only events that meet all of these conditions, as one on `/payload/turn/reason`; all when absent."
+  ),
+  pick: field(
+    optional(Schema.Array(Pointer).pipe(Schema.maxItems(20))),
+    "The values of the event that follow the message, as JSON pointers. The whole event when absent, nothing when empty. They are data between marks, at most 64 KiB."
+  )
+}).annotations({
+  identifier: "EventTrigger",
+  description:
+    "An event of the workspace. The runs of an automation do not make it due again, and a chain of automations ends after three runs."
+})
+export type EventTrigger = typeof EventTrigger.Type
+
 /** A trigger that the clock decides. */
 export type TimedTrigger = ScheduleTrigger | typeof OnceTrigger.Type
 
-export const AutomationTrigger = Schema.Union(ScheduleTrigger, OnceTrigger, HookTrigger).annotations({
+export const AutomationTrigger = Schema.Union(ScheduleTrigger, OnceTrigger, HookTrigger, EventTrigger).annotations({
   identifier: "AutomationTrigger",
   description: "What makes an automation due."
 })
@@ -110,7 +139,7 @@ export type AutomationTarget = typeof AutomationTarget.Type
 
 export const Overlap = Schema.Literal("skip", "queue", "parallel").annotations({
   description:
-    "What happens when the run before has not ended. `skip`: no run. `queue`: one run waits, or five of a hook, and later ones are part of it. `parallel`: up to `max_parallel` runs at once, each in its own new session."
+    "What happens when the run before has not ended. `skip`: no run. `queue`: one run waits, or five of a hook or of events, and later ones are part of it. `parallel`: up to `max_parallel` runs at once, each in its own new session."
 })
 
 export const Missed = Schema.Literal("run_once", "skip").annotations({
@@ -126,6 +155,44 @@ export const AutomationBudget = Schema.Struct({
   )
 }).annotations({ identifier: "AutomationBudget", description: "What an automation may spend." })
 export type AutomationBudget = typeof AutomationBudget.Type
+
+/** The texts of a commit and a merge request, and what else a run says of them. */
+export const AutomationMergeRequest = Schema.Struct({
+  title: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(250))),
+    "Its title. When absent, that of the commit."
+  ),
+  description: field(
+    optional(Schema.String.pipe(Schema.maxLength(50_000))),
+    "Its text, at most 50,000 characters; empty when absent."
+  ),
+  base_branch: field(
+    optional(BranchInput),
+    "The branch that it is to be merged into. When absent, the branch that the session started from."
+  ),
+  draft: field(optional(Schema.Boolean), "True marks it as not ready for review; true when absent."),
+  closes: field(
+    optional(Pointer),
+    "The JSON pointer of the number of an issue in the body of the hook, as `/issue/number`. The description then ends with `Closes #12`, so that the forge closes the issue with the merge."
+  )
+}).annotations({ identifier: "AutomationMergeRequest", description: "The merge request of each run." })
+
+export const AutomationDelivery = Schema.Struct({
+  title: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))),
+    "The subject of the commit. The title of the session when absent."
+  ),
+  connection_id: field(
+    optional(ConnectionId),
+    "The connection to push with. When absent, one of the project or workspace that fits the repository. A merge request needs one of the forge here, or in the project."
+  ),
+  merge_request: field(optional(AutomationMergeRequest), "The merge request to open; none when absent.")
+}).annotations({
+  identifier: "AutomationDelivery",
+  description:
+    "What becomes of the changes of a run that has succeeded: a branch, and a merge request of it. A run without changes delivers nothing."
+})
+export type AutomationDelivery = typeof AutomationDelivery.Type
 
 /** The settings of an automation that have a default. */
 export const AutomationOptions = Schema.Struct({
@@ -144,7 +211,8 @@ export const AutomationOptions = Schema.Struct({
     Schema.NullOr(Schema.Int.pipe(Schema.between(1, 20))),
     "The automation is paused after so many failed runs one after another; null for never."
   ),
-  budget: field(Schema.NullOr(AutomationBudget), "What its model calls may spend; null for no limit.")
+  budget: field(Schema.NullOr(AutomationBudget), "What its model calls may spend; null for no limit."),
+  deliver: field(Schema.NullOr(AutomationDelivery), "What its runs deliver; null for nothing.")
 })
 export type AutomationOptions = typeof AutomationOptions.Type
 
@@ -155,7 +223,8 @@ export const defaultOptions: AutomationOptions = {
   start_within_seconds: 900,
   max_minutes: 120,
   pause_after_failures: 3,
-  budget: null
+  budget: null,
+  deliver: null
 }
 
 export const AutomationState = Schema.Literal("active", "paused", "done").annotations({

@@ -14,7 +14,7 @@ import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { Usage } from "../sessions/Session.js"
 
-export const AutomationRunKind = Schema.Literal("schedule", "once", "hook", "hand", "retry").annotations({
+export const AutomationRunKind = Schema.Literal("schedule", "once", "hook", "event", "hand", "retry").annotations({
   description: "`hand`: somebody started it. `retry`: somebody had a run made again."
 })
 export type AutomationRunKind = typeof AutomationRunKind.Type
@@ -43,7 +43,7 @@ export const automationRunStates = /* @__PURE__ */ StateMachine.make<AutomationR
 })
 
 /** The reasons for which a run that was due does not begin. */
-export type SkipReason = "overlap" | "coalesced" | "paused" | "missed" | "budget" | "owner_lost_access"
+export type SkipReason = "overlap" | "coalesced" | "paused" | "missed" | "budget" | "loop" | "owner_lost_access"
 
 export const AutomationRun = Schema.Struct({
   id: field(AutomationRunId, "The id of the run."),
@@ -53,7 +53,7 @@ export const AutomationRun = Schema.Struct({
   state: field(AutomationRunState, "Where it stands."),
   reason: field(
     Schema.NullOr(Schema.String),
-    "Why it was skipped, failed or cancelled: `overlap`, `coalesced`, `paused`, `missed`, `budget`, `owner_lost_access` or `session_gone`; `timeout` after `max_minutes`; the reason of its turn; or the code that refused its session or message. Null otherwise."
+    "Why it was skipped, failed or cancelled: `overlap`, `coalesced`, `paused`, `missed`, `budget`, `loop`, `owner_lost_access` or `session_gone`; `timeout` after `max_minutes`; the reason of its turn; or the code that refused its session or message. Null otherwise."
   ),
   reason_message: field(
     Schema.NullOr(Schema.String),
@@ -82,7 +82,15 @@ export const FinishedAutomationRun = Schema.Struct({
     "The sealed changeset of its turn; null while there is none, and when nothing has changed."
   ),
   delivery_id: field(Schema.NullOr(DeliveryId), "The newest delivery of that changeset; null for none."),
-  merge_request_id: field(Schema.NullOr(MergeRequestId), "The newest merge request of that delivery; null for none.")
+  merge_request_id: field(Schema.NullOr(MergeRequestId), "The newest merge request of that delivery; null for none."),
+  undelivered_reason: field(
+    Schema.NullOr(Schema.String),
+    "The code that refused the delivery or the merge request that its automation asked for, or `owner_lost_access`; null for none."
+  ),
+  undelivered_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened and what to do next. Null when there is no reason."
+  )
 }).annotations({
   identifier: "AutomationRunDetails",
   description: "A run with what it has used and what came of it."

@@ -67,7 +67,7 @@ export class AutomationRuns extends Context.Tag("@reins/core/automations/Automat
       const beginNow = Effect.fnUntraced(function* (
         principal: Principal,
         automationId: string,
-        kind: Pick<Occurrence, "kind" | "payload" | "retry_of_run_id">
+        kind: Pick<Occurrence, "closes" | "kind" | "payload" | "retry_of_run_id">
       ) {
         const held = yield* writable(principal, automationId)
         const run = yield* begin(held, principal, { ...kind, due_at: held.at, late_seconds: 0 })
@@ -107,7 +107,8 @@ export class AutomationRuns extends Context.Tag("@reins/core/automations/Automat
               return yield* beginNow(principal, run.automation_id, {
                 kind: "retry",
                 retry_of_run_id: run.id,
-                payload: run.payload
+                payload: run.payload,
+                closes: run.closes
               })
             })
           )
@@ -121,9 +122,10 @@ const makeResultOf = Effect.gen(function* () {
   const changesets = yield* ChangesetStore
   const deliveries = yield* DeliveryStore
   const mergeRequests = yield* MergeRequestStore
-  const nothing = { changeset_id: null, delivery_id: null, merge_request_id: null }
 
-  return Effect.fnUntraced(function* ({ session_id, turn_id }: RunRow) {
+  return Effect.fnUntraced(function* ({ session_id, turn_id, undelivered_message, undelivered_reason }: RunRow) {
+    const undelivered = { undelivered_reason, undelivered_message }
+    const nothing = { changeset_id: null, delivery_id: null, merge_request_id: null, ...undelivered }
     const changeset = session_id === null ? undefined : yield* changesets.newestSealed(session_id)
     if (changeset === undefined || changeset.source_turn_id !== turn_id || changeset.empty) return nothing
     const [delivery] = (yield* Effect.orDie(deliveries.list(changeset.id, { limit: 1 }))).items
@@ -132,7 +134,8 @@ const makeResultOf = Effect.gen(function* () {
     return {
       changeset_id: changeset.id,
       delivery_id: delivery?.id ?? null,
-      merge_request_id: requests[0]?.id ?? null
+      merge_request_id: requests[0]?.id ?? null,
+      ...undelivered
     }
   })
 })

@@ -32,6 +32,8 @@ export interface AutomationRow {
   readonly state: AutomationState
   readonly pause_reason: PauseReason | null
   readonly pause_message: string | null
+  /** 1 when events of the workspace make it due. */
+  readonly follows: number
   /** The trigger. */
   readonly due: string
   readonly target: string
@@ -58,7 +60,7 @@ export const triggerOf = ({ due }: Pick<AutomationRow, "due">): AutomationTrigge
 /** The trigger of an automation that the clock makes due; undefined for another one. */
 export const timedTriggerOf = (row: Pick<AutomationRow, "due">): TimedTrigger | undefined => {
   const trigger = triggerOf(row)
-  return trigger.kind === "hook" ? undefined : trigger
+  return trigger.kind === "schedule" || trigger.kind === "once" ? trigger : undefined
 }
 export const automationTarget = ({ target }: Pick<AutomationRow, "target">): AutomationTarget => JSON.parse(target)
 export const optionsOf = ({ options }: Pick<AutomationRow, "options">): AutomationOptions => ({
@@ -93,12 +95,14 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
       what: "acts_for" | "hook_id" | "project_id",
       id: string
     ) => Effect.Effect<ReadonlyArray<AutomationId>>
+    /** The active automations that events make due. */
+    readonly following: Effect.Effect<ReadonlyArray<Pick<AutomationRow, "generation" | "id" | "workspace_id">>>
     readonly insert: (row: AutomationRow) => Effect.Effect<void, never, Commit>
     /** Changes columns of an automation that the commit holds, and gives back the row. */
     readonly update: (id: AutomationId, changes: Partial<AutomationRow>) => Effect.Effect<AutomationRow, never, Commit>
     /** Pauses an active automation that the commit holds. What was due is void. Another one stays as it is. */
     readonly pause: (row: AutomationRow, why: PauseCause) => Effect.Effect<AutomationRow, never, Commit>
-    /** Removes the automations that were deleted and have no run any more. */
+    /** Removes the automations that were deleted and have no run any more, and the positions that nobody reads on from. */
     readonly purge: Effect.Effect<void>
   }
 >() {
@@ -157,6 +161,10 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
               where ${sql(what)} = ${id} and deleted_at is null order by id`),
             (rows) => rows.map((row) => row.id)
           ),
+        following: db.all(sql<
+          Pick<AutomationRow, "generation" | "id" | "workspace_id">
+        >`select id, generation, workspace_id
+          from automations where follows = 1 and state = 'active' and deleted_at is null order by id`),
         insert: (row) => db.run(sql`insert into automations ${sql.insert({ ...row })}`),
         pause: fn("AutomationStore.pause")(function* (row, { message, reason }) {
           if (row.state !== "active") return row
@@ -171,8 +179,12 @@ export class AutomationStore extends Context.Tag("@reins/core/automations/Automa
             updated_at: yield* now
           })
         }),
-        purge: db.run(sql`delete from automations where deleted_at is not null
-          and not exists (select 1 from automation_runs where automation_id = automations.id)`)
+        purge: Effect.zipRight(
+          db.run(sql`delete from automations where deleted_at is not null
+            and not exists (select 1 from automation_runs where automation_id = automations.id)`),
+          db.run(sql`delete from followers where name = 'automations' and key not in (select id || ':' || cast(generation as text)
+            from automations where follows = 1 and state = 'active' and deleted_at is null)`)
+        )
       })
     })
   )

@@ -23,9 +23,10 @@ import {
 } from "./AutomationStore.js"
 import type { AutomationInput, AutomationPatch, AutomationPreview, PauseInput, PreviewQuery } from "./AutomationsApi.js"
 import { automationAccess, automationRules, makeShow } from "./AutomationViews.js"
+import { makeFollow, makePrepareTrigger, type Prepared } from "./Following.js"
 import { makeCancelWaiting, makePause } from "./Pausing.js"
-import { loadSchedules, makePlan, type Schedules } from "./Plan.js"
-import { makeCheckTarget, makeHookOf, nextOf, tryOf } from "./TriggerChecks.js"
+import { loadSchedules, makePlan } from "./Plan.js"
+import { checkCloses, makeCheckTarget, makeHookOf, nextOf, tryOf } from "./TriggerChecks.js"
 
 /** The automations that a workspace can have. */
 export const maxAutomations = 50
@@ -120,6 +121,8 @@ export class Automations extends Context.Tag("@reins/core/automations/Automation
 
 const projectOf = (target: AutomationTarget) => (target.kind === "new_session" ? (target.project_id ?? null) : null)
 
+const followsOf = (trigger: AutomationTrigger): number => (trigger.kind === "event" ? 1 : 0)
+
 const actsFor = (principal: Principal) => ({ acts_for: principal.accountId, api_key_id: keyOf(principal) })
 
 /** Gives `Automations.create`. */
@@ -131,9 +134,11 @@ const makeCreate = Effect.gen(function* () {
   const show = yield* makeShow
   const checkTarget = yield* makeCheckTarget
   const hookOf = yield* makeHookOf
+  const follow = yield* makeFollow
+  const prepare = yield* makePrepareTrigger
 
   const inside = Effect.fnUntraced(function* (
-    schedules: Schedules,
+    prepared: Prepared,
     principal: Principal,
     workspaceId: string,
     input: AutomationInput
@@ -141,6 +146,7 @@ const makeCreate = Effect.gen(function* () {
     const { name, target, trigger, ...options } = input
     const role = yield* access.write(principal, workspaceId)
     yield* checkTarget(principal, workspaceId, target)
+    yield* checkCloses(trigger, options.deliver ?? null)
     const hook_id = yield* hookOf(workspaceId, trigger)
     const used = yield* store.count(workspaceId)
     if (used >= maxAutomations) return yield* tooMany(used)
@@ -152,6 +158,7 @@ const makeCreate = Effect.gen(function* () {
       name,
       project_id: projectOf(target),
       hook_id,
+      follows: followsOf(trigger),
       state: "active",
       pause_reason: null,
       pause_message: null,
@@ -159,7 +166,7 @@ const makeCreate = Effect.gen(function* () {
       target: JSON.stringify(target),
       options: JSON.stringify({ ...defaultOptions, ...options }),
       ...actsFor(principal),
-      ...(yield* plan(named, yield* nextOf(schedules, id, trigger, at))),
+      ...(yield* plan(named, yield* nextOf(prepared.schedules, id, trigger, at))),
       failures: 0,
       spent_tokens: 0,
       spent_nano_usd: null,
@@ -169,6 +176,7 @@ const makeCreate = Effect.gen(function* () {
       deleted_at: null
     }
     yield* store.insert(row)
+    yield* follow(row, prepared)
     return yield* show(principal, role, row)
   })
 
@@ -176,7 +184,7 @@ const makeCreate = Effect.gen(function* () {
     journal.prepared(
       "Automations.create",
       { by: principal, about: { type: "workspace", id: workspaceId } },
-      Effect.map(loadSchedules, (schedules) => inside(schedules, principal, workspaceId, input))
+      Effect.map(prepare(workspaceId, input.trigger), (prepared) => inside(prepared, principal, workspaceId, input))
     )
   return create
 })
@@ -187,15 +195,17 @@ const about = (principal: Principal, id: string) => ({ by: principal, about: { t
 const makeAnew = Effect.gen(function* () {
   const jobs = yield* JobStore
   const plan = yield* makePlan
+  const follow = yield* makeFollow
   return Effect.fnUntraced(function* (
-    schedules: Schedules,
+    prepared: Prepared,
     row: AutomationRow,
     trigger: AutomationTrigger,
     isDue: boolean
   ) {
-    const planned = yield* nextOf(schedules, row.id, trigger, yield* now)
+    const planned = yield* nextOf(prepared.schedules, row.id, trigger, yield* now)
     if (row.fire_job_id !== null) yield* jobs.cancel(row.fire_job_id)
     const generation = row.generation + 1
+    if (isDue) yield* follow({ id: row.id, generation }, prepared)
     return { generation, failures: 0, ...(isDue ? yield* plan({ ...row, generation }, planned) : notDue) }
   })
 })
@@ -208,10 +218,11 @@ const makeUpdate = Effect.gen(function* () {
   const anew = yield* makeAnew
   const checkTarget = yield* makeCheckTarget
   const hookOf = yield* makeHookOf
+  const prepare = yield* makePrepareTrigger
   const { writable } = yield* automationAccess
 
   const inside = Effect.fnUntraced(function* (
-    schedules: Schedules,
+    prepared: Prepared,
     principal: Principal,
     id: string,
     { expected_version, name, target, trigger, ...options }: AutomationPatch
@@ -219,6 +230,10 @@ const makeUpdate = Effect.gen(function* () {
     const { role, row } = yield* writable(principal, id)
     yield* expectVersion(row.version, expected_version)
     if (target !== undefined) yield* checkTarget(principal, row.workspace_id, target)
+    yield* checkCloses(
+      trigger ?? triggerOf(row),
+      options.deliver === undefined ? optionsOf(row).deliver : options.deliver
+    )
     const state = trigger !== undefined && row.state === "done" ? "active" : row.state
     const changed = yield* store.update(row.id, {
       ...(name !== undefined && { name }),
@@ -226,8 +241,9 @@ const makeUpdate = Effect.gen(function* () {
       ...(trigger !== undefined && {
         due: JSON.stringify(trigger),
         hook_id: yield* hookOf(row.workspace_id, trigger),
+        follows: followsOf(trigger),
         state,
-        ...(yield* anew(schedules, row, trigger, state === "active"))
+        ...(yield* anew(prepared, row, trigger, state === "active"))
       }),
       options: JSON.stringify({ ...optionsOf(row), ...options }),
       ...actsFor(principal),
@@ -241,7 +257,11 @@ const makeUpdate = Effect.gen(function* () {
     journal.prepared(
       "Automations.update",
       about(principal, id),
-      Effect.map(loadSchedules, (schedules) => inside(schedules, principal, id, patch))
+      Effect.gen(function* () {
+        const row = yield* store.find(id)
+        const prepared = yield* prepare(row?.workspace_id, patch.trigger)
+        return inside(prepared, principal, id, patch)
+      })
     )
   return update
 })
@@ -256,9 +276,10 @@ const makeTurns = Effect.gen(function* () {
   const anew = yield* makeAnew
   const cancelWaiting = yield* makeCancelWaiting
   const hookOf = yield* makeHookOf
+  const prepare = yield* makePrepareTrigger
   const { writable } = yield* automationAccess
 
-  const resume = Effect.fnUntraced(function* (schedules: Schedules, principal: Principal, id: string) {
+  const resume = Effect.fnUntraced(function* (prepared: Prepared, principal: Principal, id: string) {
     const { role, row } = yield* writable(principal, id)
     yield* requireAll(automationRules.resume, row)
     yield* hookOf(row.workspace_id, triggerOf(row))
@@ -266,7 +287,7 @@ const makeTurns = Effect.gen(function* () {
       state: "active",
       pause_reason: null,
       pause_message: null,
-      ...(yield* anew(schedules, row, triggerOf(row), true)),
+      ...(yield* anew(prepared, row, triggerOf(row), true)),
       ...actsFor(principal),
       version: row.version + 1,
       updated_at: yield* now
@@ -301,7 +322,11 @@ const makeTurns = Effect.gen(function* () {
       journal.prepared(
         "Automations.resume",
         about(principal, id),
-        Effect.map(loadSchedules, (schedules) => resume(schedules, principal, id))
+        Effect.gen(function* () {
+          const row = yield* store.find(id)
+          const prepared = yield* prepare(row?.workspace_id, row && triggerOf(row))
+          return resume(prepared, principal, id)
+        })
       )
   } satisfies Partial<Automations["Type"]>
 })

@@ -8,6 +8,7 @@ import { Timestamp } from "../domain/Timestamp.js"
 import {
   Automation,
   AutomationBudget,
+  AutomationDelivery,
   AutomationOptions,
   AutomationState,
   AutomationTarget,
@@ -46,6 +47,10 @@ const options = {
   budget: field(
     Schema.optionalWith(Schema.NullOr(AutomationBudget), absent),
     "What its model calls may spend; no limit when absent or null."
+  ),
+  deliver: field(
+    Schema.optionalWith(Schema.NullOr(AutomationDelivery), absent),
+    "What its runs deliver; nothing when absent or null."
   )
 } satisfies Record<keyof typeof valueOf, unknown>
 

@@ -8,7 +8,7 @@ import { commandedOf, makeMayAct, principalOf } from "./Acting.js"
 import type { TimedTrigger } from "./Automation.js"
 import { type AutomationRunKind, automationRunStates } from "./AutomationRun.js"
 import { type AutomationRow, AutomationStore, optionsOf, timedTriggerOf, triggerOf } from "./AutomationStore.js"
-import { makePause } from "./Pausing.js"
+import { lostAccess, makePause } from "./Pausing.js"
 import { makePlan, plannedAfter, type Schedules, type Ticket } from "./Plan.js"
 import { makeEndings } from "./RunEndings.js"
 import { type Held, makeHold, makeRunStart, type Occurrence, type Unstartable } from "./RunStart.js"
@@ -165,9 +165,6 @@ const makeBeginAsOwner = Effect.gen(function* () {
   })
 })
 
-const lostAccess =
-  "The account that the automation acts for may no longer start work in this workspace, or its API key is no longer good. Somebody who may has to resume it."
-
 /** Gives the commit that begins a run which has waited for the end of the one before. It comes again with a refusal, as that of a schedule does. */
 export const makeStartWaiting = Effect.gen(function* () {
   const runs = yield* RunStore
@@ -196,7 +193,8 @@ export const makeStartWaiting = Effect.gen(function* () {
       yield* endings.refused(row, run, refusal)
       return yield* endings.startNext(row)
     }
-    if (run.kind === "hook" && (yield* runs.countStarted(row.workspace_id, yield* fromNow(-60_000))) >= startsPerMinute)
+    const isFromOutside = run.kind === "hook" || run.kind === "event"
+    if (isFromOutside && (yield* runs.countStarted(row.workspace_id, yield* fromNow(-60_000))) >= startsPerMinute)
       return yield* endings.start(row, run, yield* fromNow(crowdedMs))
     const begun = yield* start.beginWaiting(held, principalOf(row), run)
     yield* inCommit(commandedOf(row))

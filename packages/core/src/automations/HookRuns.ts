@@ -1,17 +1,10 @@
 import { Effect, Layer } from "effect"
 import { HookListeners, type HookRing } from "../hooks/HookListeners.js"
-import { judgeOverlap } from "./Allowance.js"
 import type { HookTrigger } from "./Automation.js"
 import { type AutomationRow, AutomationStore, optionsOf, triggerOf } from "./AutomationStore.js"
-import { wants } from "./Filters.js"
+import { atPointer, wants } from "./Filters.js"
+import { makeOccur } from "./Occurring.js"
 import { makePauseAllOf } from "./Pausing.js"
-import { makePayloads } from "./Payloads.js"
-import { makeEndings } from "./RunEndings.js"
-import { makeRunStart, overlapWords } from "./RunStart.js"
-import { ofAutomation, RunStore } from "./RunStore.js"
-
-/** The runs of an automation that may wait for one another when a hook rings. */
-const mostWaiting = 5
 
 /** Makes the runs of automations whose hook rings, in the commit of its receipt. A job begins them. */
 export const layer = Layer.effectDiscard(
@@ -39,25 +32,17 @@ export const layer = Layer.effectDiscard(
 
 /** Gives the function that makes the run of a ring. False where the automation does not want it, or has its run already. */
 const makeRing = Effect.gen(function* () {
-  const runs = yield* RunStore
-  const { skip } = yield* makeRunStart
-  const payloads = yield* makePayloads
-  const endings = yield* makeEndings
-
+  const occur = yield* makeOccur
   return Effect.fnUntraced(function* (row: AutomationRow, trigger: HookTrigger, ring: HookRing) {
     if (!wants(trigger, ring)) return false
-    const occurrence = {
-      kind: "hook",
-      occurrence: `${ring.hook.id} ${ring.delivery_id}`,
-      due_at: ring.at,
-      late_seconds: 0
-    } as const
-    const verdict = judgeOverlap(optionsOf(row), yield* runs.live(row.id), mostWaiting)
-    if (verdict === "overlap" || verdict === "coalesced")
-      return (yield* skip(row, occurrence, verdict, overlapWords[verdict])) !== undefined
-    const payload = yield* payloads.seal(row, ring.body, trigger.pick)
-    const run = yield* runs.insert({ ...ofAutomation(row), ...occurrence, state: "waiting", payload })
-    if (run !== undefined && verdict === "begin") yield* endings.start(row, run)
-    return run !== undefined
+    const occurrence = { kind: "hook", occurrence: `${ring.hook.id} ${ring.delivery_id}`, due_at: ring.at } as const
+    return yield* occur(row, { ...occurrence, closes: issueOf(row, ring.body) }, ring.body, trigger.pick)
   })
 })
+
+/** The number of the issue that the merge request of a run closes, where a hook names it. */
+const issueOf = (row: AutomationRow, body: unknown): number | null => {
+  const pointer = optionsOf(row).deliver?.merge_request?.closes
+  const value = pointer === undefined ? undefined : atPointer(body, pointer)
+  return typeof value === "number" && Number.isInteger(value) && value > 0 && value < 2 ** 31 ? value : null
+}

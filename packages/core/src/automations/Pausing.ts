@@ -32,6 +32,9 @@ export const makePause = Effect.gen(function* () {
   })
 })
 
+export const lostAccess =
+  "The account that the automation acts for may no longer start work in this workspace, or its API key is no longer good. Somebody who may has to resume it."
+
 /** The reasons of a pause for what an automation had and has no more, with a sentence for people. */
 const gone = {
   acts_for: {

@@ -38,6 +38,10 @@ export interface Occurrence extends Pick<AutomationRun, "due_at" | "kind" | "lat
   readonly occurrence?: string
   /** The data of a hook, sealed. */
   readonly payload?: string | null
+  /** The number of the issue that its merge request closes. */
+  readonly closes?: number | null
+  /** The runs that led to it by their events, itself among them. */
+  readonly depth?: number
   readonly retry_of_run_id?: AutomationRun["id"]
 }
 

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import type { BudgetInput } from "../budgets/Budget.js"
-import { AutomationRunId, type JobId, newId } from "../domain/Ids.js"
+import { AutomationRunId, type DeliveryId, type JobId, type MergeRequestId, newId } from "../domain/Ids.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
@@ -25,6 +25,15 @@ export interface RunRow extends AutomationRun {
   readonly has_expired: number
   /** The data of a hook for the message, sealed. Null without a hook, and after 7 days. */
   readonly payload: string | null
+  /** The number of the issue that its merge request closes; null for none. */
+  readonly closes: number | null
+  /** The runs that led to it by their events, itself among them; 0 for one that no event began. */
+  readonly depth: number
+  /** The delivery that its automation has asked for; null for none. */
+  readonly delivery_id: DeliveryId | null
+  readonly merge_request_id: MergeRequestId | null
+  readonly undelivered_reason: string | null
+  readonly undelivered_message: string | null
 }
 
 /** The columns that a new run starts with. The others are null. */
@@ -35,7 +44,18 @@ export type NewRun = Pick<RunRow, "automation_id" | "due_at" | "kind" | "late_se
 export type RunUpdate = Partial<
   Pick<
     RunRow,
-    "budget" | "expiry_job_id" | "has_expired" | "reason" | "reason_message" | "session_id" | "started_at" | "turn_id"
+    | "budget"
+    | "delivery_id"
+    | "expiry_job_id"
+    | "has_expired"
+    | "merge_request_id"
+    | "reason"
+    | "reason_message"
+    | "session_id"
+    | "started_at"
+    | "turn_id"
+    | "undelivered_message"
+    | "undelivered_reason"
   >
 >
 
@@ -46,6 +66,12 @@ export const toRun = ({
   has_expired: ___,
   occurrence: ____,
   payload: _____,
+  closes: ______,
+  depth: ___________,
+  delivery_id: _______,
+  merge_request_id: ________,
+  undelivered_reason: _________,
+  undelivered_message: __________,
   ...run
 }: RunRow): AutomationRun => run
 
@@ -62,6 +88,10 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
     readonly find: (id: string) => Effect.Effect<RunRow | undefined>
     readonly newest: (automationId: string) => Effect.Effect<RunRow | undefined>
     readonly ofTurn: (turnId: string) => Effect.Effect<RunRow | undefined>
+    /** The newest run that works in a session. */
+    readonly ofSession: (sessionId: string) => Effect.Effect<RunRow | undefined>
+    /** The run whose automation has asked for a delivery. */
+    readonly ofDelivery: (deliveryId: string) => Effect.Effect<RunRow | undefined>
     /** The runs of an automation that have not ended, oldest first. */
     readonly live: (automationId: string) => Effect.Effect<ReadonlyArray<RunRow>>
     /** The runs of a workspace that have begun since a time. */
@@ -85,6 +115,9 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
       const ofTurn = db.prepare(
         (turnId: string) => sql<RunRow>`select * from automation_runs where turn_id = ${turnId}`
       )
+      const ofDelivery = db.prepare(
+        (deliveryId: string) => sql<RunRow>`select * from automation_runs where delivery_id = ${deliveryId}`
+      )
       const find = (id: string) => db.first(sql<RunRow>`select * from automation_runs where id = ${id}`)
       const existing = existingOf("automation run", find)
 
@@ -107,6 +140,9 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
           db.first(sql<RunRow>`select * from automation_runs where automation_id = ${automationId}
             order by id desc limit 1`),
         ofTurn: (turnId) => db.first(ofTurn(turnId)),
+        ofSession: (sessionId) =>
+          db.first(sql<RunRow>`select * from automation_runs where session_id = ${sessionId} order by id desc limit 1`),
+        ofDelivery: (deliveryId) => db.first(ofDelivery(deliveryId)),
         live: (automationId) =>
           db.all(sql<RunRow>`select * from automation_runs
             where automation_id = ${automationId} and state in (${ongoing}) order by id`),
@@ -131,6 +167,12 @@ export class RunStore extends Context.Tag("@reins/core/automations/RunStore")<
             expiry_job_id: null,
             has_expired: 0,
             payload: null,
+            closes: null,
+            depth: 0,
+            delivery_id: null,
+            merge_request_id: null,
+            undelivered_reason: null,
+            undelivered_message: null,
             // An occurrence of its own.
             occurrence: id,
             ...run,

@@ -7,6 +7,7 @@ import { type Turn, turnStates } from "../sessions/Turn.js"
 import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { automationRunStates } from "./AutomationRun.js"
 import { AutomationStore } from "./AutomationStore.js"
+import { makeDeliverLater } from "./RunDeliveries.js"
 import { makeEndings } from "./RunEndings.js"
 import { type RunRow, RunStore } from "./RunStore.js"
 
@@ -18,6 +19,7 @@ export const layer = Layer.effectDiscard(
     const runs = yield* RunStore
     const jobs = yield* JobStore
     const endings = yield* makeEndings
+    const deliverLater = yield* makeDeliverLater
 
     const turnMoved = Effect.fnUntraced(function* (turn: Turn) {
       const isEnd = turnStates.isTerminal(turn.state)
@@ -35,6 +37,7 @@ export const layer = Layer.effectDiscard(
       if (held === undefined) return
       yield* endings.count(held.row, ended)
       yield* endings.startNext(held.row)
+      yield* deliverLater(held.row, ended)
     })
 
     yield* listeners.register({ turnMoved })

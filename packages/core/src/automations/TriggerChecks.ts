@@ -7,7 +7,7 @@ import { Git } from "../git/Git.js"
 import { checkPosted } from "../git/PostedUrl.js"
 import { HookStore } from "../hooks/HookStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import type { AutomationTarget, AutomationTrigger } from "./Automation.js"
+import type { AutomationDelivery, AutomationTarget, AutomationTrigger } from "./Automation.js"
 import { type Planned, plannedAfter, type Schedules } from "./Plan.js"
 
 /** Does something with the schedule of a trigger. A fault is told at its place in the request. */
@@ -37,7 +37,7 @@ export const nextOf = (
   at: Timestamp
 ): Effect.Effect<Planned | undefined, RequestInvalid> =>
   Effect.suspend(() => {
-    if (trigger.kind === "hook") return Effect.succeed(undefined)
+    if (trigger.kind === "hook" || trigger.kind === "event") return Effect.succeed(undefined)
     return tryOf(
       schedules,
       () => {
@@ -84,3 +84,14 @@ export const makeCheckTarget = Effect.gen(function* () {
     return yield* new RequestInvalid({ loc: ["body", "target", "session_id"], issue, input: session_id })
   })
 })
+
+/** Fails for a merge request that closes an issue which nothing names. */
+export const checkCloses = (
+  trigger: AutomationTrigger,
+  deliver: AutomationDelivery | null
+): Effect.Effect<void, RequestInvalid> => {
+  const closes = deliver?.merge_request?.closes
+  if (closes === undefined || trigger.kind === "hook") return Effect.void
+  const issue = new ParseResult.Type(Schema.Unknown.ast, closes, "Only the body of a hook has the number of an issue")
+  return Effect.fail(new RequestInvalid({ loc: ["body", "deliver", "merge_request", "closes"], issue, input: closes }))
+}

@@ -23,6 +23,7 @@ import {
   deliveryStates,
   type UpdateStrategy
 } from "./Delivery.js"
+import { DeliveryListeners } from "./DeliveryListeners.js"
 import { type BranchReads, branchReads, type DeliveryRow, toDelivery, toDeliveryOrNone } from "./DeliveryRows.js"
 
 /** The identity of a delivery: there is one of a changeset for each transport and branch. */
@@ -110,6 +111,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
       const db = yield* Database
       const journal = yield* Journal
       const observer = yield* Observer
+      const listeners = yield* DeliveryListeners
       const sql = db.sql
 
       const locked = Effect.fnUntraced(function* (id: string) {
@@ -191,6 +193,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
           yield* db.run(sql`update deliveries set ${sql.update(columns)}, version = version + 1 where id = ${id}`)
           const moved = yield* locked(id)
           yield* tell(moved, eventTypes[change.state], actor)
+          if (moved.state === "succeeded") yield* listeners.delivered(moved)
           if (change.state !== "pending" && change.state !== "executing")
             yield* journal.afterCommit(observer.deliveryEnded(moved))
         })

@@ -4,6 +4,7 @@ import { Applications } from "./Applications.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 import { Changesets } from "./Changesets.js"
 import { Deliveries } from "./Deliveries.js"
+import { DeliveryListeners } from "./DeliveryListeners.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { MergeRequests } from "./MergeRequests.js"
@@ -13,6 +14,6 @@ import { SigningKeys } from "./SigningKeys.js"
 export const layer = oneByOne(Applications.layer, MergeRequests.layer, SigningKeys.layer).pipe(
   onTopOf(Deliveries.layer),
   onTopOf(oneByOne(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer)),
-  onTopOf(Changesets.layer),
+  onTopOf(oneByOne(Changesets.layer, DeliveryListeners.layer)),
   onTopOf(ChangesetStore.layer)
 )

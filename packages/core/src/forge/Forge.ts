@@ -81,7 +81,7 @@ export const unproven = (error: ForgeError): ForgeError =>
 /** A request to a forge. */
 export interface ForgeCall {
   /** The method of HTTP. */
-  readonly method: "GET" | "POST" | "PUT"
+  readonly method: "DELETE" | "GET" | "PATCH" | "POST" | "PUT"
   /** The path below the root of the API, with the query. */
   readonly path: string
   /** The body, which is sent as JSON. */
@@ -134,6 +134,29 @@ export interface Forge {
   ) => Effect.Effect<void, ForgeError>
 }
 
+/** The occasions on which a forge calls a hook. Each forge has names of its own for them. */
+export const hookOccasions = ["push", "issues", "comments", "merge_requests", "checks"] as const
+export type HookOccasion = (typeof hookOccasions)[number]
+
+/** A hook of a repository, as it is to be on the forge. */
+export interface ForgeHook {
+  readonly url: string
+  readonly secret: string
+  readonly occasions: ReadonlyArray<HookOccasion>
+}
+
+/** The hooks of one repository on a forge. */
+export interface ForgeHooks {
+  /** The id of the hook that calls a URL; undefined for none. */
+  readonly find: (url: string) => Effect.Effect<string | undefined, ForgeError>
+  /** Makes a hook, and gives its id. */
+  readonly create: (hook: ForgeHook) => Effect.Effect<string, ForgeError>
+  /** Replaces what a hook has, its secret too. */
+  readonly update: (id: string, hook: ForgeHook) => Effect.Effect<void, ForgeError>
+  /** Removes a hook. One that is not there is removed already. */
+  readonly remove: (id: string) => Effect.Effect<void, ForgeError>
+}
+
 /** The web address of a forge, which the URLs of its repositories have, and the root of its API without a trailing slash. */
 export interface ForgeAddress {
   /** Its path is that of the forge on its host. */
@@ -168,6 +191,8 @@ export interface ForgeKind {
   readonly privateEmail?: (user: Readonly<Record<string, unknown>>, host: string) => string | undefined
   /** The path below the API that gives the user of the token. It serves to try a token out. */
   readonly userPath: string
+  /** The client for the hooks of one repository. Absent for a forge whose hooks people make by hand. */
+  readonly openHooks?: (ask: Ask, repository: string) => ForgeHooks
   /** The client for one repository, by its path on the forge. `ask` sends the token and knows the meaning of each refusal. */
   readonly open: (ask: Ask, repository: string) => Forge
 }

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { Outbound } from "../outbound/Outbound.js"
-import { type Forge, ForgeError, type ForgeKind } from "./Forge.js"
+import { type Forge, ForgeError, type ForgeHooks, type ForgeKind } from "./Forge.js"
 import { forgeHost, isHome, mayReceive, repositoryOn } from "./ForgeHost.js"
 import { askForge } from "./ForgeRequest.js"
 import { gitea } from "./Gitea.js"
@@ -44,6 +44,8 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
      * `rejected` when the repository is not on that forge.
      */
     readonly open: (credential: ForgeCredential, repositoryUrl: string) => Effect.Effect<Forge, ForgeError>
+    /** The hooks of the repository. Fails as `open` does, and with `rejected` for a forge whose hooks people make by hand. */
+    readonly openHooks: (credential: ForgeCredential, repositoryUrl: string) => Effect.Effect<ForgeHooks, ForgeError>
   }
 >() {
   /** Only the given forges. */
@@ -56,6 +58,15 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
           const forge = find(kind)
           return forge === undefined ? undefined : forgeHost(forge, settings["base_url"])
         }
+        const placeOf = Effect.fnUntraced(function* (credential: ForgeCredential, repositoryUrl: string) {
+          const host = hostOf(credential)
+          const token = credential.secrets["token"]
+          if (host === undefined || token === undefined) return yield* notAForge
+          const repository = repositoryOn(host, repositoryUrl)
+          if (repository === undefined) return yield* notThere(host.web)
+          const { api, forge } = host
+          return { ask: askForge({ outbound, api, token, headers: forge.headers }), forge, repository }
+        })
         return Forges.of({
           list: forges,
           find,
@@ -69,14 +80,11 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
               ? isHome(connection.settings["origin"], repositoryUrl)
               : mayReceive(host, repositoryUrl)
           },
-          open: Effect.fnUntraced(function* (credential, repositoryUrl) {
-            const host = hostOf(credential)
-            const token = credential.secrets["token"]
-            if (host === undefined || token === undefined) return yield* notAForge
-            const repository = repositoryOn(host, repositoryUrl)
-            if (repository === undefined) return yield* notThere(host.web)
-            const { api, forge } = host
-            return forge.open(askForge({ outbound, api, token, headers: forge.headers }), repository)
+          open: (credential, repositoryUrl) =>
+            Effect.map(placeOf(credential, repositoryUrl), ({ ask, forge, repository }) => forge.open(ask, repository)),
+          openHooks: Effect.fnUntraced(function* (credential, repositoryUrl) {
+            const { ask, forge, repository } = yield* placeOf(credential, repositoryUrl)
+            return forge.openHooks === undefined ? yield* byHand : forge.openHooks(ask, repository)
           })
         })
       })
@@ -89,6 +97,11 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
 const notAForge = new ForgeError({
   kind: "unauthenticated",
   message: "The connection leads to no forge: use a connection of a forge's kind."
+})
+
+const byHand = new ForgeError({
+  kind: "rejected",
+  message: "Reins makes no hooks on this kind of forge: make the hook in the settings of the repository."
 })
 
 const notThere = (web: URL): ForgeError =>

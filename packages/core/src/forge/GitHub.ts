@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import type { Ask, Forge, ForgeKind, RemoteMergeRequest } from "./Forge.js"
+import { gitHubHooks } from "./ForgeHooks.js"
 import { privateEmailOf } from "./PrivateEmail.js"
 import { pullRequests } from "./PullRequests.js"
 
@@ -74,5 +75,6 @@ export const gitHub: ForgeKind = {
   }),
   privateEmail: ({ id, login }, host) => privateEmailOf(id, "+", login, host),
   userPath: "/user",
+  openHooks: gitHubHooks,
   open
 }

@@ -9,6 +9,7 @@ import {
   type RemoteMergeRequest,
   refusedWith
 } from "./Forge.js"
+import { gitLabHooks } from "./ForgeHooks.js"
 import { privateEmailOf } from "./PrivateEmail.js"
 
 const MergeRequest = Schema.Struct({
@@ -117,5 +118,6 @@ export const gitLab: ForgeKind = {
   headers: (token) => ({ authorization: `Bearer ${token}` }),
   privateEmail: ({ id, username }, host) => privateEmailOf(id, "-", username, host),
   userPath: "/user",
+  openHooks: gitLabHooks,
   open
 }

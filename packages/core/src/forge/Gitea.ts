@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import type { Ask, Branches, Forge, ForgeError, ForgeKind, RemoteMergeRequest } from "./Forge.js"
+import { giteaHooks } from "./ForgeHooks.js"
 import { pullRequests } from "./PullRequests.js"
 
 const PullRequest = Schema.Struct({
@@ -72,5 +73,6 @@ export const gitea: ForgeKind = {
   nestsGroups: false,
   headers: (token) => ({ authorization: `token ${token}` }),
   userPath: "/user",
+  openHooks: giteaHooks,
   open
 }

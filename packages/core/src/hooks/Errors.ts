@@ -7,6 +7,8 @@ export const operationErrors = {
   "hooks.update": ["forbidden", "insufficient_scope", "not_found"],
   "hooks.remove": ["forbidden", "insufficient_scope", "not_found"],
   "hooks.rotateSecret": ["forbidden", "insufficient_scope", "not_found"],
+  "hooks.register": ["forbidden", "insufficient_scope", "invalid_transition", "not_found"],
+  "hooks.removeRegistration": ["forbidden", "insufficient_scope", "invalid_transition", "not_found"],
   "hooks.listReceipts": ["forbidden", "insufficient_scope", "invalid_cursor", "not_found"],
   "hooks.replayReceipt": ["forbidden", "insufficient_scope", "invalid_transition", "not_found"]
 } as const satisfies OperationErrors

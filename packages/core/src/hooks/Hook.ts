@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { field } from "../domain/Field.js"
-import { HookId, HookReceiptId, WorkspaceId } from "../domain/Ids.js"
+import { ConnectionId, HookId, HookReceiptId, WorkspaceId } from "../domain/Ids.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { hookOccasions } from "../forge/Forge.js"
 
 export const HookKind = Schema.Literal("standard", "github", "gitlab", "gitea", "token").annotations({
   description:
@@ -9,12 +10,37 @@ export const HookKind = Schema.Literal("standard", "github", "gitlab", "gitea", 
 })
 export type HookKind = typeof HookKind.Type
 
+export const HookOccasions = Schema.Literal(...hookOccasions).annotations({
+  description: "`checks`: the results of checks, pipelines and commit statuses."
+})
+
 export const HookState = Schema.Literal("enabled", "disabled").annotations({
   description: "Calls of a disabled hook are answered as if it were not there."
 })
 export type HookState = typeof HookState.Type
 
 export const HookLabel = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))
+
+export const HookRegistrationState = Schema.Literal("pending", "registered", "failed", "removing").annotations({
+  description:
+    "`pending`: the forge is being asked, also to take a new secret. `removing`: the forge is being asked to forget it."
+})
+
+export const HookRegistration = Schema.Struct({
+  connection_id: field(ConnectionId, "The connection whose token asks the forge."),
+  repository: field(Schema.String, "The URL of the repository."),
+  occasions: field(Schema.Array(HookOccasions), "The occasions on which the forge calls."),
+  state: field(HookRegistrationState, "Where it stands."),
+  reason: field(
+    Schema.NullOr(Schema.String),
+    "Why the forge did not do it: `auth_required`, `not_found`, `rejected`, `rate_limited` or `remote_unavailable`; null otherwise."
+  ),
+  reason_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened and what to do next. Null when there is no reason."
+  )
+}).annotations({ identifier: "HookRegistration", description: "A hook on its forge, as Reins has made it there." })
+export type HookRegistration = typeof HookRegistration.Type
 
 export const Hook = Schema.Struct({
   id: field(HookId, "The id of the hook."),
@@ -26,6 +52,10 @@ export const Hook = Schema.Struct({
   secret_overlaps_until: field(
     Schema.NullOr(Timestamp),
     "Until then the secret before the last rotation is good too; null when it is not."
+  ),
+  registration: field(
+    Schema.NullOr(HookRegistration),
+    "The hook on the forge, if Reins was asked to make it there; null otherwise."
   ),
   last_received_at: field(Schema.NullOr(Timestamp), "The time of its newest receipt; null for none in 7 days."),
   created_at: field(Timestamp, "The time at which it was made."),

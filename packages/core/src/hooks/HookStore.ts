@@ -6,7 +6,7 @@ import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
-import type { Hook, HookKind, HookOutcome, HookReceipt, HookState } from "./Hook.js"
+import type { Hook, HookKind, HookOutcome, HookReceipt, HookRegistration, HookState } from "./Hook.js"
 
 /** A hook as it is stored. Its secrets are sealed. */
 export interface HookRow {
@@ -18,8 +18,26 @@ export interface HookRow {
   readonly secret: string
   readonly previous_secret: string | null
   readonly previous_until: Timestamp | null
+  /** The `StoredRegistration` as JSON; null for none. */
+  readonly registration: string | null
   readonly created_at: Timestamp
   readonly updated_at: Timestamp
+}
+
+/** A registration as it is stored. */
+export interface StoredRegistration extends HookRegistration {
+  /** Grows with each change of what the forge should have. */
+  readonly version: number
+}
+
+export const registrationOf = ({ registration }: Pick<HookRow, "registration">): StoredRegistration | null =>
+  registration === null ? null : JSON.parse(registration)
+
+const shownRegistration = (row: HookRow): HookRegistration | null => {
+  const stored = registrationOf(row)
+  if (stored === null) return null
+  const { version: _, ...shown } = stored
+  return shown
 }
 
 /** A receipt as it is stored. Its body is sealed. */
@@ -158,6 +176,7 @@ const hookOf = (row: HookRow, last_received_at: Timestamp | null, at: Timestamp)
     label,
     state,
     path: hookPath(id),
+    registration: shownRegistration(row),
     secret_overlaps_until: previous_until !== null && previous_until > at ? previous_until : null,
     last_received_at,
     created_at,

@@ -15,6 +15,7 @@ import { HookListeners } from "./HookListeners.js"
 import { type HookRow, HookStore, toReceipt } from "./HookStore.js"
 import type { HookInput, HookPatch, HookRotationInput } from "./HooksApi.js"
 import { jsonOf } from "./JsonText.js"
+import { makeRegistering } from "./Registering.js"
 import { hookBodyContext, hookSecretContext } from "./SealedHooks.js"
 
 /** The principal may not see it, or may not manage hooks. */
@@ -101,7 +102,8 @@ const makeParts = () =>
       return row
     })
     const show = (row: HookRow) => store.toHook(row)
-    return { journal, listeners, locked, manage, readable, show, store, vault }
+    const registering = yield* makeRegistering
+    return { journal, listeners, locked, manage, readable, registering, show, store, vault }
   })
 
 type Parts = Effect.Effect.Success<ReturnType<typeof makeParts>>
@@ -121,7 +123,14 @@ const readsOf = ({ manage, readable, show, store }: Parts): Pick<Methods, "get" 
   })
 })
 
-const commandsOf = ({ journal, listeners, locked, show, store }: Parts): Pick<Methods, "remove" | "update"> => ({
+const commandsOf = ({
+  journal,
+  listeners,
+  locked,
+  registering,
+  show,
+  store
+}: Parts): Pick<Methods, "remove" | "update"> => ({
   update: (principal, id, { label, state }) =>
     journal.command(
       "Hooks.update",
@@ -145,6 +154,7 @@ const commandsOf = ({ journal, listeners, locked, show, store }: Parts): Pick<Me
         const row = yield* locked(principal, id)
         const removed = yield* show(row)
         yield* listeners.removed(row.id)
+        yield* registering.forget(row)
         yield* store.remove(row.id)
         return removed
       })
@@ -156,6 +166,7 @@ const secretCommandsOf = ({
   journal,
   locked,
   manage,
+  registering,
   show,
   store,
   vault
@@ -181,6 +192,7 @@ const secretCommandsOf = ({
           secret: yield* vault.seal(secret, hookSecretContext({ id, workspace_id })),
           previous_secret: null,
           previous_until: null,
+          registration: null,
           created_at: at,
           updated_at: at
         }
@@ -199,6 +211,7 @@ const secretCommandsOf = ({
           secret: yield* vault.seal(secret, hookSecretContext(before)),
           previous_secret: overlap_seconds === 0 ? null : before.secret,
           previous_until: overlap_seconds === 0 ? null : yield* fromNow(overlap_seconds * 1000),
+          ...(yield* registering.again(before)),
           updated_at: yield* now
         }
         yield* store.update(before.id, changes)

@@ -2,9 +2,11 @@ import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { extension, idPath, optional, patch, post, read, remove, SecretAnswer, withStatus } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
+import { ConnectionId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { pageFields } from "../domain/Query.js"
-import { Hook, HookKind, HookLabel, HookReceipt, HookState, HookWithSecret } from "./Hook.js"
+import { hookOccasions } from "../forge/Forge.js"
+import { Hook, HookKind, HookLabel, HookOccasions, HookReceipt, HookState, HookWithSecret } from "./Hook.js"
 
 export const HookInput = Schema.Struct({
   kind: field(HookKind, "What proves a call."),
@@ -25,6 +27,22 @@ export const HookRotationInput = Schema.Struct({
   )
 }).annotations({ identifier: "HookRotationInput", description: "A new secret for a hook." })
 export type HookRotationInput = typeof HookRotationInput.Type
+
+export const HookRegistrationInput = Schema.Struct({
+  connection_id: field(
+    ConnectionId,
+    "The connection to the forge, of the kind of the hook. Its token has to manage webhooks."
+  ),
+  repository: field(
+    Schema.String.pipe(Schema.minLength(1), Schema.maxLength(2000)),
+    "The URL of the repository, as sessions take it."
+  ),
+  occasions: field(
+    optional(Schema.NonEmptyArray(HookOccasions).pipe(Schema.maxItems(hookOccasions.length))),
+    "The occasions on which the forge is to call; all when absent."
+  )
+}).annotations({ identifier: "HookRegistrationInput", description: "Where a forge is to make the hook." })
+export type HookRegistrationInput = typeof HookRegistrationInput.Type
 
 const workspace = idPath("workspace_id")
 const hook = idPath("hook_id")
@@ -69,6 +87,19 @@ export class HooksApi extends HttpApiGroup.make("hooks")
       .addSuccess(HookWithSecret)
       .annotateContext(extension)
       .annotate(SecretAnswer, true)
+  )
+  .add(
+    post("register", "/api/hooks/:hook_id/registrations", "Have the forge make the hook, or change it there", "admin")
+      .setPath(hook)
+      .setPayload(HookRegistrationInput)
+      .addSuccess(withStatus(Hook, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    remove("removeRegistration", "/api/hooks/:hook_id/registrations", "Have the forge forget the hook", "admin")
+      .setPath(hook)
+      .addSuccess(Hook)
+      .annotateContext(extension)
   )
   .add(
     read("listReceipts", "/api/hooks/:hook_id/receipts", "List what came in during 7 days, newest first", "admin")

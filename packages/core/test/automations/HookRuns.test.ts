@@ -15,6 +15,7 @@ import { Database } from "@reins/core/store/Database"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { hookStorms } from "@reins/testing/Volume"
 import { Effect, Layer } from "effect"
 import { daysAgo, given, sessionOf, work } from "./Automated.js"
 
@@ -112,22 +113,27 @@ for (const { layer, name } of databases) {
     )
 
     rule(
-      "25 calls of one delivery by five callers at once are one run",
+      `25 calls of one delivery by five callers at once are one run, ${hookStorms} times of ${hookStorms}`,
       Effect.gen(function* () {
         const { call, listen, runsOf } = yield* hooked()
         const { id } = yield* listen({ overlap: "parallel", max_parallel: 5 })
-        const answers = yield* Effect.forEach(Array.from({ length: 25 }), () => call(push, "same"), { concurrency: 5 })
-        assert.lengthOf(
-          answers.filter(({ outcome }) => outcome === "accepted"),
-          1
-        )
-        assert.lengthOf(
-          answers.filter(({ outcome }) => outcome === "duplicate"),
-          24
-        )
-        assert.strictEqual(new Set(answers.map(({ receipt_id }) => receipt_id)).size, 1)
+        for (let storm = 1; storm <= hookStorms; storm++) {
+          const answers = yield* Effect.forEach(Array.from({ length: 25 }), () => call(push, `same ${storm}`), {
+            concurrency: 5
+          })
+          assert.lengthOf(
+            answers.filter(({ outcome }) => outcome === "accepted"),
+            1
+          )
+          assert.lengthOf(
+            answers.filter(({ outcome }) => outcome === "duplicate"),
+            24
+          )
+          assert.strictEqual(new Set(answers.map(({ receipt_id }) => receipt_id)).size, 1)
+          assert.lengthOf(yield* runsOf(id), storm)
+        }
         yield* work
-        assert.lengthOf(yield* runsOf(id), 1)
+        assert.lengthOf(yield* runsOf(id), hookStorms)
       })
     )
 

@@ -97,6 +97,18 @@ const nightly = {
   }
 }
 
+/** A hook of the kind of the tenant's forge. */
+const giteaHook = (tenant: Tenant) =>
+  Effect.map(inWorkspace(tenant, "hooks", { kind: "gitea", label: "The forge of the shop" }), (hook) =>
+    idOf("hook_id", hook)
+  )
+
+const registration = ({ forgeConnectionId }: Tenant) => ({
+  connection_id: forgeConnectionId,
+  repository: "https://gitea.example/acme/shop.git",
+  occasions: ["issues"]
+})
+
 const freshAutomation = (tenant: Tenant) =>
   Effect.map(inWorkspace(tenant, "automations", nightly), (automation) => idOf("automation_id", automation))
 
@@ -226,6 +238,12 @@ const examples = {
   "DELETE /api/hooks/{hook_id}": (tenant: Tenant) =>
     Effect.map(inWorkspace(tenant, "hooks", { kind: "token", label: "old" }), (hook) => idOf("hook_id", hook)),
   "POST /api/hooks/{hook_id}/secret-rotations": only({ overlap_seconds: 3600 }),
+  "POST /api/hooks/{hook_id}/registrations": (tenant: Tenant) =>
+    Effect.map(giteaHook(tenant), (given) => ({ ...given, body: registration(tenant) })),
+  "DELETE /api/hooks/{hook_id}/registrations": (tenant: Tenant) =>
+    Effect.tap(giteaHook(tenant), ({ ids }) =>
+      done(tenant.person, "POST", `/api/hooks/${ids?.["hook_id"]}/registrations`, registration(tenant))
+    ),
   "POST /api/hook-receipts/{hook_receipt_id}/replays": nothing,
   "POST /api/workspaces/{workspace_id}/webhook-endpoints": only({
     url: "https://hooks.example/other",

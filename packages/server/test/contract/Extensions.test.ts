@@ -96,6 +96,8 @@ const promised: Readonly<Record<string, number>> = {
   "PATCH /api/hooks/{hook_id}": 200,
   "DELETE /api/hooks/{hook_id}": 200,
   "POST /api/hooks/{hook_id}/secret-rotations": 200,
+  "POST /api/hooks/{hook_id}/registrations": 202,
+  "DELETE /api/hooks/{hook_id}/registrations": 200,
   "GET /api/hooks/{hook_id}/receipts": 200,
   "POST /api/hook-receipts/{hook_receipt_id}/replays": 202,
   "GET /api/workspaces/{workspace_id}/automations": 200,

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
 import { Schema } from "effect"
+import { ForgeHookList } from "./ForgeHookList.js"
 
 /** A pull or merge request as the server holds it. */
 export interface Pull {
@@ -52,6 +53,9 @@ export class ForgeServer {
   readonly pulls: Array<Pull> = []
   readonly seen: Array<Seen> = []
   readonly canned: Array<Canned> = []
+  readonly hooks = new ForgeHookList()
+  /** The issues that merges have closed, because the texts of their requests say so. */
+  readonly closed: Array<number> = []
   /** True after the repository has got another name: its old paths redirect, or tell that they do not. */
   moved = false
   constructor(
@@ -110,6 +114,13 @@ export class ForgeServer {
   private answer(request: IncomingMessage, url: URL, raw: string): Answer {
     if (!this.dialect.authorized(request.headers, this.token)) return this.dialect.unauthorized
     if (url.pathname === this.dialect.userPath) return { status: 200, body: { id: 7, login: "ann", username: "ann" } }
+    const hooks = `${this.dialect.root}/hooks`
+    if (url.pathname === hooks || url.pathname.startsWith(`${hooks}/`))
+      return (
+        this.hooks.answer(request.method ?? "", url.pathname.slice(hooks.length), () =>
+          Schema.decodeUnknownSync(Body)(raw)
+        ) ?? this.dialect.notFound
+      )
     const operation = this.dialect.route(request.method ?? "", url)
     if (operation === undefined) return this.dialect.notFound
     switch (operation.name) {
@@ -146,6 +157,8 @@ export class ForgeServer {
     if (this.dialect.expectedHead(input) !== head) return this.dialect.headMoved(head)
     this.branches.merge(pull.head, pull.base)
     pull.state = "merged"
+    for (const [, issue] of pull.body.matchAll(/\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?) #(\d+)\b/gi))
+      this.closed.push(Number(issue))
     return this.dialect.merged(this.shown(pull))
   }
 

@@ -11,6 +11,7 @@ export const hooks: ReadonlyArray<string> = [
     secret text not null,
     previous_secret text,
     previous_until text,
+    registration text,
     created_at text not null,
     updated_at text not null
   )`,

@@ -30,7 +30,9 @@ const triggerText = ({ trigger }: Automation): string =>
     ? minute(trigger.at)
     : trigger.kind === "hook"
       ? trigger.hook_id
-      : `${trigger.expression} ${trigger.timezone}`
+      : trigger.kind === "event"
+        ? trigger.types.join(" ")
+        : `${trigger.expression} ${trigger.timezone}`
 
 const stateText = ({ pause_reason, state }: Automation): string =>
   state === "paused" ? `paused (${pause_reason?.replaceAll("_", " ")})` : state
@@ -71,12 +73,14 @@ const add = remoteCommand({
     cron: option("cron", "Minute, hour, day, month, weekday: '30 2 * * 1-5'", { value: "fields" }),
     at: option("at", "One time, as 2026-12-24T18:00:00Z", { value: "time" }),
     hook: option("hook", "Each call of this hook, with its body as data", { value: "id" }),
+    on: option("on", "Each of these events of the workspace: turn.failed,delivery.*", { value: "types" }),
     timezone: option("timezone", "The zone of the times (that of this machine)", { value: "zone" }),
     project: option("project", "The project that each new session starts from", { value: "id" }),
     session: option("session", "Send the message to this session", { value: "id" }),
     provider: option("provider", "The agent of each new session", { value: "id" }),
     model: option("model", "Its model", { value: "model" }),
     overlap: choice("overlap", Overlap.literals, "If the run before goes on (skip)"),
+    deliver: choice("deliver", ["branch", "merge-request"], "Deliver what each run has changed"),
     budget: option("budget", `The limit of one run: ${budgetForms}`, { value: "amount" }),
     json,
     workspace: workspaceOption
@@ -86,7 +90,11 @@ const add = remoteCommand({
       "reins automations add 'Update what is outdated.' --name Deps --cron '30 2 * * 1-5' --project prj_01h…",
       "Each working night"
     ],
-    ["reins automations add 'Look again.' --name Later --at 2026-12-24T18:00:00Z --session sess_01h…", "Once"]
+    ["reins automations add 'Look again.' --name Later --at 2026-12-24T18:00:00Z --session sess_01h…", "Once"],
+    [
+      "reins automations add 'Find out why.' --name Failed --on delivery.failed --deliver merge-request",
+      "Whenever a delivery fails"
+    ]
   ],
   run: async (given, connect) => {
     const trigger = triggerOf(given)
@@ -98,17 +106,24 @@ const add = remoteCommand({
       trigger,
       target,
       ...(given.overlap !== undefined && { overlap: given.overlap }),
+      ...(given.deliver !== undefined && { deliver: given.deliver === "branch" ? {} : { merge_request: {} } }),
       ...(given.budget !== undefined && { budget: { run: budgetOf(given.budget) } })
     })
     if (given.json) return printJsonNow(automation)
     process.stdout.write(`${automation.id}\n`)
-    const begins =
-      given.hook === undefined ? `at ${minute(automation.next_run_at)} UTC` : `when ${given.hook} is called`
-    tell(`It begins ${begins}. Try it now: reins automations run ${automation.id}`)
+    tell(`It begins ${beginsText(automation)}. Try it now: reins automations run ${automation.id}`)
   }
 })
 
+const beginsText = ({ next_run_at, trigger }: Automation): string =>
+  trigger.kind === "hook"
+    ? `when ${trigger.hook_id} is called`
+    : trigger.kind === "event"
+      ? `with ${trigger.types.join(" and ")}`
+      : `at ${minute(next_run_at)} UTC`
+
 interface GivenTimes {
+  readonly on: string | undefined
   readonly at: string | undefined
   readonly hook: string | undefined
   readonly cron: string | undefined
@@ -117,12 +132,17 @@ interface GivenTimes {
 
 const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
 
-const triggerOf = ({ at, cron, hook, timezone }: GivenTimes): AutomationsCreateInput["trigger"] => {
-  if ([at, cron, hook].filter((given) => given !== undefined).length !== 1)
+const triggerOf = ({ at, cron, hook, on, timezone }: GivenTimes): AutomationsCreateInput["trigger"] => {
+  if ([at, cron, hook, on].filter((given) => given !== undefined).length !== 1)
     throw new CommandFailed({
-      message: "Say when: --cron '30 2 * * 1-5', --at 2026-12-24T18:00:00Z or --hook hook_01h…, and one of them."
+      message:
+        "Say when: --cron '30 2 * * 1-5', --at 2026-12-24T18:00:00Z, --hook hook_01h… or --on turn.failed, and one of them."
     })
   if (hook !== undefined) return { kind: "hook", hook_id: hook }
+  if (on !== undefined) {
+    const [first = "", ...others] = on.split(",").map((type) => type.trim())
+    return { kind: "event", types: [first, ...others] }
+  }
   if (cron !== undefined) return { kind: "schedule", expression: cron, timezone: timezone ?? localZone() }
   const time = Date.parse(at ?? "")
   if (Number.isNaN(time)) throw new CommandFailed({ message: `"${at}" is no time. Write it as 2026-12-24T18:00:00Z.` })

@@ -1,6 +1,6 @@
 import type { Hook, HookReceipt } from "@reins/client"
 import { HookKind } from "@reins/core/hooks/Hook"
-import { argument, choice, entry, flag, group, option, whole } from "../Command.js"
+import { argument, choice, entry, flag, group, option, requiredOption, whole } from "../Command.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
@@ -141,9 +141,60 @@ const remove = remoteCommand({
   }
 })
 
+const register = remoteCommand({
+  takes: {
+    hook: hookId,
+    connection: requiredOption("connection", "The connection to the forge", { value: "id" }),
+    repository: requiredOption("repository", "The URL of the repository", { value: "url" }),
+    json
+  },
+  details: "The token of the connection has to manage webhooks.",
+  examples: [
+    [
+      "reins hooks register hook_01h… --connection con_01h… --repository https://github.com/you/shop.git",
+      "Have the forge make it"
+    ],
+    ["reins hooks show hook_01h…", "See what the forge said"]
+  ],
+  run: async ({ connection, hook, json, repository }, connect) => {
+    const { reins } = await connect()
+    const asked = await reins.hooks.register({ hook_id: hook, connection_id: connection, repository })
+    if (json) return printJsonNow(asked)
+    tell(`The forge is asked. See what it says: reins hooks show ${hook}`)
+  }
+})
+
+const unregister = remoteCommand({
+  takes: { hook: hookId },
+  examples: [
+    ["reins hooks unregister hook_01h…", "Have the forge forget it"],
+    ["reins hooks show hook_01h…", "See what the forge said"]
+  ],
+  run: async ({ hook }, connect) => {
+    const { reins } = await connect()
+    await reins.hooks.removeRegistration({ hook_id: hook })
+    tell("The forge is asked to forget the hook, which stays here.")
+  }
+})
+
+const show = remoteCommand({
+  takes: { hook: hookId },
+  examples: [
+    ["reins hooks show hook_01h…", "Print a hook as JSON, with its registration"],
+    ["reins hooks receipts hook_01h…", "See what came in"]
+  ],
+  run: async ({ hook }, connect) => {
+    const { reins } = await connect()
+    printJsonNow(await reins.hooks.get({ hook_id: hook }))
+  }
+})
+
 export const hooks = group(
   entry("list", "List the hooks", list),
   entry("add", "Make a hook; its secret is printed once", add),
+  entry("show", "Print a hook as JSON", show),
+  entry("register", "Have a forge make the hook with the token of a connection", register),
+  entry("unregister", "Have the forge forget the hook", unregister),
   entry("receipts", "List what came in", receipts),
   entry("replay", "Ring again with what came in", replay),
   entry("rotate", "Replace the secret; the new one is printed once", rotate),

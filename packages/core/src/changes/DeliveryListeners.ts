@@ -1,0 +1,21 @@
+import { Context, type Effect, Layer } from "effect"
+import { type Hearers, makeHearers } from "../base/Hearers.js"
+import type { Commit } from "../store/Commit.js"
+import type { Delivery } from "./Delivery.js"
+
+/** A room that has to know of deliveries in the very commit that ends them. It may write, and must not fail. */
+export interface DeliveryListener {
+  /** A delivery has succeeded. */
+  readonly delivered: (delivery: Delivery) => Effect.Effect<void, never, Commit>
+}
+
+/** The rooms above that listen to deliveries. They register here, so that deliveries need not know them. */
+export class DeliveryListeners extends Context.Tag("@reins/core/changes/DeliveryListeners")<
+  DeliveryListeners,
+  DeliveryListener & Pick<Hearers<DeliveryListener>, "register">
+>() {
+  static readonly layer = Layer.sync(DeliveryListeners, () => {
+    const { register, tell } = makeHearers<DeliveryListener>()
+    return DeliveryListeners.of({ register, delivered: (delivery) => tell((listener) => listener.delivered(delivery)) })
+  })
+}

@@ -3,12 +3,13 @@ import { delegationEvents } from "./delegations/Events.js"
 import { type EventType, isListed } from "./domain/Event.js"
 import { parseTypes } from "./events/EventTypes.js"
 import { agentEvents } from "./execution/Events.js"
+import { mcpEvents } from "./mcp/Events.js"
 import { sessionEvents } from "./sessions/Events.js"
 import { shareEvents } from "./shares/Events.js"
 import { worktreeEvents } from "./worktrees/Events.js"
 
 // The types of the payloads come with the modules of the rooms, also where only declarations are read.
-export { agentEvents, changeEvents, delegationEvents, sessionEvents, shareEvents, worktreeEvents }
+export { agentEvents, changeEvents, delegationEvents, mcpEvents, sessionEvents, shareEvents, worktreeEvents }
 
 /** Every type of event with its payload and its text. */
 export const allEvents = {
@@ -17,7 +18,8 @@ export const allEvents = {
   ...agentEvents,
   ...worktreeEvents,
   ...changeEvents,
-  ...delegationEvents
+  ...delegationEvents,
+  ...mcpEvents
 } as const
 
 export const eventTypes = Object.keys(allEvents).filter((type): type is EventType => type in allEvents)

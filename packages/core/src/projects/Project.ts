@@ -11,6 +11,7 @@ import { Timestamp } from "../domain/Timestamp.js"
 import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
 import { Environment, Setup } from "./ProjectSetup.js"
+import { ToolServers } from "./ToolServer.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
@@ -104,6 +105,15 @@ export const ToolSelection = Schema.Struct({
 }).annotations({ identifier: "ToolSelection", description: "The tools that agents are offered." })
 export type ToolSelection = typeof ToolSelection.Type
 
+export const ProjectTools = Schema.Struct({
+  ...ToolSelection.fields,
+  mcp_servers: field(
+    optional(ToolServers),
+    "Servers of the Model Context Protocol, whose tools agents are offered, at most 20 with 64 tools in all. Their keys never reach an agent."
+  )
+}).annotations({ identifier: "ProjectTools", description: "The tools that the agents of a project are offered." })
+export type ProjectTools = typeof ProjectTools.Type
+
 export const ProjectSpec = Schema.Struct({
   repository: field(optional(Repository), "The origin of the workspace; without it a workspace starts empty."),
   harness: field(optional(HarnessSelection), "The provider; the default of the installation when absent."),
@@ -162,7 +172,10 @@ export const ProjectSpec = Schema.Struct({
     ),
     "How changesets are delivered when a request does not say."
   ),
-  tools: field(optional(ToolSelection), "The tools of the service that agents are offered; all of them when absent."),
+  tools: field(
+    optional(ProjectTools),
+    "The tools that agents are offered: those of the service, which are all of them when absent, and those of servers."
+  ),
   permissions: field(
     optional(PermissionPolicy),
     "What the agents of sessions may do by themselves; what the provider is set up for when absent."

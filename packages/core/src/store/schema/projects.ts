@@ -1,4 +1,4 @@
-/** A project that is being deleted is out of sight, and has its id as its slug. Projects, their versions, and the secrets that the environment of a version names. */
+/** A project that is being deleted is out of sight, and has its id as its slug. Projects, their versions, the secrets that the environment of a version names, and the tools of servers as a version has seen them first. */
 export const projects: ReadonlyArray<string> = [
   `create table projects (
     id text primary key,
@@ -32,5 +32,13 @@ export const projects: ReadonlyArray<string> = [
     created_at text not null,
     updated_at text not null,
     primary key (project_id, name)
+  )`,
+  `create table project_tool_pins (
+    version_id text not null references project_versions(id),
+    server text not null,
+    tool text not null,
+    digest text not null,
+    definition text not null,
+    primary key (version_id, server, tool)
   )`
 ]

@@ -15,7 +15,7 @@ const floors = [
   ["bench"],
   ["sessions", "webhooks"],
   ["worktrees", "tools", "hooks", "push"],
-  ["artifacts", "changes"],
+  ["artifacts", "changes", "mcp"],
   ["execution", "delegations", "automations", "exports", "shares"],
   ["backup", "deletion", "upkeep"]
 ]

@@ -11,6 +11,7 @@ import * as exports from "./exports/Contract.js"
 import * as hooks from "./hooks/Contract.js"
 import * as identity from "./identity/Contract.js"
 import * as jobs from "./jobs/Contract.js"
+import * as mcp from "./mcp/Contract.js"
 import * as projects from "./projects/Contract.js"
 import * as push from "./push/Contract.js"
 import * as sessions from "./sessions/Contract.js"
@@ -27,6 +28,7 @@ export const contracts = [
   identity,
   connections,
   projects,
+  mcp,
   sessions,
   execution,
   worktrees,

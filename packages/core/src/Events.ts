@@ -4,12 +4,22 @@ import { delegationEvents } from "./delegations/Events.js"
 import { type EventType, isListed } from "./domain/Event.js"
 import { parseTypes } from "./events/EventTypes.js"
 import { agentEvents } from "./execution/Events.js"
+import { mcpEvents } from "./mcp/Events.js"
 import { sessionEvents } from "./sessions/Events.js"
 import { shareEvents } from "./shares/Events.js"
 import { worktreeEvents } from "./worktrees/Events.js"
 
 // The types of the payloads come with the modules of the rooms, also where only declarations are read.
-export { agentEvents, artifactEvents, changeEvents, delegationEvents, sessionEvents, shareEvents, worktreeEvents }
+export {
+  agentEvents,
+  artifactEvents,
+  changeEvents,
+  delegationEvents,
+  mcpEvents,
+  sessionEvents,
+  shareEvents,
+  worktreeEvents
+}
 
 /** Every type of event with its payload and its text. */
 export const allEvents = {
@@ -19,7 +29,8 @@ export const allEvents = {
   ...worktreeEvents,
   ...changeEvents,
   ...delegationEvents,
-  ...artifactEvents
+  ...artifactEvents,
+  ...mcpEvents
 } as const
 
 export const eventTypes = Object.keys(allEvents).filter((type): type is EventType => type in allEvents)

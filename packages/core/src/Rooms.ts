@@ -21,6 +21,7 @@ import { hooks } from "./hooks/Room.js"
 import { identity } from "./identity/Room.js"
 import type { JobKind } from "./jobs/JobKind.js"
 import { jobs } from "./jobs/Room.js"
+import { mcp } from "./mcp/Room.js"
 import { outbound } from "./outbound/Room.js"
 import { projects } from "./projects/Room.js"
 import { push } from "./push/Room.js"
@@ -78,6 +79,7 @@ export const rooms = [
   hooks,
   worktrees,
   push,
+  mcp,
   changes,
   artifacts,
   execution,

@@ -12,6 +12,7 @@ import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
 import { Environment, Setup } from "./ProjectSetup.js"
 import { ProjectInstructions, SkillPins } from "./skills/Skill.js"
+import { ToolServers } from "./ToolServer.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
@@ -107,6 +108,15 @@ export const ToolSelection = Schema.Struct({
 }).annotations({ identifier: "ToolSelection", description: "The tools that agents are offered." })
 export type ToolSelection = typeof ToolSelection.Type
 
+export const ProjectTools = Schema.Struct({
+  ...ToolSelection.fields,
+  mcp_servers: field(
+    optional(ToolServers),
+    "Servers of the Model Context Protocol, whose tools agents are offered, at most 20 with 64 tools in all. Their keys never reach an agent."
+  )
+}).annotations({ identifier: "ProjectTools", description: "The tools that the agents of a project are offered." })
+export type ProjectTools = typeof ProjectTools.Type
+
 export const ProjectSpec = Schema.Struct({
   repository: field(optional(Repository), "The origin of the workspace; without it a workspace starts empty."),
   harness: field(optional(HarnessSelection), "The provider; the default of the installation when absent."),
@@ -165,7 +175,10 @@ export const ProjectSpec = Schema.Struct({
     ),
     "How changesets are delivered when a request does not say."
   ),
-  tools: field(optional(ToolSelection), "The tools of the service that agents are offered; all of them when absent."),
+  tools: field(
+    optional(ProjectTools),
+    "The tools that agents are offered: those of the service, which are all of them when absent, and those of servers."
+  ),
   instructions: field(
     optional(ProjectInstructions),
     "What agents are told of the work in every session, at most 65,536 characters. They find it in their home, and it is no part of a changeset."

@@ -5,13 +5,18 @@ import { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import type { OwnedRows } from "../store/OwnedRows.js"
 
-/** The skills, the secrets and the versions of a project. Sessions name versions, so they go of them before. */
-export const projectRows: ReadonlyArray<OwnedRows> = ["project_skills", "project_secrets", "project_versions"].map(
-  (table) => ({
-    table,
-    of: (sql, id) => sql`project_id = ${id}`
-  })
-)
+const ofProject = (table: string): OwnedRows => ({ table, of: (sql, id) => sql`project_id = ${id}` })
+
+/** The skills, the secrets, the pins and the versions of a project. Sessions name versions, so they go of them before. */
+export const projectRows: ReadonlyArray<OwnedRows> = [
+  ofProject("project_skills"),
+  ofProject("project_secrets"),
+  {
+    table: "project_tool_pins",
+    of: (sql, id) => sql`version_id in (select id from project_versions where project_id = ${id})`
+  },
+  ofProject("project_versions")
+]
 
 /** The ways in which a project goes for good. */
 export const projectRemoval = Effect.map(Database, ({ run, sql }) => ({

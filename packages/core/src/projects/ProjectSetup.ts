@@ -43,15 +43,17 @@ export const environmentValue = withoutNul(32_768)
 const reservedNames =
   /^(?:REINS_.*|LD_.*|DYLD_.*|XDG_(?:CONFIG|DATA|STATE|CACHE)_HOME|HOME|PATH|TMPDIR|PWD|OLDPWD|SHLVL|IFS|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PS4|PROMPT_COMMAND|NODE_OPTIONS|NODE_PATH|(?:HTTP|HTTPS|ALL|NO)_PROXY)$/i
 
+export const VariableName = Schema.String.pipe(
+  Schema.pattern(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/),
+  Schema.filter((name) => !reservedNames.test(name), {
+    message: () =>
+      "this variable is set by the service, or changes how the agent's own program is started; choose another name"
+  })
+)
+
 export const EnvironmentVariable = Schema.Struct({
   name: field(
-    Schema.String.pipe(
-      Schema.pattern(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/),
-      Schema.filter((name) => !reservedNames.test(name), {
-        message: () =>
-          "this variable is set by the service, or changes how the agent's own program is started; choose another name"
-      })
-    ),
+    VariableName,
     "Its name. `PATH`, `HOME`, `REINS_*`, `LD_*`, `NODE_OPTIONS`, the names of proxies and others that start programs differently are refused."
   ),
   value: field(optional(environmentValue), "What everybody who may read the project may read. Give this or `secret`."),

@@ -28,7 +28,11 @@ export interface HeldCall {
 }
 
 /** The tool could not do what it was asked for. The message is for the model: what happened, and what to do next. */
-export class ToolFailed extends Data.TaggedError("ToolFailed")<{ readonly message: string }> {}
+export class ToolFailed extends Data.TaggedError("ToolFailed")<{
+  readonly message: string
+  /** True where nobody knows whether the call took effect. */
+  readonly mayHaveHappened?: true
+}> {}
 
 /** An answer that is more than a text. */
 export class ToolReply extends Data.Class<{
@@ -39,9 +43,11 @@ export class ToolReply extends Data.Class<{
 
 export type ToolFailure = ToolFailed | ReinsError | RequestInvalid
 
-/** A tool of the service, as a plain value. */
+/** A tool that agents are offered, as a plain value. */
 export interface HostedTool {
   readonly offered: OfferedTool
+  /** The server that has it; that of the service where it is absent. */
+  readonly server?: string
   /** True for a tool that no choice of tools leaves out. */
   readonly isAlwaysOffered?: boolean
   /** True for a tool that others answer. Its call goes on when the agent withdraws it, and the same call again takes its answer. */

@@ -12,8 +12,8 @@ import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { makeMayCall, turnPrincipal } from "./Acting.js"
 import { CallLedger } from "./CallLedger.js"
-import { type HostedTool, ToolReply, type ToolTurn, textOfTool } from "./Tool.js"
-import { awaitCall, ToolSources } from "./ToolSources.js"
+import { type HostedTool, ToolFailed, type ToolFailure, ToolReply, type ToolTurn, textOfTool } from "./Tool.js"
+import { awaitCall, ownServer, ToolSources, toolKey } from "./ToolSources.js"
 
 /** The longest answer that a model gets, in characters. */
 const maxAnswer = 100_000
@@ -60,16 +60,18 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
         const key = tool.keyOf(turn, call.input)
         const id = yield* ledger.open(turn.turn, call, key)
         yield* failpoint("tool.called")
-        const answer = yield* tool.run(turn, call.input, { callId: call.call_id, key, patienceMs }).pipe(
-          Effect.map(answerOf),
-          Effect.catchAll((failure) => Effect.succeed(said(textOfTool(failure), true))),
+        const { answer, state } = yield* tool.run(turn, call.input, { callId: call.call_id, key, patienceMs }).pipe(
+          Effect.map((value) => ended(answerOf(value))),
+          Effect.catchAll((failure) =>
+            Effect.succeed(ended(said(textOfTool(failure), true), isUnknown(failure) ? "outcome_unknown" : "failed"))
+          ),
           Effect.catchAllDefect((defect) =>
-            Effect.as(logDefect(`the tool ${call.tool} has failed`, defect), said(brokenTool, true))
+            Effect.as(logDefect(`the tool ${call.tool} has failed`, defect), ended(said(brokenTool, true)))
           ),
           Effect.onInterrupt(() => ledger.end(id, "cancelled", null))
         )
         yield* failpoint("tool.committed")
-        yield* ledger.end(id, answer.is_error ? "failed" : "succeeded", answer)
+        yield* ledger.end(id, state, answer)
         return answer
       })
 
@@ -88,8 +90,8 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
             })
           )
           const answer: CallTool = Effect.fnUntraced(function* (call) {
-            if (call.tool === awaitCall.name) return yield* calls.again(call, patienceOf(call))
-            const tool = (yield* sources.toolsOf(session)).get(call.tool)
+            if (call.server === ownServer && call.tool === awaitCall.name) return yield* calls.again(call, patienceOf(call))
+            const tool = (yield* sources.toolsOf(session)).get(toolKey(call.server, call.tool))
             const toolTurn = yield* context
             if (tool === undefined) return said(`The tool ${call.tool} is not there any more.`, true)
             if (toolTurn === undefined) return said(nobodysTurn, true)
@@ -103,6 +105,13 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
     })
   )
 }
+
+const ended = (
+  answer: ToolAnswer,
+  state: "succeeded" | "failed" | "outcome_unknown" = answer.is_error ? "failed" : "succeeded"
+) => ({ answer, state })
+
+const isUnknown = (failure: ToolFailure): boolean => failure instanceof ToolFailed && failure.mayHaveHappened === true
 
 const answerOf = (value: unknown): ToolAnswer => {
   if (value instanceof ToolReply)

@@ -10,6 +10,9 @@ import type { HostedTool } from "./Tool.js"
 /** The name of the server that has the tools of the service. No other server may have it. */
 export const ownServer = "reins"
 
+/** The key of a tool in a list of tools of several servers. */
+export const toolKey = (server: string, tool: string): string => `${server} ${tool}`
+
 /** Waits on for the answer of a call that was not there in time. */
 export const awaitCall: OfferedTool = {
   name: "await_call",
@@ -38,7 +41,7 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
   {
     /** Adds a source for as long as the service lives. */
     readonly register: (source: ToolSource) => Effect.Effect<void>
-    /** The tools of the service for the agent of a session, by their names. None for an agent that is not known to call them. */
+    /** The tools for the agent of a session, by `toolKey`. None for an agent that is not known to call them. */
     readonly toolsOf: (session: SessionRow) => Effect.Effect<ReadonlyMap<string, HostedTool>>
     /** The offer to the agent of a session; undefined where nothing is offered. */
     readonly offerOf: (session: SessionRow) => Effect.Effect<ToolOffer | undefined>
@@ -61,10 +64,11 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
         if ((yield* mannersOf(session)) === undefined) return found
         const chosen = yield* offered.find(session.id, null)
         const own = chosen.own ?? (yield* projects.specOf(session)).tools?.own
-        const isOffered = ({ isAlwaysOffered, offered: { name } }: HostedTool) =>
-          own === undefined || isAlwaysOffered === true || own.some((each) => each === name)
+        const isOffered = ({ isAlwaysOffered, offered: { name }, server }: HostedTool) =>
+          own === undefined || server !== undefined || isAlwaysOffered === true || own.some((each) => each === name)
         for (const source of sources)
-          for (const tool of yield* source.toolsOf(session)) if (isOffered(tool)) found.set(tool.offered.name, tool)
+          for (const tool of yield* source.toolsOf(session))
+            if (isOffered(tool)) found.set(toolKey(tool.server ?? ownServer, tool.offered.name), tool)
         return found
       })
 
@@ -72,11 +76,17 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
         register: (source) => Effect.sync(() => void sources.push(source)),
         toolsOf,
         offerOf: Effect.fnUntraced(function* (session) {
-          const tools = [...(yield* toolsOf(session)).values()].map(({ offered }) => offered)
+          const tools = [...(yield* toolsOf(session)).values()]
           if (tools.length === 0) return undefined
+          const ofServer = (wanted: string) =>
+            tools.flatMap(({ offered, server = ownServer }) => (server === wanted ? [offered] : []))
+          const others = new Set(tools.flatMap(({ server }) => server ?? []))
           const needs = (yield* mannersOf(session))?.needs ?? []
           const offer: ToolOffer = {
-            servers: [{ name: ownServer, tools: [...tools, awaitCall] }],
+            servers: [
+              { name: ownServer, tools: [...ofServer(ownServer), awaitCall] },
+              ...[...others].map((name) => ({ name, tools: ofServer(name) }))
+            ],
             is_always_loaded: needs.includes("always_load")
           }
           return offer

@@ -1,4 +1,7 @@
-/** A project that is being deleted is out of sight, and has its id as its slug. Projects, their versions and skills, and the secrets that the environment of a version names. */
+/**
+ * A project that is being deleted is out of sight, and has its id as its slug. Beside projects stand their versions and skills, the secrets that the
+ * environment of a version names, and the tools of servers as a version has seen them first.
+ */
 export const projects: ReadonlyArray<string> = [
   `create table projects (
     id text primary key,
@@ -43,5 +46,13 @@ export const projects: ReadonlyArray<string> = [
     content text not null,
     created_at text not null,
     primary key (project_id, name, digest)
+  )`,
+  `create table project_tool_pins (
+    version_id text not null references project_versions(id),
+    server text not null,
+    tool text not null,
+    digest text not null,
+    definition text not null,
+    primary key (version_id, server, tool)
   )`
 ]

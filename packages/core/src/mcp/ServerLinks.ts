@@ -1,0 +1,62 @@
+import { Context, Effect, Layer, Redacted, type Scope } from "effect"
+import { Outbound } from "../outbound/Outbound.js"
+import { guardedFetch } from "./GuardedFetch.js"
+import type { OpenServer } from "./OpenServer.js"
+import { connectServer, mcpLibrary, type ServerFailed, type ServerLink, StreamEnds, serverBounds } from "./ServerClient.js"
+
+/** Connects to servers that projects name. */
+export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
+  ServerLinks,
+  {
+    /** Connects to a server until the scope closes. Its words come without its secrets. */
+    readonly connect: (opened: OpenServer) => Effect.Effect<ServerLink, ServerFailed, Scope.Scope>
+  }
+>() {
+  static readonly layerWith = (bounds: typeof serverBounds) =>
+    Layer.effect(
+      ServerLinks,
+      Effect.gen(function* () {
+        const outbound = yield* Outbound
+        const library = yield* mcpLibrary
+
+        const overHttp = Effect.fnUntraced(function* (url: string, { headers }: OpenServer) {
+          const mcp = yield* library
+          const values = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)]))
+          const ends = new StreamEnds()
+          const transport = new mcp.StreamableHTTPClientTransport(new URL(url), {
+            fetch: guardedFetch(outbound, { maxBytes: bounds.maxBytes, timeoutMs: bounds.callMs, ended: ends.ended }),
+            requestInit: { headers: values, redirect: "manual" },
+            reconnectionOptions: {
+              maxRetries: 0,
+              initialReconnectionDelay: 0,
+              maxReconnectionDelay: 0,
+              reconnectionDelayGrowFactor: 1
+            }
+          })
+          return yield* connectServer(mcp, transport, bounds, ends)
+        })
+
+        return ServerLinks.of({
+          connect: (opened) => {
+            const { blank, server } = opened
+            return overHttp(server.url ?? "", opened).pipe(
+              Effect.map(
+                (link): ServerLink => ({
+                  protocol: link.protocol,
+                  list: Effect.mapBoth(link.list, {
+                    onFailure: blank.failure,
+                    onSuccess: (tools) => tools.map(blank.tool)
+                  }),
+                  call: (tool, input) =>
+                    Effect.mapBoth(link.call(tool, input), { onFailure: blank.failure, onSuccess: blank.answer })
+                })
+              ),
+              Effect.mapError(blank.failure)
+            )
+          }
+        })
+      })
+    )
+
+  static readonly layer = ServerLinks.layerWith(serverBounds)
+}

@@ -1,0 +1,191 @@
+import { Schema } from "effect"
+import { field } from "../domain/Field.js"
+import { NetworkAccess } from "../domain/NetworkAccess.js"
+import { environmentValue, SecretName, VariableName } from "./ProjectSetup.js"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
+
+/** The most servers of a version. */
+const maxServers = 20
+
+/** The most tools of servers that one session is offered. Model gateways refuse more than 128 tools, and the agent has others besides. */
+const maxTools = 64
+
+const maxHeaders = 20
+
+/** The name of the server that has the tools of the service. */
+const ownServer = "reins"
+
+const ServerName = Schema.String.pipe(
+  Schema.pattern(/^[a-z][a-z0-9_]{0,15}$/),
+  Schema.filter((name) => name !== ownServer, {
+    message: () => `Input should be another name: ${ownServer} is the server of the service itself`
+  })
+)
+
+/** Gateways take names of at most 64 characters, and agents put the name of the server before it. */
+export const ServerToolName = Schema.String.pipe(Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,39}$/))
+
+const isServerUrl = (text: string): boolean => {
+  if (!URL.canParse(text)) return false
+  const { hash, password, protocol, username } = new URL(text)
+  return /^https?:$/.test(protocol) && hash === "" && password === "" && username === ""
+}
+
+const ServerUrl = Schema.String.pipe(
+  Schema.minLength(1),
+  Schema.maxLength(2000),
+  Schema.filter(isServerUrl, {
+    message: () => "Input should be an https URL without credentials and without a fragment; keys belong in headers"
+  })
+)
+
+/** Headers that the protocol or the connection sets. */
+const keptHeaders =
+  /^(?:accept|accept-encoding|connection|content-.*|cookie|expect|host|keep-alive|last-event-id|mcp-.*|origin|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i
+
+const badHeaders = (headers: object) => {
+  const names = Object.keys(headers)
+  const issues = names.flatMap((name, index) => {
+    if (!/^[A-Za-z0-9-]{1,64}$/.test(name)) return [{ path: [name], message: "Input should be the name of a header" }]
+    if (keptHeaders.test(name))
+      return [{ path: [name], message: "Input should be another header: the connection or the protocol sets this one" }]
+    return names.slice(0, index).some((other) => other.toLowerCase() === name.toLowerCase())
+      ? [{ path: [name], message: "Input should name each header once" }]
+      : []
+  })
+  return names.length > maxHeaders ? [...issues, { path: [], message: `Input has over ${maxHeaders} headers` }] : issues
+}
+
+const HeaderSecret = Schema.Struct({
+  secret: field(SecretName, "The name of a secret of the project, whose value the header has."),
+  prefix: field(
+    optional(Schema.String.pipe(Schema.maxLength(100), Schema.pattern(/^[\x20-\x7e]*$/))),
+    "The text before the value, as in `Bearer `; nothing when absent."
+  )
+}).annotations({ identifier: "HeaderSecret", description: "The value of a header." })
+
+const ServerVariable = Schema.Struct({
+  name: field(VariableName, "Its name. The names that `environment` of the spec refuses are refused here too."),
+  value: field(
+    optional(environmentValue),
+    "Its value, which everybody who may read the project may read. Give this or `secret`."
+  ),
+  secret: field(optional(SecretName), "The name of a secret of the project, whose value it gets.")
+})
+  .pipe(
+    Schema.filter(({ secret, value }) => (value === undefined) !== (secret === undefined), {
+      message: () => "give either a value or a secret"
+    })
+  )
+  .annotations({ identifier: "ServerVariable", description: "A variable that the program of a server finds." })
+
+export const ServerPermission = Schema.Literal("allow", "ask").annotations({
+  description: "`allow` runs a call at once. `ask` asks people before each call."
+})
+export type ServerPermission = typeof ServerPermission.Type
+
+const words = Schema.String.pipe(Schema.maxLength(8192), Schema.pattern(/^[^\0]*$/))
+
+const Digest = Schema.String.pipe(Schema.pattern(/^sha256:[0-9a-f]{64}$/))
+
+const ofTools = <A, I extends string>(value: Schema.Schema<A, I>) =>
+  Schema.Record({ key: Schema.String, value }).pipe(Schema.filter((given) => Object.keys(given).length <= maxTools))
+
+const ServerFields = Schema.Struct({
+  name: field(
+    ServerName,
+    "Its name, which agents put before the names of its tools: a small letter, then at most 15 small letters, digits and `_`."
+  ),
+  url: field(
+    optional(ServerUrl),
+    "The https URL of a server that is reached over HTTP, without credentials in it. Give this or `command`."
+  ),
+  headers: field(
+    optional(
+Schema.Record({ key: Schema.String, value: HeaderSecret }).pipe(Schema.filter(badHeaders))),
+    "Headers of each request to `url`, at most 20. Their values are secrets of the project, and agents never have them."
+  ),
+  command: field(
+    optional(Schema.Array(words).pipe(Schema.minItems(1), Schema.maxItems(256))),
+    "The program of a server that speaks over stdin and stdout, with its arguments and without a shell. It runs in a sandbox of its own."
+  ),
+  environment: field(
+    optional(Schema.Array(ServerVariable).pipe(Schema.maxItems(100))),
+    "Variables for `command`, at most 100. Agents never have them."
+  ),
+  network: field(optional(NetworkAccess), "What `command` may connect to; nothing when absent."),
+  allow: field(
+    Schema.Array(ServerToolName).pipe(
+      Schema.minItems(1),
+      Schema.maxItems(maxTools),
+      Schema.filter((names) => new Set(names).size === names.length, {
+        message: () => "Input should name each tool once"
+      })
+    ),
+    "The tools of the server that agents are offered. Others stay hidden."
+  ),
+  permissions: field(
+    optional(ofTools(ServerPermission)),
+    "The tools whose calls people are asked for, as `ask`; `allow` for those that are not named."
+  ),
+  pins: field(
+    optional(ofTools(Digest)),
+    "The digests of descriptions and schemas that were looked at, by tool. A tool with another digest is not offered. Without one, the first that this version sees is pinned."
+  )
+})
+
+type Fields = typeof ServerFields.Type
+
+/** The places of a server that do not go together. */
+const misfits = ({ allow, command, environment, headers, network, permissions, pins, url }: Fields) => {
+  const onlyWith = (what: string, names: Readonly<Record<string, unknown>>) =>
+    Object.entries(names).flatMap(([name, value]) =>
+      value === undefined ? [] : [{ path: [name], message: `Input goes with a ${what} only` }]
+    )
+  const unknown = (place: string, named: object = {}) =>
+    Object.keys(named).flatMap((tool) =>
+      allow.includes(tool) ? [] : [{ path: [place, tool], message: "Input should be a tool of allow" }]
+    )
+  const names = (environment ?? []).map(({ name }) => name)
+  return [
+    ...((url === undefined) === (command === undefined)
+      ? [{ path: [url === undefined ? "url" : "command"], message: "Input should have either a url or a command" }]
+      : []),
+    ...(url === undefined ? onlyWith("url", { headers }) : onlyWith("command", { environment, network })),
+    ...unknown("permissions", permissions),
+    ...unknown("pins", pins),
+    ...names.flatMap((name, index) =>
+      names.indexOf(name) === index
+        ? []
+        : [{ path: ["environment", index, "name"], message: `Input should name ${name} once` }]
+    )
+  ]
+}
+
+export const ToolServer = ServerFields.pipe(Schema.filter(misfits)).annotations({
+  identifier: "ToolServer",
+  description: "A server of the Model Context Protocol, whose tools agents are offered. The service calls it for them."
+})
+export type ToolServer = typeof ToolServer.Type
+
+/** The most tools, and the servers that have the most of them. */
+const tooMany = (servers: ReadonlyArray<ToolServer>) => {
+  const count = servers.reduce((sum, { allow }) => sum + allow.length, 0)
+  if (count <= maxTools) return []
+  const largest = [...servers].sort((one, other) => other.allow.length - one.allow.length).slice(0, 3)
+  const told = largest.map(({ allow, name }) => `${name} ${allow.length}`).join(", ")
+  return [{ path: [], message: `Input allows ${count} tools, and a session is offered ${maxTools}: ${told}` }]
+}
+
+const namedTwice = (servers: ReadonlyArray<ToolServer>) =>
+  servers.flatMap(({ name }, index) =>
+    servers.findIndex((server) => server.name === name) === index
+      ? []
+      : [{ path: [index, "name"], message: `Input should be another name: two servers are called ${name}` }]
+  )
+
+export const ToolServers = Schema.Array(ToolServer).pipe(
+  Schema.maxItems(maxServers),
+  Schema.filter((servers) => [...namedTwice(servers), ...tooMany(servers)])
+)

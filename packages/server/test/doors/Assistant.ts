@@ -11,10 +11,36 @@ export interface AssistantOptions {
   readonly person?: (message: string) => string | undefined
 }
 
+interface Question {
+  readonly interaction_id: string
+  readonly options: ReadonlyArray<{ readonly id: string; readonly kind: string }>
+}
+
+/** The fields of all tools. Each has some of them. */
+export interface Fields {
+  readonly session_id: string
+  readonly turn_id: string
+  readonly console_url: string
+  readonly state: string
+  readonly open: string
+  readonly branch: string
+  readonly said: string
+  readonly after: number
+  readonly next_after: number
+  readonly next_offset: number | null
+  readonly ended: boolean
+  readonly questions: ReadonlyArray<Question>
+  readonly turn: { readonly state: string }
+  readonly changeset: { readonly id: string; readonly files: number; readonly additions: number }
+  readonly diff: string
+  readonly content: string
+  readonly sessions: ReadonlyArray<{ readonly id: string }>
+}
+
 export interface Assistant {
   readonly client: Client
   /** Calls a tool, and gives its fields. */
-  readonly call: (name: string, input?: Record<string, unknown>) => Promise<Record<string, any>>
+  readonly call: (name: string, input?: Record<string, unknown>) => Promise<Fields>
   /** Calls a tool that refuses, and gives its words. */
   readonly refused: (name: string, input?: Record<string, unknown>) => Promise<string>
   /** The progress that calls have told. */
@@ -48,7 +74,7 @@ export const openAssistant = async (transport: Transport, { era, person }: Assis
     call: async (name, input) => {
       const { content, isError, structuredContent } = await send(name, input)
       assert.isNotTrue(isError, JSON.stringify(content))
-      return structuredContent as Record<string, any>
+      return structuredContent as Fields
     },
     refused: async (name, input) => {
       const { content, isError } = await send(name, input)

@@ -10,6 +10,7 @@ import {
   type AssistantOptions,
   type Era,
   endAssistants,
+  type Fields,
   openAssistant,
   overHttp,
   overStdio
@@ -46,15 +47,14 @@ const start = ({ call }: Assistant, { project }: World, message: string) =>
   call("start_session", { repository_url: project.remote, message, ...agent })
 
 /** Waits as a model does: again and again, from where the last call ended. */
-const follow = async ({ call }: Assistant, session_id: string) => {
+const follow = async ({ call }: Assistant, session_id: string): Promise<Fields> => {
   const said: Array<string> = []
   let after = 0
   for (;;) {
     const at = await call("wait", { session_id, after, seconds: 20 })
-    said.push(at["said"])
-    after = at["next_after"]
-    if (at["ended"] || at["questions"].length > 0)
-      return { ...at, said: said.filter((each) => each !== "").join("\n") } as Record<string, any>
+    said.push(at.said)
+    after = at.next_after
+    if (at.ended || at.questions.length > 0) return { ...at, said: said.filter((each) => each !== "").join("\n") }
   }
 }
 
@@ -83,10 +83,10 @@ describe.each(ways)("an assistant over %s in the protocol of %s", (way, era: Era
     const { diff, next_offset } = await one.call("read_diff", { changeset_id: changeset.id })
     assert.match(diff, /\+hi/)
     assert.isNull(next_offset)
-    assert.strictEqual((await one.call("read_file", { session_id, path: "hello.txt" }))["content"], "hi\n")
+    assert.strictEqual((await one.call("read_file", { session_id, path: "hello.txt" })).content, "hi\n")
     const { sessions } = await one.call("list_sessions")
     assert.include(
-      sessions.map(({ id }: { id: string }) => id),
+      sessions.map(({ id }) => id),
       session_id
     )
   })
@@ -95,7 +95,7 @@ describe.each(ways)("an assistant over %s in the protocol of %s", (way, era: Era
     const one = await assistant(way, { era })
     const input = { repository_url: world().project.remote, message: write, ...agent, request_key: `k-${way}-${era}` }
     const made = await one.call("start_session", input)
-    assert.strictEqual((await one.call("start_session", input))["session_id"], made["session_id"])
+    assert.strictEqual((await one.call("start_session", input)).session_id, made.session_id)
     assert.include(await one.refused("get_session", { session_id: "sess_00000000000000000000000000" }), "not_found")
     assert.include(await one.refused("start_session", { ...input, message: "Another." }), "idempotency")
     const { model: _, provider_id: __, request_key: ___, ...plain } = input
@@ -106,9 +106,9 @@ describe.each(ways)("an assistant over %s in the protocol of %s", (way, era: Era
     const one = await assistant(way, { era })
     const { session_id, turn_id } = await start(one, world(), endlessTool())
     const early = await one.call("wait", { session_id, seconds: 0 })
-    assert.isFalse(early["ended"])
+    assert.isFalse(early.ended)
     await one.call("cancel_turn", { turn_id })
-    assert.strictEqual((await follow(one, session_id))["turn"].state, "cancelled")
+    assert.strictEqual((await follow(one, session_id)).turn.state, "cancelled")
     const { after } = await one.call("send_message", { session_id, message: script("Go on.", { say: "Again." }) })
     const { said, turn } = await one.call("wait", { session_id, after, seconds: 40 })
     assert.deepInclude({ said, state: turn.state }, { said: "Again.", state: "succeeded" })
@@ -122,27 +122,27 @@ describe.each(ways)("an assistant over %s in the protocol of %s", (way, era: Era
     }
     const one = await assistant(way, { era, person: (message) => refuse(message) }, asks())
     const { questions, session_id } = await asking(one)
-    const [{ interaction_id, options }] = questions
-    const allow = options.find(({ kind }: { kind: string }) => kind === "allow_once").id
+    const { interaction_id, options } = questions[0] ?? assert.fail("nothing is asked")
+    const allow = options.find(({ kind }) => kind === "allow_once")?.id
     // The person declines, whatever the assistant would take.
     const first = await one.call("answer", { session_id, interaction_id, option: allow })
-    assert.strictEqual(first["state"], "pending")
-    assert.include(first["open"], `/ui/sessions/${session_id}`)
+    assert.strictEqual(first.state, "pending")
+    assert.include(first.open, `/ui/sessions/${session_id}`)
     const { items } = await asks().client.interactions.list({ session_id, state: "pending" })
     assert.lengthOf(items, 1)
     // A request of 2025 over HTTP is no connection that could ask.
     assert.lengthOf(shown, way === "http" && era === "2025" ? 0 : 1)
     if (shown.length === 0) return
     const two = await assistant(way, { era, person: () => allow }, asks())
-    assert.strictEqual((await two.call("answer", { session_id, interaction_id }))["state"], "answered")
-    assert.strictEqual((await follow(two, session_id))["turn"].state, "succeeded")
+    assert.strictEqual((await two.call("answer", { session_id, interaction_id })).state, "answered")
+    assert.strictEqual((await follow(two, session_id)).turn.state, "succeeded")
   })
 
   it("names a page for the person where the program can show no question", async () => {
     const one = await assistant(way, { era }, asks())
     const { questions, session_id } = await asking(one)
-    const [{ interaction_id, options }] = questions
-    const told = await one.call("answer", { session_id, interaction_id, option: options[0].id })
+    const { interaction_id, options } = questions[0] ?? assert.fail("nothing is asked")
+    const told = await one.call("answer", { session_id, interaction_id, option: options[0]?.id })
     assert.deepInclude(told, { state: "pending" })
     const { items } = await asks().client.interactions.list({ session_id, state: "pending" })
     assert.lengthOf(items, 1)
@@ -159,7 +159,7 @@ describe.each(ways)("an assistant over %s in the protocol of %s", (way, era: Era
     const { session_id } = await start(refuses, world(), write)
     const { changeset } = await follow(refuses, session_id)
     const input = { changeset_id: changeset.id, branch }
-    assert.include(["declined", "pending"], (await refuses.call("deliver", input))["state"])
+    assert.include(["declined", "pending"], (await refuses.call("deliver", input)).state)
     assert.notInclude(git(world().project.remote, "branch", "--list", branch), branch)
     const one = await assistant(way, { era, ...person }, world(), unattended)
     assert.deepInclude(await one.call("deliver", input), { state: "succeeded", branch })

@@ -82,6 +82,8 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["containers", "packages/core/src/executor/Container.ts"],
     ["the sandbox, where agents run without it", "packages/core/src/executor/Bubblewrap.ts"],
     ["the stores of blobs", "packages/core/src/store/Blobs.ts"],
+    ["the tools of assistants", "packages/server/src/doors/mcp/"],
+    ["the library of their protocol", "node_modules/@modelcontextprotocol/"],
     ["what signs requests for S3", "node_modules/aws4fetch/"],
     ["the export over OTLP", "node_modules/@effect/opentelemetry/"]
   ])("leaves %s to those who use it", (_, path) => {

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net"
 import { text as readAll } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
 import { Exchange } from "@reins/server/http/Exchange"
+import { InProcess } from "@reins/server/http/InProcess"
 import { writeTexts } from "@reins/server/TextStream"
 import { eventually } from "@reins/testing/process/Waiting"
 import { Effect, Exit, type Fiber, Stream } from "effect"
@@ -12,7 +13,7 @@ const serving = (texts: Stream.Stream<string, string>) =>
   Effect.gen(function* () {
     let fiber: Fiber.RuntimeFiber<unknown> | undefined
     const answer = (request: IncomingMessage, response: ServerResponse) => {
-      const exchange = new Exchange(request, response, (peer) => peer, { "x-common": "yes" })
+      const exchange = new Exchange(request, response, (peer) => peer, { "x-common": "yes" }, new InProcess(answer))
       fiber = Effect.runFork(writeTexts(exchange, texts, { "content-type": "text/plain" }))
       // As the listener does.
       response.once("close", () => {

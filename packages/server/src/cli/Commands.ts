@@ -71,6 +71,12 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Acp.js")).acp
   },
   {
+    name: "mcp",
+    about: "Serve an assistant with the tools of your server",
+    group: work,
+    load: async () => (await import("./client/Mcp.js")).mcp
+  },
+  {
     name: "delegations",
     about: "The sessions that work for another one",
     group: work,

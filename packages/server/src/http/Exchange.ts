@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Cookies from "@effect/platform/Cookies"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { Forwarding } from "./ClientAddress.js"
+import type { InProcess } from "./InProcess.js"
 
 /** A request that is being answered: its facts, and the headers and cookies of every answer to it. */
 export class Exchange {
@@ -26,7 +27,9 @@ export class Exchange {
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
     addressOf: (peer: string, forwarding: Forwarding) => string,
-    commonHeaders: Readonly<Record<string, string>>
+    commonHeaders: Readonly<Record<string, string>>,
+    /** Calls the routes of this process, for a door that is a client of them. */
+    readonly inProcess: InProcess
   ) {
     const { method = "" } = request
     // A client may name the whole address (RFC 9112, 3.2.2).

@@ -4,6 +4,7 @@ import { Cause, Context, Effect, Exit, FiberId, Runtime, RuntimeFlags } from "ef
 import { type Shutdown, shuttingDown } from "../Shutdown.js"
 import { clientAddressBehind } from "./ClientAddress.js"
 import { Exchange } from "./Exchange.js"
+import { InProcess } from "./InProcess.js"
 import { accessLog } from "./middleware/AccessLog.js"
 import { refusalOfBody } from "./middleware/BodyLimit.js"
 import { corsOf } from "./middleware/Cors.js"
@@ -62,9 +63,9 @@ export const listener = (
     const commonHeaders = securityHeaders(publicUrl)
     const cors = corsOf(corsOrigins)
 
-    return (request, response) => {
+    const take: RequestListener = (request, response) => {
       const startedAt = performance.now()
-      const exchange = new Exchange(request, response, addressOf, commonHeaders)
+      const exchange = new Exchange(request, response, addressOf, commonHeaders, inProcess)
       const preflight = cors?.admit(exchange)
       const refusal =
         shutdown.enter(exchange) ?? refusalOfRepeated(request.rawHeaders) ?? refusalOfBody(exchange, limits)
@@ -99,4 +100,6 @@ export const listener = (
         if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
       })
     }
+    const inProcess = new InProcess(take)
+    return take
   })

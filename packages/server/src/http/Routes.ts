@@ -3,6 +3,7 @@ import { operations } from "@reins/core/Rooms"
 import { Effect } from "effect"
 import { EventStreams } from "../EventStreams.js"
 import { documentRoutes } from "./Documents.js"
+import { mcpRoutes } from "./doors/McpRoutes.js"
 import type { AllHandlers } from "./Handlers.js"
 import { hookRoutes } from "./HookRoutes.js"
 import * as Own from "./OwnHandlers.js"
@@ -34,6 +35,7 @@ export const routesAt = Effect.fnUntraced(function* (publicUrl: URL) {
     ...(yield* documentRoutes(publicUrl)),
     ...(yield* pageRoutes),
     ...(yield* hookRoutes),
+    ...(yield* mcpRoutes(publicUrl)),
     ...routesOfNodes
   ]
 })

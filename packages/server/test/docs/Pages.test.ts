@@ -77,6 +77,10 @@ describe("the blocks of the pages", () => {
     assert.deepStrictEqual(left, [
       "README.md: .ci/run runs it by itself, on four releases of Node",
       "CONTRIBUTING.md: these are the checks themselves; .ci/run runs them all but the virtual machines and the last, which take minutes",
+      "docs/assistants.md: the settings of an assistant",
+      "docs/assistants.md: the settings of an assistant",
+      "docs/assistants.md: the settings of an assistant",
+      "docs/assistants.md: the settings of an assistant",
       "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
       "docs/command-line.md: it changes the shell that reads it",
       "docs/command-line.md: it needs the server and the session of the reader",

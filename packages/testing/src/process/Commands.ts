@@ -46,6 +46,7 @@ export const commands: Readonly<Record<string, string>> = {
   "keys list": "",
   "keys revoke": "key_none",
   login: "--email owner@example.com",
+  mcp: "",
   "me git": "",
   migrate: "",
   models: "",

@@ -1,0 +1,58 @@
+import type { Changeset, Interaction, Reins, Turn } from "@reins/client"
+import { cut } from "./Tool.js"
+
+const ended: ReadonlySet<Turn["state"]> = new Set(["succeeded", "failed", "cancelled", "interrupted"])
+
+export const hasEnded = ({ state }: Pick<Turn, "state">): boolean => ended.has(state)
+
+const shownTurn = ({ id, reason, reason_message, state }: Turn) => ({ id, state, reason, reason_message })
+
+export const shownQuestion = (asked: Interaction) => ({
+  interaction_id: asked.id,
+  kind: asked.kind,
+  title: cut(asked.title, 500),
+  description: asked.description === null ? null : cut(asked.description, 2000),
+  options: asked.options.map(({ id, kind, name }) => ({ id, name, kind })),
+  form: asked.form,
+  url: asked.url
+})
+
+export const shownChangeset = ({ additions, deletions, empty, file_count, id, state }: Changeset) => ({
+  id,
+  state,
+  empty,
+  files: file_count,
+  additions,
+  deletions
+})
+
+/** Where a session stands, in words that fit a context window. */
+export const standingOf = async (reins: Reins, session_id: string) => {
+  const [session, turns, questions, changesets] = await Promise.all([
+    reins.sessions.get({ session_id }),
+    reins.turns.list({ session_id, limit: 200 }),
+    reins.interactions.list({ session_id, state: "pending" }),
+    reins.sessions.listChangesets({ session_id, limit: 1 })
+  ])
+  const newest = turns.items.reduce<Turn | undefined>(
+    (last, turn) => (last === undefined || turn.ordinal > last.ordinal ? turn : last),
+    undefined
+  )
+  const [changeset] = changesets.items
+  return {
+    session_id,
+    title: session.title,
+    lifecycle: session.lifecycle,
+    activity: session.activity,
+    turn: newest === undefined ? null : shownTurn(newest),
+    questions: questions.items.slice(0, 5).map(shownQuestion),
+    changeset: changeset === undefined ? null : shownChangeset(changeset),
+    event_watermark: session.event_watermark
+  }
+}
+
+export type Standing = Awaited<ReturnType<typeof standingOf>>
+
+/** True when the session does nothing more until somebody answers or sends a message. */
+export const rests = ({ questions, turn }: Standing): boolean =>
+  questions.length > 0 || turn === null || ended.has(turn.state)

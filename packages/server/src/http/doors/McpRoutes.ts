@@ -1,0 +1,120 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { once } from "@reins/core/base/Once"
+import type { Principal } from "@reins/core/domain/Principal"
+import { ReinsError } from "@reins/core/domain/ReinsError"
+import { Effect, Runtime } from "effect"
+import packageJson from "../../../package.json" with { type: "json" }
+import { Shutdown } from "../../Shutdown.js"
+import { announcesBody } from "../BodyType.js"
+import type { Exchange } from "../Exchange.js"
+import { Authentication, bearerOf } from "../middleware/Authentication.js"
+import { readBody } from "../middleware/BodyLimit.js"
+import { Reply } from "../Reply.js"
+import type { Route } from "../Route.js"
+import { isOwnHost, isOwnOrigin } from "./OwnPages.js"
+
+/** The longest request, in bytes. */
+const mostBytes = 1024 * 1024
+
+/**
+ * The address at which assistants reach the tools of the house. Its callers show an API key as a bearer, and no cookie counts. The package of the
+ * protocol is loaded with the first request.
+ */
+export const mcpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
+  const authentication = yield* Authentication
+  const shutdown = yield* Shutdown
+  const runtime = yield* Effect.runtime<never>()
+  const runFork = Runtime.runFork(runtime)
+  const consoleUrl = `${publicUrl.origin}${publicUrl.pathname.replace(/\/+$/, "")}/ui`
+  const door = yield* once(
+    Effect.map(
+      Effect.promise(() => import("../../doors/mcp/HttpDoor.js")),
+      ({ httpDoor }) => {
+        const stopping = new AbortController()
+        runFork(
+          Effect.zipRight(
+            shutdown.begun,
+            Effect.sync(() => stopping.abort())
+          )
+        )
+        const onFault = (fault: Error) =>
+          void runFork(Effect.logWarning("a request of an assistant failed", fault.message))
+        return httpDoor({ release: packageJson.version, consoleUrl, stopping: stopping.signal, onFault })
+      }
+    )
+  )
+
+  const answer = Effect.fnUntraced(function* (exchange: Exchange) {
+    // Before anything else: a page that was led here by a name of its own gets nothing.
+    if (!isOwnHost(exchange, publicUrl) || !isOwnOrigin(exchange, publicUrl)) return new Reply(403)
+    const token = bearerOf(exchange)
+    if (token === undefined) return yield* noToken
+    const principal = yield* authentication.admit(exchange, "read", false)
+    const body = announcesBody(exchange) ? yield* readBody(exchange, mostBytes) : Buffer.alloc(0)
+    const serve = yield* door
+    const url = new URL(`http://localhost${exchange.path}?${exchange.query}`)
+    return yield* Effect.promise(async (gone) => {
+      const request = new Request(url, {
+        method: "POST",
+        headers: headersOf(exchange.request),
+        body,
+        signal: gone
+      })
+      const asked = {
+        request,
+        token,
+        keySpace: keySpaceOf(principal),
+        isUnattended: url.searchParams.get("unattended") === "true",
+        fetch: exchange.inProcess.fetchFor(exchange.clientAddress)
+      }
+      let status = 500
+      await serve(asked, (answer) => {
+        status = answer.status
+        return send(answer, exchange)
+      })
+      return new Reply(status)
+    })
+  })
+
+  // Other methods of the path are told which one there is.
+  return [{ method: "POST", path: "/mcp", mutates: false, answer }] satisfies ReadonlyArray<Route>
+})
+
+const noToken = new ReinsError({
+  code: "unauthenticated",
+  message: "No valid credentials. Send an API key as `Authorization: Bearer rk_...`."
+})
+
+/** Names the credentials for keys of requests, without their secret. */
+const keySpaceOf = ({ accountId, via }: Principal): string => (via.kind === "api_key" ? via.keyId : accountId)
+
+/** The headers that the protocol may read. No credential is among them. */
+const headersOf = ({ headers: given }: IncomingMessage): Headers => {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(given))
+    if (name !== "authorization" && name !== "cookie" && name !== "host" && typeof value === "string")
+      headers.set(name, value)
+  return headers
+}
+
+/** Writes an answer as it comes, and no faster than the client reads. */
+const send = async (answer: Response, { headers, response }: Exchange): Promise<void> => {
+  if (response.destroyed) return
+  response.writeHead(answer.status, { ...headers, ...Object.fromEntries(answer.headers) })
+  response.flushHeaders()
+  if (answer.body !== null)
+    for await (const piece of answer.body) {
+      if (response.destroyed) return
+      if (!response.write(piece)) await drained(response)
+    }
+  response.end()
+}
+
+const drained = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const go = () => {
+      response.off("drain", go).off("close", go)
+      resolve()
+    }
+    response.on("drain", go).on("close", go)
+  })

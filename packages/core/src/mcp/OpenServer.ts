@@ -15,9 +15,6 @@ export interface ServerOwner {
 export interface OpenServer {
   readonly server: ToolServer
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
-  readonly environment: Readonly<Record<string, string | Redacted.Redacted>>
-  /** Changes with the values of the secrets, and gives nothing of them away. */
-  readonly versions: string
   readonly blank: Blank
 }
 
@@ -26,22 +23,17 @@ export const makeOpenServer = Effect.map(
   projectSecretStore,
   (secrets) =>
     Effect.fnUntraced(function* ({ projectId, workspaceId }: ServerOwner, server: ToolServer) {
-      const versions: Array<string> = []
       const values: Array<Redacted.Redacted> = []
       const valueOf = Effect.fnUntraced(function* (name: string) {
         const opened = yield* secrets.open({ id: projectId, workspace_id: workspaceId }, name)
         if (Option.isNone(opened)) return yield* missing(server.name, name, projectId)
-        versions.push(`${name}:${opened.value.version}`)
         values.push(opened.value.value)
         return opened.value.value
       })
       const headers: Record<string, Redacted.Redacted> = {}
       for (const [name, { prefix = "", secret }] of Object.entries(server.headers ?? {}))
         headers[name] = Redacted.make(prefix + Redacted.value(yield* valueOf(secret)))
-      const environment: Record<string, string | Redacted.Redacted> = {}
-      for (const { name, secret, value = "" } of server.environment ?? [])
-        environment[name] = secret === undefined ? value : yield* valueOf(secret)
-      const opened: OpenServer = { server, headers, environment, versions: versions.join(), blank: blankSecrets(values) }
+      const opened: OpenServer = { server, headers, blank: blankSecrets(values) }
       return opened
     })
 )

@@ -39,7 +39,7 @@ export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
         return ServerLinks.of({
           connect: (opened) => {
             const { blank, server } = opened
-            return overHttp(server.url ?? "", opened).pipe(
+            return overHttp(server.url, opened).pipe(
               Effect.map(
                 (link): ServerLink => ({
                   protocol: link.protocol,

@@ -19,8 +19,6 @@ const links = (guard = outbound) => Effect.provide(ServerLinks, Layer.provide(Se
 const openOf = (url: string): OpenServer => ({
   server: { name: "lab", url, allow: ["get_issue"] },
   headers: { Authorization: Redacted.make(`Bearer ${key}`) },
-  environment: {},
-  versions: "",
   blank: blankSecrets([Redacted.make(key)])
 })
 

@@ -88,9 +88,9 @@ const begin = Effect.fnUntraced(function* ({ principal, project, workspaceId }: 
 const newsOf = (sessionId: string) =>
   Effect.flatMap(Database, ({ all, sql }) =>
     Effect.map(
-      all(sql<{ type: string; payload: string }>`select type, payload from events
+      all(sql<{ type: string; envelope: string }>`select type, envelope from events
         where session_id = ${sessionId} and type like ${"mcp.%"} order by seq`),
-      (rows) => rows.map(({ payload, type }) => [type, typeof payload === "string" ? JSON.parse(payload) : payload])
+      (rows) => rows.map(({ envelope, type }) => [type, JSON.parse(envelope).payload])
     )
   )
 
@@ -181,7 +181,7 @@ for (const { layer: database, name } of databases) {
         yield* look(given, named)
         const refused = yield* agent.call("get_issue", { number: 7 })
         assert.isTrue(refused.is_error)
-        assert.include(refused.text, "has changed its tool get_issue")
+        assert.include(refused.text, "is not there any more")
         assert.lengthOf(server.calls, 0)
         assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab add_comment")
         assert.deepStrictEqual(yield* newsOf(agent.session.id), [
@@ -238,15 +238,13 @@ for (const { layer: database, name } of databases) {
       }).pipe(withServices)
     )
 
-    it.scopedLive("a check is for members who may write, of a version of the project", () =>
+    it.scopedLive("a check is of a version of the project alone", () =>
       Effect.gen(function* () {
         const server = yield* mcpServer(key)
         const given = yield* project(serverOf(server))
         const checks = yield* ServerChecks
-        const reader = { ...given.principal, scopes: ["read"] as const }
         const codeOf = <A, E>(effect: Effect.Effect<A, E>) =>
           Effect.map(Effect.flip(effect), (error) => (error instanceof ReinsError ? error.code : error))
-        assert.strictEqual(yield* codeOf(checks.check(reader, given.project.id, {})), "forbidden")
         const other = yield* (yield* Projects).create(given.principal, given.workspaceId, {
           slug: "other",
           name: "Other",

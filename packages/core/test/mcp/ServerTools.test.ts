@@ -3,9 +3,9 @@ import { systemActor } from "@reins/core/access/Access"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { ServerChecks } from "@reins/core/mcp/ServerChecks"
 import { ServerLooks } from "@reins/core/mcp/ServerLooks"
-import { Projects } from "@reins/core/projects/Projects"
 import { ProjectSecrets } from "@reins/core/projects/ProjectSecrets"
-import type { ToolServer } from "@reins/core/projects/ToolServer"
+import type { ProjectServer } from "@reins/core/projects/ProjectServer"
+import { Projects } from "@reins/core/projects/Projects"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { InteractionStore } from "@reins/core/sessions/questions/InteractionStore"
@@ -25,7 +25,7 @@ import { Effect, Fiber, Redacted, Schedule } from "effect"
 const key = "canary-Zq8rT2vX5nB7mK1p"
 const runner = systemActor("runner")
 
-const serverOf = ({ url }: McpServer, more: Partial<ToolServer> = {}): ToolServer => ({
+const serverOf = ({ url }: McpServer, more: Partial<ProjectServer> = {}): ProjectServer => ({
   name: "lab",
   url,
   headers: { Authorization: { secret: "LAB_KEY", prefix: "Bearer " } },
@@ -35,7 +35,7 @@ const serverOf = ({ url }: McpServer, more: Partial<ToolServer> = {}): ToolServe
 })
 
 /** A project that names a server, with its key unless it is to be missing. */
-const project = Effect.fnUntraced(function* (server: ToolServer, hasKey = true) {
+const project = Effect.fnUntraced(function* (server: ProjectServer, hasKey = true) {
   const owner = yield* ownerWithConnection
   const projects = yield* Projects
   const made = yield* projects.create(owner.principal, owner.workspaceId, {
@@ -95,7 +95,7 @@ const newsOf = (sessionId: string) =>
   )
 
 /** Forgets what was seen of servers, as a minute does. */
-const look = (given: Given, server: ToolServer) =>
+const look = (given: Given, server: ProjectServer) =>
   Effect.gen(function* () {
     const versionId = given.project.latest_version?.id
     if (versionId === undefined) return yield* Effect.dieMessage("there is no version")
@@ -252,10 +252,7 @@ for (const { layer: database, name } of databases) {
         })
         const version_id = other.latest_version?.id
         if (version_id === undefined) return yield* Effect.dieMessage("there is no version")
-        assert.strictEqual(
-          yield* codeOf(checks.check(given.principal, given.project.id, { version_id })),
-          "not_found"
-        )
+        assert.strictEqual(yield* codeOf(checks.check(given.principal, given.project.id, { version_id })), "not_found")
       }).pipe(withServices)
     )
   })

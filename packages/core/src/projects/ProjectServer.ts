@@ -81,8 +81,7 @@ const ServerFields = Schema.Struct({
   ),
   url: field(ServerUrl, "The https URL of the server, without credentials in it. At most 2,000 characters."),
   headers: field(
-    optional(
-Schema.Record({ key: Schema.String, value: HeaderSecret }).pipe(Schema.filter(badHeaders))),
+    optional(Schema.Record({ key: Schema.String, value: HeaderSecret }).pipe(Schema.filter(badHeaders))),
     "Headers of each request to `url`, at most 20. Their values are secrets of the project, and agents never have them."
   ),
   allow: field(
@@ -116,14 +115,14 @@ const misfits = ({ allow, permissions, pins }: Fields) => {
   return [...unknown("permissions", permissions), ...unknown("pins", pins)]
 }
 
-export const ToolServer = ServerFields.pipe(Schema.filter(misfits)).annotations({
-  identifier: "ToolServer",
+export const ProjectServer = ServerFields.pipe(Schema.filter(misfits)).annotations({
+  identifier: "ProjectServer",
   description: "A server of the Model Context Protocol, whose tools agents are offered. The service calls it for them."
 })
-export type ToolServer = typeof ToolServer.Type
+export type ProjectServer = typeof ProjectServer.Type
 
 /** The most tools, and the servers that have the most of them. */
-const tooMany = (servers: ReadonlyArray<ToolServer>) => {
+const tooMany = (servers: ReadonlyArray<ProjectServer>) => {
   const count = servers.reduce((sum, { allow }) => sum + allow.length, 0)
   if (count <= maxTools) return []
   const largest = [...servers].sort((one, other) => other.allow.length - one.allow.length).slice(0, 3)
@@ -131,14 +130,14 @@ const tooMany = (servers: ReadonlyArray<ToolServer>) => {
   return [{ path: [], message: `Input allows ${count} tools, and a session is offered ${maxTools}: ${told}` }]
 }
 
-const namedTwice = (servers: ReadonlyArray<ToolServer>) =>
+const namedTwice = (servers: ReadonlyArray<ProjectServer>) =>
   servers.flatMap(({ name }, index) =>
     servers.findIndex((server) => server.name === name) === index
       ? []
       : [{ path: [index, "name"], message: `Input should be another name: two servers are called ${name}` }]
   )
 
-export const ToolServers = Schema.Array(ToolServer).pipe(
+export const ProjectServers = Schema.Array(ProjectServer).pipe(
   Schema.maxItems(maxServers),
   Schema.filter((servers) => [...namedTwice(servers), ...tooMany(servers)])
 )

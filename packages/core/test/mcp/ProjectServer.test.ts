@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
-import { ToolServers } from "@reins/core/projects/ToolServer"
+import { ProjectServers } from "@reins/core/projects/ProjectServer"
 import { Either, ParseResult, Schema } from "effect"
 
-const decode = Schema.decodeUnknownEither(ToolServers, { errors: "all", onExcessProperty: "error" })
+const decode = Schema.decodeUnknownEither(ProjectServers, { errors: "all", onExcessProperty: "error" })
 
 const server = (more: object = {}) => ({ name: "lab", url: "https://lab.example/mcp", allow: ["look"], ...more })
 
@@ -32,7 +32,11 @@ const refused: ReadonlyArray<readonly [string, unknown, string]> = [
   ["a pin that is no digest", [server({ pins: { look: "abc" } })], "0.pins.look"],
   ["a pin of another tool", [server({ pins: { other: `sha256:${"0".repeat(64)}` } })], "0.pins.other"],
   ["a header of the connection", [server({ headers: { Host: { secret: "KEY" } } })], "0.headers.Host"],
-  ["a header of the protocol", [server({ headers: { "Mcp-Session-Id": { secret: "K" } } })], "0.headers.Mcp-Session-Id"],
+  [
+    "a header of the protocol",
+    [server({ headers: { "Mcp-Session-Id": { secret: "K" } } })],
+    "0.headers.Mcp-Session-Id"
+  ],
   ["a header with a space", [server({ headers: { "a b": { secret: "KEY" } } })], "0.headers.a b"],
   ["a header with its value", [server({ headers: { A: { value: "x" } } })], "0.headers.A.value"],
   ["over 64 tools", [server({ allow: many(40) }), server({ name: "other", allow: many(40) })], ""],

@@ -65,7 +65,9 @@ const request = (
           : http.request(url, { ...options, agent: agents.http })
     } catch {
       // The error of Node may quote the header, so it is not passed on.
-      return reject(new ServerUnusable(`${url.host} cannot be asked: a header has characters that headers cannot have.`))
+      return reject(
+        new ServerUnusable(`${url.host} cannot be asked: a header has characters that headers cannot have.`)
+      )
     }
     limitConnecting(sent, () => sent.destroy(new ServerUnusable(`${url.host} took too long to connect.`)))
     sent.on("error", (error) => reject(late.aborted ? tooLate(url, timeoutMs) : error))

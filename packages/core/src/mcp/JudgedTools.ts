@@ -1,5 +1,5 @@
+import type { ProjectServer } from "../projects/ProjectServer.js"
 import { type PinnedTool, pinOf } from "../projects/ToolPins.js"
-import type { ToolServer } from "../projects/ToolServer.js"
 import type { ListedTool } from "./ServerClient.js"
 
 /** The longest description and schema of a tool, in characters. */
@@ -31,7 +31,7 @@ const isTaken = ({ description, input_schema }: ListedTool): boolean =>
 
 /** Holds the tools that a server lists against its spec and its pins. A pin of the spec comes before one of the first look. */
 export const judgeTools = (
-  { allow, pins = {} }: Pick<ToolServer, "allow" | "pins">,
+  { allow, pins = {} }: Pick<ProjectServer, "allow" | "pins">,
   pinned: ReadonlyMap<string, PinnedTool>,
   listed: ReadonlyArray<ListedTool>
 ): ReadonlyArray<JudgedTool> =>

@@ -1,7 +1,7 @@
 import { Effect, Option, Redacted } from "effect"
 import type { ProjectId, WorkspaceId } from "../domain/Ids.js"
 import { projectSecretStore } from "../projects/ProjectSecretStore.js"
-import type { ToolServer } from "../projects/ToolServer.js"
+import type { ProjectServer } from "../projects/ProjectServer.js"
 import { type Blank, blankSecrets } from "./BlankSecrets.js"
 import { ServerFailed } from "./ServerClient.js"
 
@@ -13,37 +13,27 @@ export interface ServerOwner {
 
 /** A server with its secrets. */
 export interface OpenServer {
-  readonly server: ToolServer
+  readonly server: ProjectServer
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
-  readonly environment: Readonly<Record<string, string | Redacted.Redacted>>
-  /** Changes with the values of the secrets, and gives nothing of them away. */
-  readonly versions: string
   readonly blank: Blank
 }
 
 /** Opens the secrets that a server names. Fails for one that the project does not have. */
-export const makeOpenServer = Effect.map(
-  projectSecretStore,
-  (secrets) =>
-    Effect.fnUntraced(function* ({ projectId, workspaceId }: ServerOwner, server: ToolServer) {
-      const versions: Array<string> = []
-      const values: Array<Redacted.Redacted> = []
-      const valueOf = Effect.fnUntraced(function* (name: string) {
-        const opened = yield* secrets.open({ id: projectId, workspace_id: workspaceId }, name)
-        if (Option.isNone(opened)) return yield* missing(server.name, name, projectId)
-        versions.push(`${name}:${opened.value.version}`)
-        values.push(opened.value.value)
-        return opened.value.value
-      })
-      const headers: Record<string, Redacted.Redacted> = {}
-      for (const [name, { prefix = "", secret }] of Object.entries(server.headers ?? {}))
-        headers[name] = Redacted.make(prefix + Redacted.value(yield* valueOf(secret)))
-      const environment: Record<string, string | Redacted.Redacted> = {}
-      for (const { name, secret, value = "" } of server.environment ?? [])
-        environment[name] = secret === undefined ? value : yield* valueOf(secret)
-      const opened: OpenServer = { server, headers, environment, versions: versions.join(), blank: blankSecrets(values) }
-      return opened
+export const makeOpenServer = Effect.map(projectSecretStore, (secrets) =>
+  Effect.fnUntraced(function* ({ projectId, workspaceId }: ServerOwner, server: ProjectServer) {
+    const values: Array<Redacted.Redacted> = []
+    const valueOf = Effect.fnUntraced(function* (name: string) {
+      const opened = yield* secrets.open({ id: projectId, workspace_id: workspaceId }, name)
+      if (Option.isNone(opened)) return yield* missing(server.name, name, projectId)
+      values.push(opened.value.value)
+      return opened.value.value
     })
+    const headers: Record<string, Redacted.Redacted> = {}
+    for (const [name, { prefix = "", secret }] of Object.entries(server.headers ?? {}))
+      headers[name] = Redacted.make(prefix + Redacted.value(yield* valueOf(secret)))
+    const opened: OpenServer = { server, headers, blank: blankSecrets(values) }
+    return opened
+  })
 )
 
 const missing = (server: string, secret: string, projectId: string): ServerFailed =>

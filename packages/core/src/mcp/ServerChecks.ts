@@ -3,9 +3,9 @@ import { Access, type Denied } from "../access/Access.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { ProjectVersion } from "../projects/Project.js"
+import type { ProjectServer } from "../projects/ProjectServer.js"
 import { ProjectStore } from "../projects/ProjectStore.js"
 import { Projects } from "../projects/Projects.js"
-import type { ToolServer } from "../projects/ToolServer.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import type { CheckedServer, ServerCheck, ServerCheckInput } from "./McpApi.js"
@@ -85,7 +85,7 @@ const pinned = Effect.fnUntraced(function* (
       message: "The project is archived. PATCH it with archived: false before publishing a version.",
       details: { resource: "project", archived_at: project.archived_at }
     })
-  const servers = (version.spec.tools?.mcp_servers ?? []).map((server, index): ToolServer => {
+  const servers = (version.spec.tools?.mcp_servers ?? []).map((server, index): ProjectServer => {
     const digests = (found[index]?.tools ?? []).flatMap(({ digest, name }) => (digest === null ? [] : [[name, digest]]))
     return { ...server, pins: { ...server.pins, ...Object.fromEntries(digests) } }
   })
@@ -94,7 +94,7 @@ const pinned = Effect.fnUntraced(function* (
 })
 
 const toChecked = (
-  { allow, name, permissions = {} }: ToolServer,
+  { allow, name, permissions = {} }: ProjectServer,
   look: Look = { protocol: null, problem: null, tools: [], listed: 0 },
   isPinned: boolean
 ): CheckedServer => ({

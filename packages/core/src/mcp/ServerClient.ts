@@ -56,7 +56,10 @@ export interface ServerLink {
   /** The tools of the server. It is asked each time. */
   readonly list: Effect.Effect<ReadonlyArray<ListedTool>, ServerFailed>
   /** Calls a tool once. An interruption tells the server that nobody waits. */
-  readonly call: (tool: ListedTool, input: Readonly<Record<string, unknown>>) => Effect.Effect<ServerAnswer, ServerFailed>
+  readonly call: (
+    tool: ListedTool,
+    input: Readonly<Record<string, unknown>>
+  ) => Effect.Effect<ServerAnswer, ServerFailed>
 }
 
 /** Hears that the stream of an answer has ended. The answer itself, if it came, is there at most a moment later. */
@@ -107,7 +110,13 @@ export const connectServer = (
             }
           )
       ),
-      (open) => Effect.ignore(Effect.timeout(Effect.promise(() => close(open, transport)), 2000))
+      (open) =>
+        Effect.ignore(
+          Effect.timeout(
+            Effect.promise(() => close(open, transport)),
+            2000
+          )
+        )
     )
     yield* asked(false, bounds.connectMs * 2, (signal) =>
       client.connect(transport, { timeout: bounds.connectMs, signal })

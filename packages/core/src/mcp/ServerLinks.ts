@@ -2,7 +2,14 @@ import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { Outbound } from "../outbound/Outbound.js"
 import { guardedFetch } from "./GuardedFetch.js"
 import type { OpenServer } from "./OpenServer.js"
-import { connectServer, mcpLibrary, type ServerFailed, type ServerLink, StreamEnds, serverBounds } from "./ServerClient.js"
+import {
+  connectServer,
+  mcpLibrary,
+  type ServerFailed,
+  type ServerLink,
+  StreamEnds,
+  serverBounds
+} from "./ServerClient.js"
 
 /** Connects to servers that projects name. */
 export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
@@ -21,7 +28,9 @@ export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
 
         const overHttp = Effect.fnUntraced(function* (url: string, { headers }: OpenServer) {
           const mcp = yield* library
-          const values = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)]))
+          const values = Object.fromEntries(
+            Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)])
+          )
           const ends = new StreamEnds()
           const transport = new mcp.StreamableHTTPClientTransport(new URL(url), {
             fetch: guardedFetch(outbound, { maxBytes: bounds.maxBytes, timeoutMs: bounds.callMs, ended: ends.ended }),
@@ -39,7 +48,7 @@ export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
         return ServerLinks.of({
           connect: (opened) => {
             const { blank, server } = opened
-            return overHttp(server.url ?? "", opened).pipe(
+            return overHttp(server.url, opened).pipe(
               Effect.map(
                 (link): ServerLink => ({
                   protocol: link.protocol,

@@ -1,12 +1,12 @@
 import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
 import { fn } from "../base/Traced.js"
 import type { ProjectVersionId } from "../domain/Ids.js"
+import type { ProjectServer } from "../projects/ProjectServer.js"
 import { toolPins } from "../projects/ToolPins.js"
-import type { ToolServer } from "../projects/ToolServer.js"
 import { Journal } from "../store/Journal.js"
 import { type JudgedTool, judgeTools } from "./JudgedTools.js"
 import { makeOpenServer, type OpenServer, type ServerOwner } from "./OpenServer.js"
-import { type ListedTool, ServerFailed } from "./ServerClient.js"
+import type { ListedTool, ServerFailed } from "./ServerClient.js"
 import { ServerLinks } from "./ServerLinks.js"
 
 /** A look counts for so long. A failed one counts for less, because somebody may mend it. */
@@ -40,13 +40,13 @@ export class ServerLooks extends Context.Tag("@reins/core/mcp/ServerLooks")<
   ServerLooks,
   {
     /** A look that is at most a minute old. It pins the tools of a version that are seen for the first time. */
-    readonly recent: (version: NamingVersion, server: ToolServer) => Effect.Effect<Look>
+    readonly recent: (version: NamingVersion, server: ProjectServer) => Effect.Effect<Look>
     /** The same, now. */
-    readonly fresh: (version: NamingVersion, server: ToolServer) => Effect.Effect<Look>
+    readonly fresh: (version: NamingVersion, server: ProjectServer) => Effect.Effect<Look>
     /** As `recent`, within five seconds. Where the server is not reached its pinned tools stand for it, and a call tells. */
-    readonly soon: (version: NamingVersion, server: ToolServer) => Effect.Effect<Look>
+    readonly soon: (version: NamingVersion, server: ProjectServer) => Effect.Effect<Look>
     /** Opens the secrets of a server. */
-    readonly open: (version: NamingVersion, server: ToolServer) => Effect.Effect<OpenServer, ServerFailed>
+    readonly open: (version: NamingVersion, server: ProjectServer) => Effect.Effect<OpenServer, ServerFailed>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -58,7 +58,7 @@ export class ServerLooks extends Context.Tag("@reins/core/mcp/ServerLooks")<
       const openServer = yield* makeOpenServer
       const looks = new Map<string, { readonly atMs: number; readonly look: Look }>()
 
-      const listOf = (version: NamingVersion, server: ToolServer) =>
+      const listOf = (version: NamingVersion, server: ProjectServer) =>
         Effect.scoped(
           Effect.gen(function* () {
             const link = yield* links.connect(yield* openServer(version, server))
@@ -68,7 +68,7 @@ export class ServerLooks extends Context.Tag("@reins/core/mcp/ServerLooks")<
 
       const judged = Effect.fnUntraced(function* (
         { versionId }: NamingVersion,
-        server: ToolServer,
+        server: ProjectServer,
         listed: ReadonlyArray<ListedTool>
       ) {
         const pinned = yield* pins.find(versionId, server.name)
@@ -84,7 +84,7 @@ export class ServerLooks extends Context.Tag("@reins/core/mcp/ServerLooks")<
 
       const unreached = (problem: string): Look => ({ protocol: null, problem, tools: [], listed: 0 })
 
-      const fresh = fn("ServerLooks.fresh")(function* (version: NamingVersion, server: ToolServer) {
+      const fresh = fn("ServerLooks.fresh")(function* (version: NamingVersion, server: ProjectServer) {
         const found = yield* Effect.either(listOf(version, server))
         const look: Look =
           found._tag === "Left"
@@ -100,14 +100,14 @@ export class ServerLooks extends Context.Tag("@reins/core/mcp/ServerLooks")<
         return look
       })
 
-      const recent = Effect.fnUntraced(function* (version: NamingVersion, server: ToolServer) {
+      const recent = Effect.fnUntraced(function* (version: NamingVersion, server: ProjectServer) {
         const known = looks.get(keyOf(version, server))
         const ageMs = (yield* Clock.currentTimeMillis) - (known?.atMs ?? 0)
         if (known !== undefined && ageMs < (known.look.problem === null ? goodMs : badMs)) return known.look
         return yield* fresh(version, server)
       })
 
-      const asPinned = Effect.fnUntraced(function* ({ versionId }: NamingVersion, server: ToolServer, look: Look) {
+      const asPinned = Effect.fnUntraced(function* ({ versionId }: NamingVersion, server: ProjectServer, look: Look) {
         const pinned = yield* pins.find(versionId, server.name)
         return { ...look, tools: judgeTools(server, pinned, [...pinned.values()]) }
       })
@@ -126,4 +126,4 @@ export class ServerLooks extends Context.Tag("@reins/core/mcp/ServerLooks")<
   )
 }
 
-const keyOf = ({ versionId }: NamingVersion, { name }: ToolServer): string => `${versionId} ${name}`
+const keyOf = ({ versionId }: NamingVersion, { name }: ProjectServer): string => `${versionId} ${name}`

@@ -1,8 +1,8 @@
 import { Effect, Layer } from "effect"
 import { actorOf } from "../access/Access.js"
 import { shortened } from "../base/CutText.js"
+import type { ProjectServer } from "../projects/ProjectServer.js"
 import { Projects } from "../projects/Projects.js"
-import type { ToolServer } from "../projects/ToolServer.js"
 import type { Interaction } from "../sessions/Interaction.js"
 import { InteractionStore } from "../sessions/questions/InteractionStore.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
@@ -29,7 +29,7 @@ export const layer = Layer.effectDiscard(
     const tell = yield* serverNews
     const toolFor = yield* makeServerTool
 
-    const toolsOf = (session: SessionRow, version: NamingVersion, server: ToolServer) =>
+    const toolsOf = (session: SessionRow, version: NamingVersion, server: ProjectServer) =>
       Effect.gen(function* () {
         const look = yield* looks.soon(version, server)
         yield* tell(session, server.name, look)
@@ -53,9 +53,7 @@ export const layer = Layer.effectDiscard(
 )
 
 const versionOf = ({ project, workspace_id }: SessionRow): NamingVersion | undefined =>
-  project === null
-    ? undefined
-    : { workspaceId: workspace_id, projectId: project.id, versionId: project.version_id }
+  project === null ? undefined : { workspaceId: workspace_id, projectId: project.id, versionId: project.version_id }
 
 const makeServerTool = Effect.gen(function* () {
   const looks = yield* ServerLooks
@@ -63,7 +61,7 @@ const makeServerTool = Effect.gen(function* () {
   const ask = yield* makeAsk
 
   /** The tool as it is now. A tool that nobody can call, or that has changed, is told to the model. */
-  const current = Effect.fnUntraced(function* (version: NamingVersion, server: ToolServer, name: string) {
+  const current = Effect.fnUntraced(function* (version: NamingVersion, server: ProjectServer, name: string) {
     const look = yield* looks.recent(version, server)
     if (look.problem !== null)
       return yield* new ToolFailed({
@@ -79,7 +77,11 @@ const makeServerTool = Effect.gen(function* () {
     })
   })
 
-  return (version: NamingVersion, server: ToolServer, { description, input_schema, is_read_only, name }: ListedTool) => {
+  return (
+    version: NamingVersion,
+    server: ProjectServer,
+    { description, input_schema, is_read_only, name }: ListedTool
+  ) => {
     const tool: HostedTool = {
       server: server.name,
       offered: { name, description, is_read_only, input_schema },

@@ -10,9 +10,9 @@ import { SparseFolders } from "../domain/SparseFolders.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
+import { ProjectServers } from "./ProjectServer.js"
 import { Environment, Setup } from "./ProjectSetup.js"
 import { ProjectInstructions, SkillPins } from "./skills/Skill.js"
-import { ToolServers } from "./ToolServer.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
@@ -111,7 +111,7 @@ export type ToolSelection = typeof ToolSelection.Type
 export const ProjectTools = Schema.Struct({
   ...ToolSelection.fields,
   mcp_servers: field(
-    optional(ToolServers),
+    optional(ProjectServers),
     "Servers of the Model Context Protocol, whose tools agents are offered, at most 20 with 64 tools in all. Their keys never reach an agent."
   )
 }).annotations({ identifier: "ProjectTools", description: "The tools that the agents of a project are offered." })

@@ -90,7 +90,8 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
             })
           )
           const answer: CallTool = Effect.fnUntraced(function* (call) {
-            if (call.server === ownServer && call.tool === awaitCall.name) return yield* calls.again(call, patienceOf(call))
+            if (call.server === ownServer && call.tool === awaitCall.name)
+              return yield* calls.again(call, patienceOf(call))
             const tool = (yield* sources.toolsOf(session)).get(toolKey(call.server, call.tool))
             const toolTurn = yield* context
             if (tool === undefined) return said(`The tool ${call.tool} is not there any more.`, true)

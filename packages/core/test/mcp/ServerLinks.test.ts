@@ -19,8 +19,6 @@ const links = (guard = outbound) => Effect.provide(ServerLinks, Layer.provide(Se
 const openOf = (url: string): OpenServer => ({
   server: { name: "lab", url, allow: ["get_issue"] },
   headers: { Authorization: Redacted.make(`Bearer ${key}`) },
-  environment: {},
-  versions: "",
   blank: blankSecrets([Redacted.make(key)])
 })
 
@@ -68,7 +66,8 @@ describe("a server of tools", () => {
       })
       const { asked, url } = yield* localServer((request, response) => {
         const headers = new Headers()
-        for (const [name, value] of Object.entries(request.headers)) if (typeof value === "string") headers.set(name, value)
+        for (const [name, value] of Object.entries(request.headers))
+          if (typeof value === "string") headers.set(name, value)
         const init = { method: request.method, headers, ...(request.method === "POST" && { body: request.body }) }
         void handler.fetch(new Request(`http://127.0.0.1${request.path}`, init)).then(async (answer) => {
           response.writeHead(answer.status, Object.fromEntries(answer.headers))

@@ -1,16 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
 import { ReinsError } from "@reins/core/domain/ReinsError"
-import { EventFeed } from "@reins/core/events/EventFeed"
 import { ServerChecks } from "@reins/core/mcp/ServerChecks"
-import { serverBounds } from "@reins/core/mcp/ServerClient"
-import { ServerLinks } from "@reins/core/mcp/ServerLinks"
 import { ServerLooks } from "@reins/core/mcp/ServerLooks"
-import { Projects } from "@reins/core/projects/Projects"
 import { ProjectSecrets } from "@reins/core/projects/ProjectSecrets"
-import type { ToolServer } from "@reins/core/projects/ToolServer"
+import type { ProjectServer } from "@reins/core/projects/ProjectServer"
+import { Projects } from "@reins/core/projects/Projects"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
+import { InteractionStore } from "@reins/core/sessions/questions/InteractionStore"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
@@ -22,12 +20,12 @@ import { ToolSources } from "@reins/core/tools/ToolSources"
 import { type McpServer, mcpServer } from "@reins/testing/mcp/McpServer"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Fiber, Redacted, Schedule, Stream } from "effect"
+import { Effect, Fiber, Redacted, Schedule } from "effect"
 
 const key = "canary-Zq8rT2vX5nB7mK1p"
 const runner = systemActor("runner")
 
-const serverOf = ({ url }: McpServer, more: Partial<ToolServer> = {}): ToolServer => ({
+const serverOf = ({ url }: McpServer, more: Partial<ProjectServer> = {}): ProjectServer => ({
   name: "lab",
   url,
   headers: { Authorization: { secret: "LAB_KEY", prefix: "Bearer " } },
@@ -37,7 +35,7 @@ const serverOf = ({ url }: McpServer, more: Partial<ToolServer> = {}): ToolServe
 })
 
 /** A project that names a server, with its key unless it is to be missing. */
-const project = Effect.fnUntraced(function* (server: ToolServer, hasKey = true) {
+const project = Effect.fnUntraced(function* (server: ProjectServer, hasKey = true) {
   const owner = yield* ownerWithConnection
   const projects = yield* Projects
   const made = yield* projects.create(owner.principal, owner.workspaceId, {
@@ -50,8 +48,10 @@ const project = Effect.fnUntraced(function* (server: ToolServer, hasKey = true) 
   return { ...owner, project: made, putKey }
 })
 
+type Given = Effect.Effect.Success<ReturnType<typeof project>>
+
 /** A turn of a session of the project that runs, and what its agent does. */
-const begin = Effect.fnUntraced(function* ({ principal, project, workspaceId }: Effect.Effect.Success<ReturnType<typeof givenOf>>) {
+const begin = Effect.fnUntraced(function* ({ principal, project, workspaceId }: Given) {
   const journal = yield* Journal
   const store = yield* TurnStore
   const session = yield* (yield* Sessions).create(principal, workspaceId, { project_id: project.id })
@@ -80,13 +80,180 @@ const begin = Effect.fnUntraced(function* ({ principal, project, workspaceId }: 
       until: (found) => found !== undefined,
       schedule: Schedule.spaced("5 millis")
     }).pipe(Effect.zipRight(pending)),
-    answer: (id: string, option: string) => interactions.answer(principal, id, { option_id: option }),
-    events: Effect.map(
-      Stream.runCollect(
-        Stream.takeUntil((yield* EventFeed).stream(principal, session.id, { after: 0 }), ({ seq }) => seq >= 1_000)
-      ).pipe(Effect.timeoutOption("300 millis")),
-      () => undefined
-    )
+    answer: (id: string, answer: string) => interactions.answer(principal, id, { answer })
   }
 })
-const givenOf = project
+
+/** The events about servers of a session, as they are stored. */
+const newsOf = (sessionId: string) =>
+  Effect.flatMap(Database, ({ all, sql }) =>
+    Effect.map(
+      all(sql<{ type: string; envelope: string }>`select type, envelope from events
+        where session_id = ${sessionId} and type like ${"mcp.%"} order by seq`),
+      (rows) => rows.map(({ envelope, type }) => [type, JSON.parse(envelope).payload])
+    )
+  )
+
+/** Forgets what was seen of servers, as a minute does. */
+const look = (given: Given, server: ProjectServer) =>
+  Effect.gen(function* () {
+    const versionId = given.project.latest_version?.id
+    if (versionId === undefined) return yield* Effect.dieMessage("there is no version")
+    const version = { workspaceId: given.workspaceId, projectId: given.project.id, versionId }
+    return yield* (yield* ServerLooks).fresh(version, server)
+  })
+
+for (const { layer: database, name } of databases) {
+  describe(`tools of the servers of projects on ${name}`, () => {
+    const config = { allowPrivateHosts: ["127.0.0.1"] }
+    const withServices = Effect.provide(services(database, config))
+
+    it.scopedLive("an agent is offered those that are allowed, and calls them without the key", () =>
+      Effect.gen(function* () {
+        const server = yield* mcpServer(key)
+        const given = yield* project(serverOf(server))
+        const agent = yield* begin(given)
+        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab get_issue add_comment")
+        assert.notInclude(JSON.stringify(yield* agent.offer), key)
+        const answer = yield* agent.call("get_issue", { number: 7 })
+        assert.isFalse(answer.is_error)
+        assert.include(answer.text, 'Issue {"number":7} [secret]')
+        assert.notInclude(JSON.stringify(answer), key)
+        const hidden = yield* agent.call("delete_all")
+        assert.isTrue(hidden.is_error)
+        assert.deepStrictEqual(
+          server.calls.map(({ tool }) => tool),
+          ["get_issue"]
+        )
+        assert.deepStrictEqual(
+          (yield* agent.records).map(({ server, state, tool }) => [server, tool, state]),
+          [["lab", "get_issue", "succeeded"]]
+        )
+      }).pipe(withServices)
+    )
+
+    it.scopedLive("a person allows a call that asks, and refuses the next", () =>
+      Effect.gen(function* () {
+        const server = yield* mcpServer(key)
+        const agent = yield* begin(yield* project(serverOf(server)))
+        const calling = yield* Effect.fork(agent.call("add_comment", { text: "Done." }))
+        const question = yield* agent.asked
+        assert.strictEqual(question?.kind, "approval")
+        assert.strictEqual(question?.title, "lab: add_comment")
+        assert.include(question?.description ?? "", "Done.")
+        assert.lengthOf(server.calls, 0)
+        yield* agent.answer(question?.id ?? "", "allow")
+        assert.isFalse((yield* Fiber.join(calling)).is_error)
+        assert.lengthOf(server.calls, 1)
+        const again = yield* Effect.fork(agent.call("add_comment", { text: "Again." }))
+        yield* agent.answer((yield* agent.asked)?.id ?? "", "reject")
+        const refused = yield* Fiber.join(again)
+        assert.isTrue(refused.is_error)
+        assert.include(refused.text, "refused")
+        assert.lengthOf(server.calls, 1)
+      }).pipe(withServices)
+    )
+
+    it.scopedLive("a call that its agent withdraws takes its question back", () =>
+      Effect.gen(function* () {
+        const server = yield* mcpServer(key)
+        const agent = yield* begin(yield* project(serverOf(server)))
+        const calling = yield* Effect.fork(agent.call("add_comment"))
+        const question = yield* agent.asked
+        yield* Fiber.interrupt(calling)
+        const state = Effect.map((yield* InteractionStore).find(question?.id ?? ""), (found) => found?.state)
+        yield* Effect.repeat(state, {
+          until: (found) => found === "cancelled",
+          schedule: Schedule.spaced("5 millis")
+        })
+        assert.lengthOf(server.calls, 0)
+      }).pipe(withServices)
+    )
+
+    it.scopedLive("a tool that has changed is neither offered nor called until somebody pins it anew", () =>
+      Effect.gen(function* () {
+        const server = yield* mcpServer(key)
+        const named = serverOf(server)
+        const given = yield* project(named)
+        const agent = yield* begin(given)
+        yield* agent.offered
+        server.manner = "changed"
+        yield* look(given, named)
+        const refused = yield* agent.call("get_issue", { number: 7 })
+        assert.isTrue(refused.is_error)
+        assert.include(refused.text, "is not there any more")
+        assert.lengthOf(server.calls, 0)
+        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab add_comment")
+        assert.deepStrictEqual(yield* newsOf(agent.session.id), [
+          ["mcp.tools_changed", { server: "lab", tools: ["get_issue"] }]
+        ])
+        const checks = yield* ServerChecks
+        const seen = yield* checks.check(given.principal, given.project.id, {})
+        assert.deepStrictEqual(
+          seen.servers[0]?.tools.map(({ standing }) => standing),
+          ["changed", "offered"]
+        )
+        assert.strictEqual(seen.version.ordinal, 1)
+        const pinned = yield* checks.check(given.principal, given.project.id, { pin: true })
+        assert.strictEqual(pinned.version.ordinal, 2)
+        const next = yield* begin(given)
+        assert.deepStrictEqual((yield* next.offered)?.at(-1), "lab get_issue add_comment")
+        assert.isFalse((yield* next.call("get_issue", { number: 8 })).is_error)
+        // The session of the first version keeps the pins of that version.
+        assert.isTrue((yield* agent.call("get_issue", { number: 9 })).is_error)
+      }).pipe(withServices)
+    )
+
+    it.scopedLive("a server that is down costs its own tools, and a lost answer is told as such", () =>
+      Effect.gen(function* () {
+        const server = yield* mcpServer(key)
+        const named = serverOf(server)
+        const given = yield* project(named, false)
+        const agent = yield* begin(given)
+        assert.deepStrictEqual(
+          (yield* agent.offered)?.map((words) => words.split(" ")[0]),
+          ["reins"]
+        )
+        const [news] = yield* newsOf(agent.session.id)
+        assert.strictEqual(news?.[0], "mcp.server_unavailable")
+        assert.include(JSON.stringify(news), "needs the secret LAB_KEY")
+        yield* given.putKey
+        yield* look(given, named)
+        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab get_issue add_comment")
+        server.manner = "drop"
+        const lost = yield* agent.call("get_issue", { number: 7 })
+        assert.isTrue(lost.is_error)
+        assert.include(lost.text, "may have happened")
+        assert.deepStrictEqual(
+          (yield* agent.records).map(({ state }) => state),
+          ["outcome_unknown"]
+        )
+        assert.lengthOf(server.calls, 1)
+        // The tools that were seen before stand for a server that is down, so that the list of the agent stays.
+        server.manner = "forgetful"
+        yield* look(given, named)
+        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab get_issue add_comment")
+        const down = yield* agent.call("get_issue", { number: 7 })
+        assert.include(down.text, "cannot be used")
+      }).pipe(withServices)
+    )
+
+    it.scopedLive("a check is of a version of the project alone", () =>
+      Effect.gen(function* () {
+        const server = yield* mcpServer(key)
+        const given = yield* project(serverOf(server))
+        const checks = yield* ServerChecks
+        const codeOf = <A, E>(effect: Effect.Effect<A, E>) =>
+          Effect.map(Effect.flip(effect), (error) => (error instanceof ReinsError ? error.code : error))
+        const other = yield* (yield* Projects).create(given.principal, given.workspaceId, {
+          slug: "other",
+          name: "Other",
+          spec: {}
+        })
+        const version_id = other.latest_version?.id
+        if (version_id === undefined) return yield* Effect.dieMessage("there is no version")
+        assert.strictEqual(yield* codeOf(checks.check(given.principal, given.project.id, { version_id })), "not_found")
+      }).pipe(withServices)
+    )
+  })
+}

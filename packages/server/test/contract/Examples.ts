@@ -267,6 +267,7 @@ const examples = {
   "POST /api/workspaces/{workspace_id}/projects": () =>
     Effect.sync(() => ({ body: { slug: `p-${newKey().slice(5, 20).replaceAll(/\W/g, "-")}`, name: "Another" } })),
   "PATCH /api/projects/{project_id}": only({ name: "Renamed" }),
+  "POST /api/projects/{project_id}/mcp-checks": only({}),
   "POST /api/projects/{project_id}/versions": only({
     spec: { harness: { provider_id: "alpha", model: "thinker" } },
     notes: "Thinks."

@@ -22,6 +22,7 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/projects/{project_id}/secrets": 200,
   "PUT /api/projects/{project_id}/secrets/{name}": 200,
   "DELETE /api/projects/{project_id}/secrets/{name}": 200,
+  "POST /api/projects/{project_id}/mcp-checks": 200,
   "GET /api/workspaces/{workspace_id}/sessions": 200,
   "POST /api/workspaces/{workspace_id}/sessions": 201,
   "POST /api/sessions/{session_id}/unarchives": 202,

@@ -91,11 +91,16 @@ const flood = (response: ServerResponse): void => {
 /** Starts a server of the protocol of 2025, with sessions, that lives until the scope closes. Without `key` it asks for none. */
 export const mcpServer = (key: string | null = null): Effect.Effect<McpServer, never, import("effect").Scope.Scope> =>
   Effect.gen(function* () {
-    const server = { manner: "good" as Manner, elsewhere: "", calls: [] as McpServer["calls"], sessions: new Set<string>() }
+    const server = {
+      manner: "good" as Manner,
+      elsewhere: "",
+      calls: [] as McpServer["calls"],
+      sessions: new Set<string>()
+    }
     let count = 0
     const word = key ?? ""
 
-    const answerCall = (id: unknown, name: string, input: unknown, response: ServerResponse): void => {
+    const answerCall = (id: unknown, name: string, input: unknown, response: ServerResponse): unknown => {
       server.calls.push({ tool: name, input })
       const result = (text: string) => ({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } })
       switch (server.manner) {
@@ -111,14 +116,14 @@ export const mcpServer = (key: string | null = null): Effect.Effect<McpServer, n
           return
         }
         case "drop":
-          return void response.destroy()
+          return response.destroy()
         case "cut":
-          return void stream(response).end(": nothing\n\n")
+          return stream(response).end(": nothing\n\n")
         case "refusing":
           return json(response, 200, { jsonrpc: "2.0", id, error: { code: -32000, message: `No. ${echoes(word)}` } })
         case "garbled":
           response.writeHead(200, { "content-type": "application/json" })
-          return void response.end("<html>")
+          return response.end("<html>")
         default: {
           const image = { type: "image", data: png, mimeType: "image/png" }
           const leak = { type: "image", data: Buffer.from(`xx${word}yy`).toString("base64"), mimeType: "image/png" }
@@ -138,10 +143,10 @@ export const mcpServer = (key: string | null = null): Effect.Effect<McpServer, n
       return { tools: tools(word, server.manner === "changed") }
     }
 
-    const answer = ({ body, headers, method }: Asked, response: ServerResponse): void => {
+    const answer = ({ body, headers, method }: Asked, response: ServerResponse): unknown => {
       if (server.manner === "redirect") {
         response.writeHead(307, { location: server.elsewhere })
-        return void response.end()
+        return response.end()
       }
       if (key !== null && headers.authorization !== `Bearer ${key}`) {
         return json(response, 401, { error: `Bad key. ${echoes(word)} ${headers.authorization}` })
@@ -149,9 +154,9 @@ export const mcpServer = (key: string | null = null): Effect.Effect<McpServer, n
       const session = String(headers["mcp-session-id"] ?? "")
       if (method === "DELETE") {
         server.sessions.delete(session)
-        return void response.writeHead(204).end()
+        return response.writeHead(204).end()
       }
-      if (method !== "POST") return void response.writeHead(405).end()
+      if (method !== "POST") return response.writeHead(405).end()
       const { id, method: rpc, params } = JSON.parse(body)
       if (rpc === "initialize") {
         const opened = `session-${++count}`
@@ -168,7 +173,7 @@ export const mcpServer = (key: string | null = null): Effect.Effect<McpServer, n
         return json(response, 200, { jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } })
       if (!server.sessions.has(session) || server.manner === "forgetful")
         return json(response, 404, { jsonrpc: "2.0", id, error: { code: -32001, message: "Session not found" } })
-      if (id === undefined) return void response.writeHead(202).end()
+      if (id === undefined) return response.writeHead(202).end()
       if (rpc === "tools/list") return json(response, 200, { jsonrpc: "2.0", id, result: listed(params?.cursor) })
       if (rpc === "tools/call") return answerCall(id, params.name, params.arguments, response)
       return json(response, 200, { jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } })

@@ -1,7 +1,6 @@
 import { Schema } from "effect"
 import { field } from "../domain/Field.js"
-import { NetworkAccess } from "../domain/NetworkAccess.js"
-import { environmentValue, SecretName, VariableName } from "./ProjectSetup.js"
+import { SecretName } from "./ProjectSetup.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
@@ -65,27 +64,10 @@ const HeaderSecret = Schema.Struct({
   )
 }).annotations({ identifier: "HeaderSecret", description: "The value of a header." })
 
-const ServerVariable = Schema.Struct({
-  name: field(VariableName, "Its name. The names that `environment` of the spec refuses are refused here too."),
-  value: field(
-    optional(environmentValue),
-    "Its value, which everybody who may read the project may read. Give this or `secret`."
-  ),
-  secret: field(optional(SecretName), "The name of a secret of the project, whose value it gets.")
-})
-  .pipe(
-    Schema.filter(({ secret, value }) => (value === undefined) !== (secret === undefined), {
-      message: () => "give either a value or a secret"
-    })
-  )
-  .annotations({ identifier: "ServerVariable", description: "A variable that the program of a server finds." })
-
 export const ServerPermission = Schema.Literal("allow", "ask").annotations({
   description: "`allow` runs a call at once. `ask` asks people before each call."
 })
 export type ServerPermission = typeof ServerPermission.Type
-
-const words = Schema.String.pipe(Schema.maxLength(8192), Schema.pattern(/^[^\0]*$/))
 
 const Digest = Schema.String.pipe(Schema.pattern(/^sha256:[0-9a-f]{64}$/))
 
@@ -97,24 +79,11 @@ const ServerFields = Schema.Struct({
     ServerName,
     "Its name, which agents put before the names of its tools: a small letter, then at most 15 small letters, digits and `_`."
   ),
-  url: field(
-    optional(ServerUrl),
-    "The https URL of a server that is reached over HTTP, without credentials in it. Give this or `command`."
-  ),
+  url: field(ServerUrl, "The https URL of the server, without credentials in it. At most 2,000 characters."),
   headers: field(
-    optional(
-Schema.Record({ key: Schema.String, value: HeaderSecret }).pipe(Schema.filter(badHeaders))),
+    optional(Schema.Record({ key: Schema.String, value: HeaderSecret }).pipe(Schema.filter(badHeaders))),
     "Headers of each request to `url`, at most 20. Their values are secrets of the project, and agents never have them."
   ),
-  command: field(
-    optional(Schema.Array(words).pipe(Schema.minItems(1), Schema.maxItems(256))),
-    "The program of a server that speaks over stdin and stdout, with its arguments and without a shell. It runs in a sandbox of its own."
-  ),
-  environment: field(
-    optional(Schema.Array(ServerVariable).pipe(Schema.maxItems(100))),
-    "Variables for `command`, at most 100. Agents never have them."
-  ),
-  network: field(optional(NetworkAccess), "What `command` may connect to; nothing when absent."),
   allow: field(
     Schema.Array(ServerToolName).pipe(
       Schema.minItems(1),
@@ -137,40 +106,23 @@ Schema.Record({ key: Schema.String, value: HeaderSecret }).pipe(Schema.filter(ba
 
 type Fields = typeof ServerFields.Type
 
-/** The places of a server that do not go together. */
-const misfits = ({ allow, command, environment, headers, network, permissions, pins, url }: Fields) => {
-  const onlyWith = (what: string, names: Readonly<Record<string, unknown>>) =>
-    Object.entries(names).flatMap(([name, value]) =>
-      value === undefined ? [] : [{ path: [name], message: `Input goes with a ${what} only` }]
-    )
+/** The names in a server that are not among its tools. */
+const misfits = ({ allow, permissions, pins }: Fields) => {
   const unknown = (place: string, named: object = {}) =>
     Object.keys(named).flatMap((tool) =>
       allow.includes(tool) ? [] : [{ path: [place, tool], message: "Input should be a tool of allow" }]
     )
-  const names = (environment ?? []).map(({ name }) => name)
-  return [
-    ...((url === undefined) === (command === undefined)
-      ? [{ path: [url === undefined ? "url" : "command"], message: "Input should have either a url or a command" }]
-      : []),
-    ...(url === undefined ? onlyWith("url", { headers }) : onlyWith("command", { environment, network })),
-    ...unknown("permissions", permissions),
-    ...unknown("pins", pins),
-    ...names.flatMap((name, index) =>
-      names.indexOf(name) === index
-        ? []
-        : [{ path: ["environment", index, "name"], message: `Input should name ${name} once` }]
-    )
-  ]
+  return [...unknown("permissions", permissions), ...unknown("pins", pins)]
 }
 
-export const ToolServer = ServerFields.pipe(Schema.filter(misfits)).annotations({
-  identifier: "ToolServer",
+export const ProjectServer = ServerFields.pipe(Schema.filter(misfits)).annotations({
+  identifier: "ProjectServer",
   description: "A server of the Model Context Protocol, whose tools agents are offered. The service calls it for them."
 })
-export type ToolServer = typeof ToolServer.Type
+export type ProjectServer = typeof ProjectServer.Type
 
 /** The most tools, and the servers that have the most of them. */
-const tooMany = (servers: ReadonlyArray<ToolServer>) => {
+const tooMany = (servers: ReadonlyArray<ProjectServer>) => {
   const count = servers.reduce((sum, { allow }) => sum + allow.length, 0)
   if (count <= maxTools) return []
   const largest = [...servers].sort((one, other) => other.allow.length - one.allow.length).slice(0, 3)
@@ -178,14 +130,14 @@ const tooMany = (servers: ReadonlyArray<ToolServer>) => {
   return [{ path: [], message: `Input allows ${count} tools, and a session is offered ${maxTools}: ${told}` }]
 }
 
-const namedTwice = (servers: ReadonlyArray<ToolServer>) =>
+const namedTwice = (servers: ReadonlyArray<ProjectServer>) =>
   servers.flatMap(({ name }, index) =>
     servers.findIndex((server) => server.name === name) === index
       ? []
       : [{ path: [index, "name"], message: `Input should be another name: two servers are called ${name}` }]
   )
 
-export const ToolServers = Schema.Array(ToolServer).pipe(
+export const ProjectServers = Schema.Array(ProjectServer).pipe(
   Schema.maxItems(maxServers),
   Schema.filter((servers) => [...namedTwice(servers), ...tooMany(servers)])
 )

@@ -1,0 +1,56 @@
+import { assert, it } from "@effect/vitest"
+import { ProjectServers } from "@reins/core/projects/ProjectServer"
+import { Either, ParseResult, Schema } from "effect"
+
+const decode = Schema.decodeUnknownEither(ProjectServers, { errors: "all", onExcessProperty: "error" })
+
+const server = (more: object = {}) => ({ name: "lab", url: "https://lab.example/mcp", allow: ["look"], ...more })
+
+const placesOf = (servers: unknown) =>
+  Either.match(decode(servers), {
+    onRight: () => [],
+    onLeft: ({ issue }) => [
+      ...new Set(ParseResult.ArrayFormatter.formatIssueSync(issue).map(({ path }) => path.join(".")))
+    ]
+  })
+
+const many = (count: number) => Array.from({ length: count }, (_, index) => `tool_${index}`)
+
+const refused: ReadonlyArray<readonly [string, unknown, string]> = [
+  ["the name of the service's own server", [server({ name: "reins" })], "0.name"],
+  ["a name with a capital", [server({ name: "Lab" })], "0.name"],
+  ["a name of 17 characters", [server({ name: "a".repeat(17) })], "0.name"],
+  ["a name twice", [server(), server()], "1.name"],
+  ["a URL with a password", [server({ url: "https://a:b@lab.example/" })], "0.url"],
+  ["a URL of a file", [server({ url: "file:///etc/passwd" })], "0.url"],
+  ["no tool", [server({ allow: [] })], "0.allow"],
+  ["a tool twice", [server({ allow: ["look", "look"] })], "0.allow"],
+  ["a tool with a space", [server({ allow: ["look up"] })], "0.allow.0"],
+  ["a tool of 41 characters", [server({ allow: ["a".repeat(41)] })], "0.allow.0"],
+  ["a permission of another tool", [server({ permissions: { other: "ask" } })], "0.permissions.other"],
+  ["another permission", [server({ permissions: { look: "maybe" } })], "0.permissions.look"],
+  ["a pin that is no digest", [server({ pins: { look: "abc" } })], "0.pins.look"],
+  ["a pin of another tool", [server({ pins: { other: `sha256:${"0".repeat(64)}` } })], "0.pins.other"],
+  ["a header of the connection", [server({ headers: { Host: { secret: "KEY" } } })], "0.headers.Host"],
+  [
+    "a header of the protocol",
+    [server({ headers: { "Mcp-Session-Id": { secret: "K" } } })],
+    "0.headers.Mcp-Session-Id"
+  ],
+  ["a header with a space", [server({ headers: { "a b": { secret: "KEY" } } })], "0.headers.a b"],
+  ["a header with its value", [server({ headers: { A: { value: "x" } } })], "0.headers.A.value"],
+  ["over 64 tools", [server({ allow: many(40) }), server({ name: "other", allow: many(40) })], ""],
+  ["over 20 servers", Array.from({ length: 21 }, (_, index) => server({ name: `lab${index}` })), ""],
+  ["a command", [server({ command: ["npx"] })], "0.command"]
+]
+
+for (const [what, servers, place] of refused)
+  it(`${what} is refused at its place`, () => {
+    assert.include(placesOf(servers), place)
+  })
+
+it("servers with all that they may have are taken", () => {
+  const headers = { Authorization: { secret: "KEY", prefix: "Bearer " } }
+  const pins = { look: `sha256:${"0".repeat(64)}` }
+  assert.deepStrictEqual(placesOf([server({ headers, permissions: { look: "ask" }, pins })]), [])
+})

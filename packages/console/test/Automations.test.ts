@@ -43,7 +43,7 @@ const newOne = async (page: Page, name: string): Promise<Locator> => {
 }
 
 const cardOf = (page: Page, name: string) =>
-  page.getByRole("listitem").filter({ has: page.getByRole("heading", { name, exact: true }) })
+  page.getByRole("listitem").filter({ has: page.getByRole("heading", { name, exact: true, level: 2 }) })
 
 /** The link of the newest run, once it has ended well. */
 const succeeded = (card: Locator) => card.getByRole("link", { name: /^succeeded today at/ })
@@ -125,6 +125,24 @@ for (const [at, size] of Object.entries(sizes))
       })
       assert.strictEqual(answer.status, 202)
       await succeeded(card).waitFor()
+
+      const hooks = page.getByRole("region", { name: "Hooks" })
+      const hook = hooks
+        .getByRole("listitem")
+        .filter({ has: page.getByRole("heading", { name, exact: true, level: 3 }) })
+      await button(hook, "What came in").click()
+      await hook.getByText("accepted", { exact: true }).waitFor()
+      await hook.getByText("1 run ·").waitFor()
+      await button(hook, "Replay").click()
+      await hook.getByText("1 run ·").waitFor()
+      await button(hook, "Disable").click()
+      await hook.getByText("disabled", { exact: true }).waitFor()
+      await button(hook, "Enable").click()
+      await button(hook, "New secret").click()
+      await hook.getByText("shown this once").waitFor()
+      assert.notInclude(await page.content(), secret)
+      assert.deepStrictEqual(await faultsOf(page), [])
+      await picture(page, `automation-hooks-${at}`)
 
       await button(card, "Change").click()
       await dialog.getByText(address, { exact: true }).waitFor()

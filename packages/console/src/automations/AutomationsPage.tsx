@@ -3,12 +3,13 @@ import { useSignal } from "@preact/signals"
 import type { Automation } from "@reins/client"
 import { useEvery, usePages } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
-import { mayWrite } from "../inbox/Workspace.js"
+import { isOwner, mayWrite } from "../inbox/Workspace.js"
 import { Await, Nothing, PageHead } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
 import { More } from "../ui/More.js"
 import { AutomationCard } from "./AutomationCard.js"
 import { AutomationForm } from "./AutomationForm.js"
+import { HookList } from "./HookList.js"
 
 /** The work of the workspace that begins by itself: when it comes next, and how its runs have ended. */
 export const AutomationsPage = ({ workspaceId }: { readonly workspaceId: string }) => {
@@ -56,6 +57,7 @@ export const AutomationsPage = ({ workspaceId }: { readonly workspaceId: string 
         }
       </Await>
       <More of={list} />
+      {isOwner.value && <HookList workspaceId={workspaceId} />}
       {open.value !== undefined && (
         <Dialog title={changing === undefined ? "New automation" : `Change ${changing.name}`} close={close}>
           <AutomationForm workspaceId={workspaceId} automation={changing} done={close} />

@@ -136,12 +136,16 @@ export interface Forge {
 
 /** The occasions on which a forge calls a hook. Each forge has names of its own for them. */
 export const hookOccasions = ["push", "issues", "comments", "merge_requests", "checks"] as const
+/** One of these occasions. */
 export type HookOccasion = (typeof hookOccasions)[number]
 
 /** A hook of a repository, as it is to be on the forge. */
 export interface ForgeHook {
+  /** The address that the forge calls. */
   readonly url: string
+  /** The secret that the forge signs with, or sends. It is in the clear. */
   readonly secret: string
+  /** The occasions on which the forge calls. */
   readonly occasions: ReadonlyArray<HookOccasion>
 }
 

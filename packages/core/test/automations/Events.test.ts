@@ -82,7 +82,7 @@ const statesOf = (made: Given, id: string) =>
 for (const { layer, name } of databases) {
   describe(`events that start work, on ${name}`, () => {
     const rule = (text: string, test: Effect.Effect<void, unknown, Layer.Layer.Success<ReturnType<typeof services>>>) =>
-      it.scopedLive(text, () => test.pipe(Effect.provide(services(layer))), 30_000)
+      it.scopedLive(text, () => test.pipe(Effect.provide(services(layer))), 120_000)
 
     rule(
       "an event begins one run of each automation that wants it, with what it picks as data",

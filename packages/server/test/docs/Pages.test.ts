@@ -1,11 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { AutomationInput } from "@reins/core/automations/AutomationsApi"
+import { AutomationInput, AutomationPatch } from "@reins/core/automations/AutomationsApi"
 import { DeliveryInput } from "@reins/core/changes/ChangesApi"
 import { ConnectionPatch } from "@reins/core/connections/ConnectionsApi"
 import { Event, type EventType } from "@reins/core/domain/Event"
 import { ErrorEnvelope } from "@reins/core/domain/ReinsError"
 import { allEvents } from "@reins/core/Events"
+import { HookRegistrationInput } from "@reins/core/hooks/HooksApi"
 import { ProjectVersionInput } from "@reins/core/projects/ProjectsApi"
 import { SessionInput } from "@reins/core/sessions/SessionsApi"
 import { load } from "@reins/server/Config"
@@ -41,6 +42,8 @@ const read = (name: string, json: string): Promise<unknown> => {
     Schema.decodeUnknownPromise(schema, { onExcessProperty: "error" })(JSON.parse(json))
   if (name === "Event") return strict(Event)
   if (name === "AutomationInput") return strict(AutomationInput)
+  if (name === "AutomationPatch") return strict(AutomationPatch)
+  if (name === "HookRegistrationInput") return strict(HookRegistrationInput)
   if (name === "SessionInput") return strict(SessionInput)
   if (name === "ProjectVersionInput") return strict(ProjectVersionInput)
   if (name === "DeliveryInput") return strict(DeliveryInput)

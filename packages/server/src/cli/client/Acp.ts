@@ -10,6 +10,7 @@ import { CommandFailed } from "../CommandFailed.js"
 import { tell } from "../terminal/Output.js"
 import { refuseFarPath } from "./BeginSession.js"
 import { target } from "./Profile.js"
+import { projectNamed } from "./ProjectNamed.js"
 import { agentOptions, chosenProvider, wantedAgent } from "./Providers.js"
 import { type Remote, remoteCommand, workspaceOption } from "./Remote.js"
 import { type ChosenRepository, chooseRepository } from "./Repository.js"
@@ -86,7 +87,7 @@ const begin = async (given: Options, caller: Caller, folder: string, permissions
   const provider = wanted && chosenProvider((await reins.catalog.listHarnesses()).items, wanted).provider_id
   const shared = { workspace_id, ...permissions, ...(provider !== undefined && { harness: { provider_id: provider } }) }
   if (given.project !== undefined) {
-    const project_id = await projectNamed(caller, given.project)
+    const project_id = await requiredProject(caller, given.project)
     return reins.sessions.create({ ...shared, project_id })
   }
   const { base_ref, isLocal, overHttps, url } = repositoryFor(folder, reins.baseUrl)
@@ -111,10 +112,9 @@ const repositoryFor = (folder: string, server: string): ChosenRepository => {
   }
 }
 
-const projectNamed = async ({ reins, workspaceId: workspace_id }: Caller, name: string): Promise<string> => {
-  const { items } = await reins.projects.list({ workspace_id, limit: 200 })
-  const found = items.find(({ id, slug }) => slug === name || id === name)
-  if (found !== undefined) return found.id
+const requiredProject = async ({ reins, workspaceId: workspace_id }: Caller, name: string): Promise<string> => {
+  const found = await projectNamed(reins, workspace_id, name)
+  if (found !== undefined) return found
   throw invalid(`There is no project "${name}". \`reins projects\` lists them.`)
 }
 

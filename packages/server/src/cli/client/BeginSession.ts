@@ -5,6 +5,7 @@ import { CommandFailed } from "../CommandFailed.js"
 import { some } from "../terminal/Listing.js"
 import { tell } from "../terminal/Output.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
+import { projectNamed } from "./ProjectNamed.js"
 import { agentOptions, chosenProvider, nameOf, wantedAgent } from "./Providers.js"
 import type { Remote } from "./Remote.js"
 import { type ChosenRepository, chooseRepository } from "./Repository.js"
@@ -46,7 +47,7 @@ export const beginSession = async (
   const createAt = (address: string) =>
     reins.sessions.create({
       workspace_id,
-      title: cutText(title.split("\n")[0] ?? title, 80),
+      title: titleOf(title),
       repository: {
         url: address,
         ...(ref !== undefined && { base_ref: ref }),
@@ -65,6 +66,31 @@ export const beginSession = async (
   })
   return id
 }
+
+/** A new session of a project, by its slug or id. Gives its id. */
+export const beginSessionOf = async (
+  { reins, workspaceId: workspace_id }: Remote,
+  project: string,
+  given: SessionOptions,
+  title: string
+): Promise<string> => {
+  if (given.repo !== undefined || given.ref !== undefined || given.sparse !== undefined)
+    throw new CommandFailed({ message: "A project names its repository. Leave out --repo, --ref and --sparse." })
+  const project_id = await projectNamed(reins, workspace_id, project)
+  if (project_id === undefined)
+    throw new CommandFailed({ message: `There is no project "${project}". \`reins projects list\` shows them.` })
+  const { id } = await reins.sessions.create({
+    workspace_id,
+    project_id,
+    title: titleOf(title),
+    ...(given.budget !== undefined && { budget: budgetOf(given.budget) }),
+    ...(await harnessOf(reins, given))
+  })
+  return id
+}
+
+/** The first line of a message. */
+const titleOf = (message: string): string => cutText(message.split("\n")[0] ?? message, 80)
 
 /** Sends a message that begins a turn, and gives the id of the turn. Names the models where one has to be chosen. */
 export const sendMessage = async (

@@ -6,16 +6,18 @@ import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import type { Answering } from "./Approvals.js"
-import { beginSession, sendMessage, sessionOptions } from "./BeginSession.js"
+import { beginSession, beginSessionOf, sendMessage, sessionOptions } from "./BeginSession.js"
 import { budgetOf } from "./Budgets.js"
 import { allowOption, changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
 import { exitCodes, type Remote, remoteCommand, workspaceOption } from "./Remote.js"
+import { addSummary, writeOutput } from "./RunReport.js"
 import { loadTools } from "./Tools.js"
 
 const takes = {
   message: optionalArgument("message", "The task; read from the standard input when absent"),
   ...sessionOptions,
+  project: option("project", "Start from this project, in place of a repository", { value: "slug" }),
   session: option("session", "Go on in this session instead of a new one", { value: "id" }),
   deliver: flag("deliver", "Deliver the branch without asking"),
   branch: option("branch", "The name of the branch that is delivered", { value: "branch" }),
@@ -23,6 +25,9 @@ const takes = {
   tools: option("tools", "A module of JavaScript whose functions the agent may call", { value: "module" }),
   "result-schema": option("result-schema", "A file with the JSON Schema of the result", { value: "file" }),
   approve: flag("approve", "Allow every tool that the agent asks for, without asking you"),
+  detach: flag("detach", "Print the id of the session, and leave the turn to itself"),
+  output: option("output", "Write the last words of the agent into this file", { value: "file" }),
+  summary: option("summary", "Add a report in Markdown to this file", { value: "file" }),
   json: flag("json", "One line of JSON for each event, and a last one with the result"),
   workspace: workspaceOption
 }
@@ -45,6 +50,7 @@ export const run = remoteCommand({
 const runMessage = async (given: Options, connect: (workspace?: string) => Promise<Remote>): Promise<void> => {
   const content = await messageOf(given)
   if (content.trim() === "") throw new CommandFailed({ message: "The message is empty. Say what the agent is to do." })
+  refuseUnwaited(given)
   const budget = given.budget === undefined ? undefined : budgetOf(given.budget)
   const tools = given.tools === undefined ? undefined : await loadTools(given.tools)
   const result_schema = given["result-schema"] === undefined ? undefined : schemaIn(given["result-schema"])
@@ -53,8 +59,8 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
   const begun =
     given.session !== undefined
       ? { sessionId: given.session, after: await watermark(remote, given.session) }
-      : { sessionId: await beginSession(remote, given, { title: content, isQuiet: given.json }), after: 0 }
-  if (!given.json) tell(`Session ${begun.sessionId}`)
+      : { sessionId: await newSession(remote, given, content), after: 0 }
+  if (!given.json && !given.detach) tell(`Session ${begun.sessionId}`)
   const ofTurn = given.session !== undefined && budget !== undefined ? { budget } : {}
   const turn_id = await sendMessage(remote, {
     session_id: begun.sessionId,
@@ -63,6 +69,7 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
     ...(tools && { tools: functionsOf(tools) }),
     ...(result_schema && { result_schema })
   })
+  if (given.detach) return printBegun(given, begun.sessionId, turn_id)
   const ended = new AbortController()
   const { reins, workspaceId: workspace_id } = remote
   const serving = tools && reins.serveTools({ workspace_id, session_id: begun.sessionId, tools, signal: ended.signal })
@@ -81,6 +88,24 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
     ended.abort()
   }
 }
+
+const newSession = (remote: Remote, given: Options, title: string): Promise<string> =>
+  given.project === undefined
+    ? beginSession(remote, given, { title, isQuiet: given.json })
+    : beginSessionOf(remote, given.project, given, title)
+
+/** A run that ends before its turn has nothing to deliver or to tell, and answers nobody. */
+const refuseUnwaited = (given: Options): void => {
+  if (given.project !== undefined && given.session !== undefined)
+    throw new CommandFailed({ message: "A session has its project already. Leave out --project or --session." })
+  const names = ["deliver", "approve", "tools", "output", "summary", "result-schema"] as const
+  const needing = names.filter((name) => given[name] !== undefined && given[name] !== false)
+  if (given.detach && needing.length > 0)
+    throw new CommandFailed({ message: `--detach does not go with ${needing.map((name) => `--${name}`).join(", ")}.` })
+}
+
+const printBegun = ({ json }: Options, session_id: string, turn_id: string): void =>
+  json ? printJsonNow({ type: "begun", session_id, turn_id }) : void process.stdout.write(`${session_id}\n`)
 
 /** The schema that a file holds. */
 const schemaIn = (file: string): { readonly [name: string]: unknown } => {
@@ -126,6 +151,9 @@ const finish = async (
   if (delivery !== undefined && !given.json) tellDelivery(delivery)
   const isDelivered = delivery === undefined || delivery.state === "succeeded"
   process.exitCode = isDelivered ? exitCodeOf(turn) : exitCodes.deliveryFailed
+  const end = { sessionId, turn, changeset, delivery }
+  if (given.output !== undefined) await writeOutput(reins, given.output, end)
+  if (given.summary !== undefined) await addSummary(given.summary, url, end)
   const isTyped = given["result-schema"] !== undefined && turn !== undefined
   const result = isTyped ? ((await reins.turns.get({ turn_id: turn.id })).result?.value ?? null) : undefined
   if (result !== undefined && !given.json) printJsonNow(result)

@@ -1,5 +1,6 @@
 import { Data, Effect, Schema } from "effect"
 import type { MergeMethod } from "../domain/MergeMethod.js"
+import type { ForgeView, ViewMemory } from "./ForgeView.js"
 
 /** The branch with the change, and the branch that the change goes into. Both belong to the same repository. */
 export interface Branches {
@@ -66,6 +67,8 @@ export class ForgeError extends Data.TaggedError("ForgeError")<{
   readonly message: string
   /** Set when a change was requested and no answer tells its result. */
   readonly mayHaveHappened?: true
+  /** The milliseconds after which the forge wants to be asked again, where it says so. */
+  readonly retryAfterMs?: number
 }> {}
 
 /** The failure of a change that the forge may have made without answering. */
@@ -86,13 +89,36 @@ export interface ForgeCall {
   readonly path: string
   /** The body, which is sent as JSON. */
   readonly body?: Readonly<Record<string, unknown>>
+  /** True for the GraphQL address of a forge that has one beside its API; `path` is empty then. */
+  readonly graphql?: true
+}
+
+/** The budget of a token as the forge tells it. */
+export interface ForgeLimit {
+  readonly limit: number
+  readonly remaining: number
+  /** The time at which the budget is whole again, in milliseconds since 1970. */
+  readonly resetAt: number
+}
+
+/** An answer, or word that it is as it was. */
+export interface MarkedAnswer {
+  /** Undefined when it has the mark that was given. */
+  readonly answer: { readonly body: unknown } | undefined
+  /** An ETag of the forge, or else a digest of the answer. */
+  readonly mark: string
+  readonly limit: ForgeLimit | undefined
 }
 
 /**
  * Sends a request with the token of the connection. Gives back an answer below 400 as JSON, or undefined when it has no body. An answer that
  * only the client of a forge can read is a `Refusal`; every other failure is a `ForgeError` already.
  */
-export type Ask = (call: ForgeCall) => Effect.Effect<unknown, ForgeError | Refusal>
+export interface Ask {
+  (call: ForgeCall): Effect.Effect<unknown, ForgeError | Refusal>
+  /** The same for a read whose answer may be known by its mark. */
+  readonly marked: (call: ForgeCall, known: string | undefined) => Effect.Effect<MarkedAnswer, ForgeError | Refusal>
+}
 
 /** A refusal of 300 or above that is not about the credential, a limit or the health of the forge. */
 export class Refusal extends Data.TaggedError("Refusal")<{
@@ -127,6 +153,11 @@ export interface Forge {
   readonly create: (request: MergeRequestToOpen) => Effect.Effect<RemoteMergeRequest, ForgeError>
   /** Fails with `not_found` for a number that the forge does not have. */
   readonly get: (number: number) => Effect.Effect<RemoteMergeRequest, ForgeError>
+  /**
+   * Reads the merge request with its checks, reviews and threads. With the memory of the view before, it reads the answers that differ alone. A part
+   * that the forge refuses is `unread`. Fails when the merge request itself cannot be read, the token is not taken, or the forge wants a pause.
+   */
+  readonly view: (number: number, memory: ViewMemory) => Effect.Effect<ForgeView, ForgeError>
   /** Merges when the head is exactly `expectedHead`, else fails with `remote_head_changed`. */
   readonly merge: (
     number: number,
@@ -168,6 +199,8 @@ export interface ForgeKind {
   readonly privateEmail?: (user: Readonly<Record<string, unknown>>, host: string) => string | undefined
   /** The path below the API that gives the user of the token. It serves to try a token out. */
   readonly userPath: string
+  /** The name of the user in that answer. */
+  readonly loginField: "login" | "username"
   /** The client for one repository, by its path on the forge. `ask` sends the token and knows the meaning of each refusal. */
   readonly open: (ask: Ask, repository: string) => Forge
 }

@@ -70,6 +70,14 @@ const open = (call: Ask, repository: string): Forge => {
         Effect.flatMap(decodeAnswer(MergeRequest)),
         Effect.map(toRemote)
       ),
+    view: (number, memory) =>
+      Effect.flatMap(
+        Effect.promise(() => import("./GitLabView.js")),
+        ({ gitLabView }) => {
+          const standing = (answer: unknown) => Effect.map(decodeAnswer(MergeRequest)(answer), toRemote)
+          return gitLabView(call, repository, standing)(number, memory)
+        }
+      ),
     merge: (number, { expectedHead, method }) =>
       call({
         method: "PUT",
@@ -117,5 +125,6 @@ export const gitLab: ForgeKind = {
   headers: (token) => ({ authorization: `Bearer ${token}` }),
   privateEmail: ({ id, username }, host) => privateEmailOf(id, "-", username, host),
   userPath: "/user",
+  loginField: "username",
   open
 }

@@ -1,5 +1,13 @@
 import { Effect, Schema } from "effect"
-import type { Ask, Branches, Forge, ForgeError, ForgeKind, RemoteMergeRequest } from "./Forge.js"
+import {
+  type Ask,
+  type Branches,
+  decodeAnswer,
+  type Forge,
+  type ForgeError,
+  type ForgeKind,
+  type RemoteMergeRequest
+} from "./Forge.js"
 import { pullRequests } from "./PullRequests.js"
 
 const PullRequest = Schema.Struct({
@@ -50,6 +58,14 @@ const open = (call: Ask, repository: string): Forge => {
     create: ({ base, description, draft, head, title }) =>
       pulls.create({ title: draft ? `WIP: ${title}` : title, head, base, body: description }),
     get: pulls.get,
+    view: (number, memory) =>
+      Effect.flatMap(
+        Effect.promise(() => import("./GiteaView.js")),
+        ({ giteaView }) => {
+          const standing = (answer: unknown) => Effect.map(decodeAnswer(PullRequest)(answer), toRemote)
+          return giteaView(call, repository, standing)(number, memory)
+        }
+      ),
     merge: (number, { expectedHead, method }) =>
       pulls.merge(number, "POST", { Do: method, head_commit_id: expectedHead }, ({ said, status }) => {
         // A conflict of the content also has the status 409, with another text.
@@ -72,5 +88,6 @@ export const gitea: ForgeKind = {
   nestsGroups: false,
   headers: (token) => ({ authorization: `token ${token}` }),
   userPath: "/user",
+  loginField: "login",
   open
 }

@@ -19,7 +19,7 @@ import {
   token,
   workspace
 } from "@reins/testing/changes/Fixture"
-import type { KnownForge } from "@reins/testing/forge/ForgeServer"
+import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"

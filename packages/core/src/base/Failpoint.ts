@@ -70,5 +70,7 @@ export type ServerPoint =
   | "follower.took"
   | "webhook.sent"
   | "webhook.recorded"
+  | "look.read"
+  | "look.committed"
   | "automation.claimed"
   | "automation.begun"

@@ -44,6 +44,8 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
      * `rejected` when the repository is not on that forge.
      */
     readonly open: (credential: ForgeCredential, repositoryUrl: string) => Effect.Effect<Forge, ForgeError>
+    /** The name of the account that a token belongs to; undefined where the forge does not tell. */
+    readonly loginOf: (credential: ForgeCredential) => Effect.Effect<string | undefined>
   }
 >() {
   /** Only the given forges. */
@@ -77,7 +79,21 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
             if (repository === undefined) return yield* notThere(host.web)
             const { api, forge } = host
             return forge.open(askForge({ outbound, api, token, headers: forge.headers }), repository)
-          })
+          }),
+          loginOf: Effect.fnUntraced(
+            function* (credential) {
+              const host = hostOf(credential)
+              const token = credential.secrets["token"]
+              if (host === undefined || token === undefined) return undefined
+              const { api, forge } = host
+              const ask = askForge({ outbound, api, token, headers: forge.headers })
+              const user = yield* ask({ method: "GET", path: forge.userPath })
+              const login = user !== null && typeof user === "object" ? Reflect.get(user, forge.loginField) : undefined
+              return typeof login === "string" ? login : undefined
+            },
+            // A token of an app has no user.
+            Effect.catchAll(() => Effect.succeed(undefined))
+          )
         })
       })
     )

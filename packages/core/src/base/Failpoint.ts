@@ -70,7 +70,5 @@ export type ServerPoint =
   | "follower.took"
   | "webhook.sent"
   | "webhook.recorded"
-  | "look.read"
-  | "look.committed"
   | "automation.claimed"
   | "automation.begun"

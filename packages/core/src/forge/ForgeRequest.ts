@@ -2,15 +2,8 @@ import { createHash } from "node:crypto"
 import { Clock, Effect, Redacted, Schema } from "effect"
 import { foreignWords } from "../base/ForeignWords.js"
 import type { Outbound, OutboundAnswer, OutboundError } from "../outbound/Outbound.js"
-import {
-  type Ask,
-  type ForgeCall,
-  ForgeError,
-  type ForgeKind,
-  type ForgeLimit,
-  type MarkedAnswer,
-  Refusal
-} from "./Forge.js"
+import { type Ask, ForgeError, type ForgeKind, type MarkedAnswer, Refusal } from "./Forge.js"
+import type { ForgeCall, ForgeLimit } from "./ForgeCalls.js"
 import { below, isRedirect, type Moved, movedBy, pathNow } from "./ForgeRedirect.js"
 
 /** The means to ask one forge with one token. */

@@ -1,4 +1,4 @@
-import type { ForgeCall, ForgeErrorKind, ForgeLimit, RemoteMergeRequest } from "./Forge.js"
+import type { ForgeCall, ForgeErrorKind, ForgeLimit, RemoteMergeRequest } from "./ForgeCalls.js"
 
 /** The states of one check. `action_required`: it waits for a person. `skipped` counts neither for nor against. */
 export type CheckState = "pending" | "passing" | "failing" | "cancelled" | "skipped" | "action_required"

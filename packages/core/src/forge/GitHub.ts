@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
-import { type Ask, decodeAnswer, type Forge, type ForgeKind, type RemoteMergeRequest } from "./Forge.js"
+import { type Ask, decodeAnswer, type Forge, type ForgeKind } from "./Forge.js"
+import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { privateEmailOf } from "./PrivateEmail.js"
 import { pullRequests } from "./PullRequests.js"
 

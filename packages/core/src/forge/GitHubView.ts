@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
-import { type Ask, decodeAnswer, type ForgeCall, type ForgeError } from "./Forge.js"
+import { type Ask, decodeAnswer, type ForgeError } from "./Forge.js"
+import type { ForgeCall } from "./ForgeCalls.js"
 import type {
   CheckState,
   RemoteAuthor,

@@ -1,14 +1,6 @@
 import { Effect, Schema } from "effect"
-import {
-  type Ask,
-  decodeAnswer,
-  type Forge,
-  ForgeError,
-  type ForgeKind,
-  type Refusal,
-  type RemoteMergeRequest,
-  refusedWith
-} from "./Forge.js"
+import { type Ask, decodeAnswer, type Forge, ForgeError, type ForgeKind, type Refusal, refusedWith } from "./Forge.js"
+import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { privateEmailOf } from "./PrivateEmail.js"
 
 const MergeRequest = Schema.Struct({

@@ -1,13 +1,6 @@
 import { Effect, Schema } from "effect"
-import {
-  type Ask,
-  type Branches,
-  decodeAnswer,
-  type Forge,
-  type ForgeError,
-  type ForgeKind,
-  type RemoteMergeRequest
-} from "./Forge.js"
+import { type Ask, type Branches, decodeAnswer, type Forge, type ForgeError, type ForgeKind } from "./Forge.js"
+import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { pullRequests } from "./PullRequests.js"
 
 const PullRequest = Schema.Struct({

@@ -1,15 +1,7 @@
 import { Effect, Schema } from "effect"
 import { cutText } from "../base/CutText.js"
-import {
-  type Ask,
-  decodeAnswer,
-  type ForgeCall,
-  ForgeError,
-  type ForgeLimit,
-  type MarkedAnswer,
-  type Refusal,
-  refusedWith
-} from "./Forge.js"
+import { type Ask, decodeAnswer, ForgeError, type MarkedAnswer, type Refusal, refusedWith } from "./Forge.js"
+import type { ForgeCall, ForgeLimit } from "./ForgeCalls.js"
 import type {
   ForgeView,
   MarkedCall,

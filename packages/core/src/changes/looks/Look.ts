@@ -1,6 +1,5 @@
 import { Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
-import { failpoint } from "../../base/Failpoint.js"
 import { limited } from "../../base/Limited.js"
 import { fn } from "../../base/Traced.js"
 import { ConnectionStore } from "../../connections/ConnectionStore.js"
@@ -93,10 +92,8 @@ export const makeLook = Effect.gen(function* () {
     const seen = yield* Effect.either(
       limited(readForge(request, memory), Effect.timeoutFail({ duration: longestMs, onTimeout: () => late }))
     )
-    yield* failpoint("look.read")
     if (seen._tag === "Left") yield* failed(watch, request, seen.left)
     else yield* record(watch, request.id, seen.right)
-    yield* failpoint("look.committed")
   })
 })
 

@@ -1,4 +1,4 @@
-import type { ForgeErrorKind } from "../../forge/Forge.js"
+import type { ForgeErrorKind } from "../../forge/ForgeCalls.js"
 import type { RequestCheck, RequestReview, RequestThread } from "./RequestParts.js"
 import type { RequestStanding, WaitingFor } from "./RequestStanding.js"
 

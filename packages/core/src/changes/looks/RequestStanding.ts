@@ -41,21 +41,21 @@ export const CheckSum = Schema.Struct({
 
 const sums = {
   head_is_ours: field(Schema.Boolean, "True when the head is a commit that a delivery of the session has pushed."),
-  checks: field(CheckSum, "The checks of the head."),
+  checks: field(CheckSum, "How the checks of the head stand, as numbers."),
   reviews: field(
     Schema.Struct({
       state: field(Schema.Literal("read", "unreadable"), "`unreadable`: the forge does not show them."),
       approvals: field(CheckCount, "The number of people whose newest review approves this head."),
       changes_requested: field(CheckCount, "The number of people whose newest review asks for changes.")
     }),
-    "The reviews."
+    "How people judge it, by the newest review of each."
   ),
   threads: field(
     Schema.Struct({
       state: field(Schema.Literal("read", "unreadable"), "`unreadable`: the forge does not show them."),
       open: field(CheckCount, "The number of threads about lines that are not resolved.")
     }),
-    "The threads."
+    "The conversations about lines of it."
   ),
   conflicts: field(
     Schema.Literal("none", "conflicts", "unknown"),

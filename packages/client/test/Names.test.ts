@@ -33,6 +33,7 @@ const verbs = new Set([
     "open",
     "pause",
     "publish",
+    "look",
     "refresh",
     "register"
   ],

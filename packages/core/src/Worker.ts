@@ -1,5 +1,6 @@
 import { Effect, Layer } from "effect"
 import { CoreConfig } from "./base/CoreConfig.js"
+import * as Watchers from "./changes/looks/Watchers.js"
 import * as Follower from "./events/Follower.js"
 import * as Prewarming from "./execution/Prewarming.js"
 import { Executors } from "./executor/Executors.js"
@@ -53,6 +54,7 @@ const jobs = Layer.unwrapEffect(
 export const worker = Layer.mergeAll(
   jobs,
   Follower.layerOf(followers),
+  Watchers.layer,
   Prewarming.layer,
   IdleRelease.layer,
   Housekeeping.layerOf(sweeps),

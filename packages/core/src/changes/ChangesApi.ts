@@ -14,7 +14,8 @@ import { DeliveryAuthor, DeliveryTransport } from "../projects/Project.js"
 import { Application, ApplicationStrategy } from "./Application.js"
 import { ActionableChangeset, ChangedFile } from "./Changeset.js"
 import { ActionableDelivery, DeliveryOnto, DeliveryState, UpdateStrategy } from "./Delivery.js"
-import { MergeRequest } from "./MergeRequest.js"
+import { RequestCheck, RequestReview, RequestThread } from "./looks/RequestParts.js"
+import { MergeRequest, MergeRequestState } from "./MergeRequest.js"
 
 const Omission = Schema.Struct({
   path: field(Schema.String, "The path of the file."),
@@ -275,6 +276,10 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
 
 const mergeRequest = idPath("merge_request_id")
 
+const LookAnswer = Schema.Struct({
+  merge_request: field(MergeRequest, "The merge request as it is now. The look is done when `observed_at` is later.")
+}).annotations({ identifier: "LookAnswer", description: "The merge request that is looked at." })
+
 export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
   .add(
     read("get", "/api/merge-requests/:merge_request_id", "Read a merge request as it was last observed")
@@ -287,5 +292,44 @@ export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
       .setPath(mergeRequest)
       .setPayload(MergeInput)
       .addSuccess(withStatus(MergeRequestAnswer, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    read("list", "/api/workspaces/:workspace_id/merge-requests", "List the merge requests of a workspace")
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(MergeRequestState, { exact: true }) }))
+      .addSuccess(Page("WorkspaceMergeRequestList", MergeRequest))
+      .annotateContext(extension)
+  )
+  .add(
+    read("listChecks", "/api/merge-requests/:merge_request_id/checks", "List the checks of a merge request")
+      .setPath(mergeRequest)
+      .setUrlParams(
+        Schema.Struct({
+          ...pageFields,
+          head_sha: field(Schema.optionalWith(Schema.String, { exact: true }), "The commit whose checks are wanted.")
+        })
+      )
+      .addSuccess(Page("RequestCheckList", RequestCheck))
+      .annotateContext(extension)
+  )
+  .add(
+    read("listReviews", "/api/merge-requests/:merge_request_id/reviews", "List the reviews of a merge request")
+      .setPath(mergeRequest)
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("RequestReviewList", RequestReview))
+      .annotateContext(extension)
+  )
+  .add(
+    read("listThreads", "/api/merge-requests/:merge_request_id/threads", "List the threads of a merge request")
+      .setPath(mergeRequest)
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("RequestThreadList", RequestThread))
+      .annotateContext(extension)
+  )
+  .add(
+    post("look", "/api/merge-requests/:merge_request_id/looks", "Have the forge read anew")
+      .setPath(mergeRequest)
+      .addSuccess(withStatus(LookAnswer, 202))
       .annotateContext(extension)
   ) {}

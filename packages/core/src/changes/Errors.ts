@@ -41,6 +41,11 @@ export const operationErrors = {
   "signingKeys.create": ["forbidden", "insufficient_scope", "not_found", "quota_exhausted"],
   "signingKeys.remove": ["forbidden", "insufficient_scope", "not_found"],
   "mergeRequests.get": ["not_found"],
+  "mergeRequests.list": ["invalid_cursor", "not_found"],
+  "mergeRequests.listChecks": ["invalid_cursor", "not_found"],
+  "mergeRequests.listReviews": ["invalid_cursor", "not_found"],
+  "mergeRequests.listThreads": ["invalid_cursor", "not_found"],
+  "mergeRequests.look": ["forbidden", "invalid_transition", "not_found"],
   "mergeRequests.merge": [
     "forbidden",
     "invalid_transition",

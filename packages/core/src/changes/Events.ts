@@ -5,6 +5,7 @@ import { ApplicationId, MergeRequestId, SessionId } from "../domain/Ids.js"
 import { ApplicationReason, ApplicationState, ApplicationStrategy } from "./Application.js"
 import { ChangesetOrigin, ChangesetState } from "./Changeset.js"
 import { DeliveryReason, DeliveryState, DeliveryStep } from "./Delivery.js"
+import { RequestSums } from "./looks/RequestStanding.js"
 import { MergeRequestReason, MergeRequestState } from "./MergeRequest.js"
 
 const ApplicationPayload = Schema.Struct({
@@ -64,7 +65,11 @@ const MergeRequestPayload = Schema.Struct({
   number: field(Schema.NullOr(Schema.Int), "The number that the forge shows; null until it is open."),
   web_url: field(Schema.NullOr(Schema.String), "Its page on the forge; null until it is open."),
   head_sha: field(Schema.NullOr(Schema.String), "The commit that it would merge, as last observed; null until then."),
-  adopted: field(Schema.Boolean, "True when somebody else had opened it on the forge.")
+  adopted: field(Schema.Boolean, "True when somebody else had opened it on the forge."),
+  standing: field(
+    Schema.NullOr(RequestSums),
+    "Its checks, reviews, threads and conflicts as sums; null before the first look."
+  )
 }).annotations({ identifier: "MergeRequestPayload", description: "A merge request after what happened to it." })
 
 /** The events of changesets and the ways that they go. */
@@ -114,7 +119,21 @@ export const changeEvents = eventKinds({
     payload: MergeRequestPayload,
     text: "The merge request was closed on the forge without a merge."
   },
-  "merge_request.failed": { payload: MergeRequestPayload, text: "The merge request could not be opened." }
+  "merge_request.failed": { payload: MergeRequestPayload, text: "The merge request could not be opened." },
+  "merge_request.head_changed": { payload: MergeRequestPayload, text: "The merge request has another head." },
+  "merge_request.checks_changed": {
+    payload: MergeRequestPayload,
+    text: "A check of the head has begun or ended, or the checks can be read no more, or again."
+  },
+  "merge_request.reviewed": { payload: MergeRequestPayload, text: "A review is new, or has changed." },
+  "merge_request.commented": {
+    payload: MergeRequestPayload,
+    text: "Somebody else has written a comment, or a thread was resolved or opened again."
+  },
+  "merge_request.conflicted": {
+    payload: MergeRequestPayload,
+    text: "The merge request no longer merges with its base branch."
+  }
 })
 
 declare module "../domain/Event.js" {

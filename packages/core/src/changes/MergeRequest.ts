@@ -4,6 +4,7 @@ import { ChangesetId, ConnectionId, DeliveryId, MergeRequestId, SessionId } from
 import { installed } from "../domain/Installed.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { RequestStanding } from "./looks/RequestStanding.js"
 
 export const MergeRequestState = Schema.Literal("pending", "open", "merged", "closed", "failed").annotations({
   description: "`pending`: not on the forge yet. `failed`: it could not be opened there."
@@ -61,9 +62,17 @@ export const MergeRequest = Schema.Struct({
   web_url: field(Schema.NullOr(Schema.String), "Its page on the forge; null until it is open."),
   head_sha: field(Schema.NullOr(Schema.String), "The commit that it would merge, as last observed; null until then."),
   adopted: field(Schema.Boolean, "True when somebody else had opened it on the forge, so none was opened beside it."),
+  standing: field(
+    Schema.NullOr(RequestStanding),
+    "Its checks, reviews, threads and conflicts, as last read; null before the first look."
+  ),
   observed_at: field(
     Schema.NullOr(Timestamp),
-    "The time at which the forge was last asked; null before the first time."
+    "The time at which the forge was last read; null before the first time."
+  ),
+  next_look_at: field(
+    Schema.NullOr(Timestamp),
+    "The time at which the forge is read again at the latest; null when the merge request is not open."
   ),
   version: field(Schema.Int, "Grows by one with each change."),
   created_at: field(Timestamp, "The time at which the merge request was asked for."),

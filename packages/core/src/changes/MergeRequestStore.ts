@@ -2,15 +2,18 @@ import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
 import type { DeliveryId, MergeRequestId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
-import type { RemoteMergeRequest } from "../forge/Forge.js"
+import type { RemoteMergeRequest } from "../forge/ForgeCalls.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
-import { stateList } from "../store/StateList.js"
+import { andState, stateList } from "../store/StateList.js"
+import type { RequestStanding, RequestSums } from "./looks/RequestStanding.js"
+import { WatchStore } from "./looks/WatchStore.js"
 import {
   type MergeRequest,
   type MergeRequestReason,
@@ -79,6 +82,20 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       remote: RemoteMergeRequest,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
+    /** Writes down the standing of an open merge request that differs, and tells what has changed. */
+    readonly looked: (
+      mergeRequestId: MergeRequestId,
+      standing: RequestStanding,
+      types: ReadonlyArray<MergeRequestEventType>,
+      actor: Actor
+    ) => Effect.Effect<void, never, Commit>
+    /** Notes that the forge was read and nothing has changed. */
+    readonly sighted: (mergeRequestId: MergeRequestId, at: Timestamp) => Effect.Effect<void, never, Commit>
+    /** The merge requests of the sessions of a workspace, newest first. */
+    readonly listOf: (
+      workspaceId: string,
+      filter: StatePageRequest<MergeRequestState>
+    ) => Effect.Effect<Page<MergeRequest>, ReinsError<"invalid_cursor">>
     /** Tells that the merge of an open merge request was asked for. */
     readonly mergeRequested: (mergeRequestId: MergeRequestId, actor: Actor) => Effect.Effect<void, never, Commit>
     /** Leaves a merge request open and tells why it was not merged. */
@@ -94,42 +111,63 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
     Effect.gen(function* () {
       const db = yield* Database
       const sql = db.sql
+      const watches = yield* WatchStore
       const { insert, move, stay, tell } = yield* writes
+      const columns = columnsOf(sql)
       const ongoing = sql.literal(stateList(mergeRequestStates.ongoing))
 
+      const find = (id: string) =>
+        Effect.map(
+          db.first(sql<MergeRequestRow>`select ${columns} from merge_requests where id = ${id}`),
+          toMergeRequestOrNone
+        )
+      const existing = existingOf("merge request", find)
+
       return MergeRequestStore.of({
-        find: (id) =>
-          Effect.map(
-            db.first(sql<MergeRequestRow>`select * from merge_requests where id = ${id}`),
-            toMergeRequestOrNone
-          ),
+        find,
         list: fn("MergeRequestStore.list")(function* (deliveryId, page) {
           const { before, limit } = yield* Keyset.descending(page)
-          const rows = yield* db.all(sql<MergeRequestRow>`select * from merge_requests
+          const rows = yield* db.all(sql<MergeRequestRow>`select ${columns} from merge_requests
             where delivery_id = ${deliveryId} and id < ${before} order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toMergeRequest), limit, (request) => request.id)
         }),
         findOngoing: (deliveryId, baseBranch) =>
           Effect.map(
-            db.first(sql<MergeRequestRow>`select * from merge_requests
+            db.first(sql<MergeRequestRow>`select ${columns} from merge_requests
               where delivery_id = ${deliveryId} and base_branch = ${baseBranch} and state in (${ongoing})`),
             toMergeRequestOrNone
           ),
         openOf: (deliveryId) =>
           Effect.map(
-            db.all(sql<MergeRequestRow>`select * from merge_requests
+            db.all(sql<MergeRequestRow>`select ${columns} from merge_requests
               where delivery_id = ${deliveryId} and state = 'open' order by id`),
             (rows) => rows.map(toMergeRequest)
           ),
         insert,
         opened: fn("MergeRequestStore.opened")(function* (id, remote, adopted, actor) {
           yield* move(id, "open", { ...seenColumns(remote, yield* now), adopted: adopted ? 1 : 0 }, actor)
+          const opened = yield* existing(id)
+          yield* watches.begin(opened.id, opened.connection_id)
         }),
         failed: (id, declined, actor) => move(id, "failed", declinedColumns(declined), actor),
         observed: fn("MergeRequestStore.observed")(function* (id, remote, actor) {
           const columns = seenColumns(remote, yield* now)
-          if (remote.state === "open") yield* stay(id, columns)
-          else yield* move(id, remote.state, { ...columns, ...noReason }, actor)
+          if (remote.state === "open") return yield* Effect.asVoid(stay(id, columns))
+          yield* move(id, remote.state, { ...columns, ...noReason }, actor)
+          yield* watches.end(id)
+        }),
+        looked: fn("MergeRequestStore.looked")(function* (id, standing, types, actor) {
+          const looked = yield* stay(id, { standing: JSON.stringify(standing) })
+          for (const type of types) yield* tell(looked, type, actor)
+        }),
+        sighted: (id, at) => db.run(sql`update merge_requests set observed_at = ${at} where id = ${id}`),
+        listOf: fn("MergeRequestStore.listOf")(function* (workspaceId, filter) {
+          const { before, limit } = yield* Keyset.descending(filter)
+          const rows = yield* db.all(sql<MergeRequestRow>`select ${columns} from merge_requests
+            where id < ${before} ${andState(db, filter.state)} and session_id in
+              (select id from sessions where workspace_id = ${workspaceId} and deleting_at is null)
+            order by id desc limit ${limit + 1}`)
+          return Keyset.page(rows.map(toMergeRequest), limit, (request) => request.id)
         }),
         mergeRequested: (id, actor) =>
           Effect.flatMap(stay(id, noReason), (request) => tell(request, "merge_request.merge_requested", actor)),
@@ -142,6 +180,11 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
   )
 }
 
+const columnsOf = (sql: Database["Type"]["sql"]) =>
+  sql.literal(
+    `merge_requests.*, (select look_at from watches where merge_request_id = merge_requests.id) as next_look_at`
+  )
+
 /** The ways in which rows of merge requests change. */
 const writes = Effect.gen(function* () {
   const db = yield* Database
@@ -149,7 +192,9 @@ const writes = Effect.gen(function* () {
   const sql = db.sql
 
   const locked = Effect.fnUntraced(function* (id: string) {
-    const row = yield* db.first(sql<MergeRequestRow>`select * from merge_requests where id = ${id}${db.forUpdate}`)
+    const row = yield* db.first(
+      sql<MergeRequestRow>`select ${columnsOf(sql)} from merge_requests where id = ${id}${db.forUpdate}`
+    )
     return row === undefined ? yield* Effect.dieMessage(`no merge request ${id}`) : toMergeRequest(row)
   })
 
@@ -213,7 +258,7 @@ const seenColumns = (remote: RemoteMergeRequest, at: Timestamp) => ({
   observed_at: at
 })
 
-type MergeRequestEventType = EventType & `merge_request.${string}`
+export type MergeRequestEventType = EventType & `merge_request.${string}`
 
 const eventTypes = {
   pending: "merge_request.requested",
@@ -234,19 +279,28 @@ const eventOf = (request: MergeRequest, type: MergeRequestEventType): NewEvent =
     number: request.number,
     web_url: request.web_url,
     head_sha: request.head_sha,
-    adopted: request.adopted
+    adopted: request.adopted,
+    standing: sumsOf(request.standing)
   },
   subjects: { delivery_id: request.delivery_id, changeset_id: request.changeset_id }
 })
 
-interface MergeRequestRow extends Omit<MergeRequest, "draft" | "adopted"> {
+const sumsOf = (standing: RequestStanding | null): RequestSums | null => {
+  if (standing === null) return null
+  const { waiting_for: _words, ...sums } = standing
+  return sums
+}
+
+interface MergeRequestRow extends Omit<MergeRequest, "draft" | "adopted" | "standing"> {
   readonly draft: number
+  readonly standing: string | null
   readonly adopted: number
 }
 
 const toMergeRequest = (row: MergeRequestRow): MergeRequest => ({
   ...row,
   draft: row.draft === 1,
+  standing: row.standing === null ? null : JSON.parse(row.standing),
   adopted: row.adopted === 1
 })
 

@@ -6,6 +6,7 @@ import type { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } 
 import { Changesets } from "./Changesets.js"
 import { Deliveries } from "./Deliveries.js"
 import type { operationErrors } from "./Errors.js"
+import { MergeRequestLooks } from "./looks/MergeRequestLooks.js"
 import { MergeRequests } from "./MergeRequests.js"
 import { SigningKeys } from "./SigningKeys.js"
 import type { SigningKeysApi } from "./SigningKeysApi.js"
@@ -59,7 +60,13 @@ export const deliveries = Effect.gen(function* () {
 
 export const mergeRequests = Effect.gen(function* () {
   const mergeRequests = yield* MergeRequests
+  const looks = yield* MergeRequestLooks
   const operations: Operations<typeof MergeRequestsApi, typeof operationErrors> = {
+    list: ({ path, principal, query }) => looks.list(principal, path.workspace_id, query),
+    listChecks: ({ path, principal, query }) => looks.checks(principal, path.merge_request_id, query),
+    listReviews: ({ path, principal, query }) => looks.reviews(principal, path.merge_request_id, query),
+    listThreads: ({ path, principal, query }) => looks.threads(principal, path.merge_request_id, query),
+    look: ({ path, principal }) => looks.look(principal, path.merge_request_id),
     get: ({ path, principal }) => mergeRequests.get(principal, path.merge_request_id),
     merge: ({ body, path, principal }) => mergeRequests.merge(principal, path.merge_request_id, body)
   }

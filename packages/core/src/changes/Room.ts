@@ -13,7 +13,16 @@ export const changes = {
   name: "changes",
   layer,
   operations,
-  tables: ["changesets", "deliveries", "applications", "merge_requests", "signing_keys"],
+  tables: [
+    "changesets",
+    "deliveries",
+    "applications",
+    "merge_requests",
+    "request_checks",
+    "request_reviews",
+    "request_threads",
+    "signing_keys"
+  ],
   sealed: signingKeyRecords,
   jobs: [captureJob, applyJob, deliveryJob, refreshJob, openMergeRequestJob, mergeJob]
 } as const

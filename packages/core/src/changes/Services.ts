@@ -6,14 +6,17 @@ import { Changesets } from "./Changesets.js"
 import { Deliveries } from "./Deliveries.js"
 import { DeliveryListeners } from "./DeliveryListeners.js"
 import { DeliveryStore } from "./DeliveryStore.js"
+import { MergeRequestLooks } from "./looks/MergeRequestLooks.js"
+import { WatchStore } from "./looks/WatchStore.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { MergeRequests } from "./MergeRequests.js"
 import { SigningKeys } from "./SigningKeys.js"
 
 /** The services of this room. */
-export const layer = oneByOne(Applications.layer, MergeRequests.layer, SigningKeys.layer).pipe(
+export const layer = oneByOne(Applications.layer, MergeRequests.layer, MergeRequestLooks.layer, SigningKeys.layer).pipe(
   onTopOf(Deliveries.layer),
   onTopOf(oneByOne(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer)),
+  onTopOf(WatchStore.layer),
   onTopOf(oneByOne(Changesets.layer, DeliveryListeners.layer)),
   onTopOf(ChangesetStore.layer)
 )

@@ -1,5 +1,7 @@
 import { Data, Effect, Schema } from "effect"
 import type { MergeMethod } from "../domain/MergeMethod.js"
+import type { ForgeCall, ForgeErrorKind, ForgeLimit, RemoteMergeRequest } from "./ForgeCalls.js"
+import type { ForgeView, ViewMemory } from "./ForgeView.js"
 
 /** The branch with the change, and the branch that the change goes into. Both belong to the same repository. */
 export interface Branches {
@@ -19,45 +21,6 @@ export interface MergeRequestToOpen extends Branches {
   readonly draft: boolean
 }
 
-/** A merge request as the forge has it. */
-export interface RemoteMergeRequest {
-  /** The number that people see. */
-  readonly number: number
-  /** The address of its page for people. */
-  readonly webUrl: string
-  /** `closed` without having been merged. */
-  readonly state: "open" | "merged" | "closed"
-  /** True while nobody may merge it. */
-  readonly draft: boolean
-  /** Empty when there is none. */
-  readonly description: string
-  /** The commit that its branch stands at; empty when the forge does not say. */
-  readonly headSha: string
-}
-
-/**
- * The reason that a forge did not do what it was asked.
- * - `unauthenticated`: it does not accept the token.
- * - `forbidden`: the token is valid, but not for this.
- * - `not_found`: the repository or merge request does not exist, or the token may not see it.
- * - `exists`: it already holds a conflicting one, such as an open merge request for the same branches.
- * - `remote_head_changed`: the head is not the expected one.
- * - `not_mergeable`: it does not merge this in its present state.
- * - `rejected`: it declines the request.
- * - `rate_limited`: it was asked too often.
- * - `unavailable`: it cannot be reached, has failed, or gives an answer that cannot be read. The request may have taken effect.
- */
-export type ForgeErrorKind =
-  | "unauthenticated"
-  | "forbidden"
-  | "not_found"
-  | "exists"
-  | "remote_head_changed"
-  | "not_mergeable"
-  | "rejected"
-  | "rate_limited"
-  | "unavailable"
-
 /** A forge did not do what it was asked for. */
 export class ForgeError extends Data.TaggedError("ForgeError")<{
   /** The reason. */
@@ -66,6 +29,8 @@ export class ForgeError extends Data.TaggedError("ForgeError")<{
   readonly message: string
   /** Set when a change was requested and no answer tells its result. */
   readonly mayHaveHappened?: true
+  /** The milliseconds after which the forge wants to be asked again, where it says so. */
+  readonly retryAfterMs?: number
 }> {}
 
 /** The failure of a change that the forge may have made without answering. */
@@ -78,21 +43,24 @@ export const unproven = (error: ForgeError): ForgeError =>
       })
     : error
 
-/** A request to a forge. */
-export interface ForgeCall {
-  /** The method of HTTP. */
-  readonly method: "DELETE" | "GET" | "PATCH" | "POST" | "PUT"
-  /** The path below the root of the API, with the query. */
-  readonly path: string
-  /** The body, which is sent as JSON. */
-  readonly body?: Readonly<Record<string, unknown>>
+/** An answer, or word that it is as it was. */
+export interface MarkedAnswer {
+  /** Undefined when it has the mark that was given. */
+  readonly answer: { readonly body: unknown } | undefined
+  /** An ETag of the forge, or else a digest of the answer. */
+  readonly mark: string
+  readonly limit: ForgeLimit | undefined
 }
 
 /**
  * Sends a request with the token of the connection. Gives back an answer below 400 as JSON, or undefined when it has no body. An answer that
  * only the client of a forge can read is a `Refusal`; every other failure is a `ForgeError` already.
  */
-export type Ask = (call: ForgeCall) => Effect.Effect<unknown, ForgeError | Refusal>
+export interface Ask {
+  (call: ForgeCall): Effect.Effect<unknown, ForgeError | Refusal>
+  /** The same for a read whose answer may be known by its mark. */
+  readonly marked: (call: ForgeCall, known: string | undefined) => Effect.Effect<MarkedAnswer, ForgeError | Refusal>
+}
 
 /** A refusal of 300 or above that is not about the credential, a limit or the health of the forge. */
 export class Refusal extends Data.TaggedError("Refusal")<{
@@ -127,6 +95,11 @@ export interface Forge {
   readonly create: (request: MergeRequestToOpen) => Effect.Effect<RemoteMergeRequest, ForgeError>
   /** Fails with `not_found` for a number that the forge does not have. */
   readonly get: (number: number) => Effect.Effect<RemoteMergeRequest, ForgeError>
+  /**
+   * Reads the merge request with its checks, reviews and threads. With the memory of the view before, it reads the answers that differ alone. A part
+   * that the forge refuses is `unread`. Fails when the merge request itself cannot be read, the token is not taken, or the forge wants a pause.
+   */
+  readonly view: (number: number, memory: ViewMemory) => Effect.Effect<ForgeView, ForgeError>
   /** Merges when the head is exactly `expectedHead`, else fails with `remote_head_changed`. */
   readonly merge: (
     number: number,
@@ -197,6 +170,8 @@ export interface ForgeKind {
   readonly userPath: string
   /** The client for the hooks of one repository. Absent for a forge whose hooks people make by hand. */
   readonly openHooks?: (ask: Ask, repository: string) => ForgeHooks
+  /** The name of the user in that answer. */
+  readonly loginField: "login" | "username"
   /** The client for one repository, by its path on the forge. `ask` sends the token and knows the meaning of each refusal. */
   readonly open: (ask: Ask, repository: string) => Forge
 }

@@ -1,4 +1,4 @@
-import type { ForgeCall } from "./Forge.js"
+import type { ForgeCall } from "./ForgeCalls.js"
 
 // The redirects of an API that are followed: those to its own origin and below its own root, so the token never goes elsewhere.
 

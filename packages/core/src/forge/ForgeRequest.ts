@@ -1,7 +1,9 @@
-import { Effect, Redacted, Schema } from "effect"
+import { createHash } from "node:crypto"
+import { Clock, Effect, Redacted, Schema } from "effect"
 import { foreignWords } from "../base/ForeignWords.js"
 import type { Outbound, OutboundAnswer, OutboundError } from "../outbound/Outbound.js"
-import { type Ask, type ForgeCall, ForgeError, type ForgeKind, Refusal } from "./Forge.js"
+import { type Ask, ForgeError, type ForgeKind, type MarkedAnswer, Refusal } from "./Forge.js"
+import type { ForgeCall, ForgeLimit } from "./ForgeCalls.js"
 import { below, isRedirect, type Moved, movedBy, pathNow } from "./ForgeRedirect.js"
 
 /** The means to ask one forge with one token. */
@@ -26,19 +28,55 @@ const maxRedirects = 5
 export const askForge = (access: ForgeAccess): Ask => {
   // Some forges redirect reads alone, so what a read was told holds for the changes after it.
   let moved: Moved | undefined
-  const at = (call: ForgeCall, url: string, redirects: number): Effect.Effect<unknown, ForgeError | Refusal> =>
-    Effect.flatMap(send(access, call, url), (answer) => {
+  const at = (
+    call: ForgeCall,
+    url: string,
+    known: string | undefined,
+    redirects = 0
+  ): Effect.Effect<OutboundAnswer, ForgeError> =>
+    Effect.flatMap(send(access, call, url, known), (answer) => {
       const location = isRedirect(answer.status) ? answer.headers.location : undefined
-      if (location === undefined) return answered(access, answer)
+      if (location === undefined) return Effect.succeed(answer)
       const next = redirects === maxRedirects ? undefined : below(access.api, url, location)
       if (next === undefined) return Effect.fail(ledAway(access.api, url, location, answer.status))
       moved = movedBy(access.api, call, next) ?? moved
-      return at(call, next, redirects + 1)
+      return at(call, next, known, redirects + 1)
     })
-  return (call) => Effect.suspend(() => at(call, `${access.api}${pathNow(call.path, moved)}`, 0))
+  const begin = (call: ForgeCall, known?: string) =>
+    Effect.suspend(() =>
+      at(call, call.graphql === true ? graphqlOf(access.api) : `${access.api}${pathNow(call.path, moved)}`, known)
+    )
+  return Object.assign((call: ForgeCall) => Effect.flatMap(begin(call), (answer) => answered(access, answer)), {
+    marked: Effect.fnUntraced(function* (call: ForgeCall, known: string | undefined) {
+      const answer = yield* begin(call, known)
+      const limit = limitOf(answer.headers, yield* Clock.currentTimeMillis)
+      if (answer.status === 304 && known !== undefined) return { answer: undefined, mark: known, limit }
+      const body = yield* answered(access, answer)
+      const mark = answer.headers.etag ?? `${digestMark}${createHash("sha256").update(answer.body).digest("hex")}`
+      return { answer: mark === known ? undefined : { body }, mark, limit } satisfies MarkedAnswer
+    })
+  })
 }
 
-const send = (access: ForgeAccess, call: ForgeCall, url: string) =>
+/** The beginning of the mark of an answer that came without an ETag. */
+const digestMark = "sha256:"
+
+/** GitHub has it beside `/api/v3` on a host of its own, and below the root of its API in its cloud. */
+const graphqlOf = (api: string): string => `${api.replace(/\/v3$/, "")}/graphql`
+
+const limitOf = (headers: OutboundAnswer["headers"], nowMs: number): ForgeLimit | undefined => {
+  const given = (name: string): number => {
+    const value = headers[`x-ratelimit-${name}`] ?? headers[`ratelimit-${name}`]
+    return typeof value === "string" && /^\d{1,12}$/.test(value.trim()) ? Number(value) : Number.NaN
+  }
+  const [limit, remaining, reset] = [given("limit"), given("remaining"), given("reset")]
+  if (Number.isNaN(limit) || Number.isNaN(remaining)) return undefined
+  // Some give the seconds since 1970, and some the seconds that are left.
+  const resetAt = Number.isNaN(reset) ? nowMs + 60_000 : reset > 1_000_000_000 ? reset * 1000 : nowMs + reset * 1000
+  return { limit, remaining, resetAt }
+}
+
+const send = (access: ForgeAccess, call: ForgeCall, url: string, known: string | undefined) =>
   access.outbound
     .fetch(
       url,
@@ -47,6 +85,7 @@ const send = (access: ForgeAccess, call: ForgeCall, url: string) =>
         headers: {
           "user-agent": "reins",
           ...access.headers(Redacted.value(access.token)),
+          ...(known !== undefined && !known.startsWith(digestMark) && { "if-none-match": known }),
           ...(call.body !== undefined && { "content-type": "application/json" })
         },
         ...(call.body !== undefined && { body: JSON.stringify(call.body) })
@@ -97,7 +136,12 @@ const failureOf = (name: string, answer: OutboundAnswer, said: string): ForgeErr
   const words = said === "" ? "" : ` (${said})`
   const { headers, status } = answer
   if (status === 429 || (status === 403 && isLimit(headers))) {
-    return new ForgeError({ kind: "rate_limited", message: `${name} was asked too often: try again later.${words}` })
+    const retryAfterMs = pauseOf(headers)
+    return new ForgeError({
+      kind: "rate_limited",
+      message: `${name} was asked too often: try again later.${words}`,
+      ...(retryAfterMs !== undefined && { retryAfterMs })
+    })
   }
   if (status === 401) {
     return new ForgeError({
@@ -119,6 +163,16 @@ const failureOf = (name: string, answer: OutboundAnswer, said: string): ForgeErr
 // GitHub answers with 403 when it is asked too often.
 const isLimit = (headers: OutboundAnswer["headers"]): boolean =>
   headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0"
+
+const longestPauseMs = 24 * 60 * 60_000
+
+/** The milliseconds that the forge wants to be left alone, at most a day. */
+const pauseOf = (headers: OutboundAnswer["headers"]): number | undefined => {
+  const after = headers["retry-after"]
+  if (after !== undefined && /^\d+$/.test(after)) return Math.min(longestPauseMs, Number(after) * 1000)
+  const reset = limitOf(headers, Date.now())
+  return reset === undefined ? undefined : Math.min(longestPauseMs, Math.max(0, reset.resetAt - Date.now()))
+}
 
 const Message = Schema.Struct({
   message: Schema.optional(Schema.Unknown),

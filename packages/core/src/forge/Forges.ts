@@ -46,6 +46,8 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
     readonly open: (credential: ForgeCredential, repositoryUrl: string) => Effect.Effect<Forge, ForgeError>
     /** The hooks of the repository. Fails as `open` does, and with `rejected` for a forge whose hooks people make by hand. */
     readonly openHooks: (credential: ForgeCredential, repositoryUrl: string) => Effect.Effect<ForgeHooks, ForgeError>
+    /** The name of the account that a token belongs to; undefined where the forge does not tell. */
+    readonly loginOf: (credential: ForgeCredential) => Effect.Effect<string | undefined>
   }
 >() {
   /** Only the given forges. */
@@ -85,7 +87,21 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
           openHooks: Effect.fnUntraced(function* (credential, repositoryUrl) {
             const { ask, forge, repository } = yield* placeOf(credential, repositoryUrl)
             return forge.openHooks === undefined ? yield* byHand : forge.openHooks(ask, repository)
-          })
+          }),
+          loginOf: Effect.fnUntraced(
+            function* (credential) {
+              const host = hostOf(credential)
+              const token = credential.secrets["token"]
+              if (host === undefined || token === undefined) return undefined
+              const { api, forge } = host
+              const ask = askForge({ outbound, api, token, headers: forge.headers })
+              const user = yield* ask({ method: "GET", path: forge.userPath })
+              const login = user !== null && typeof user === "object" ? Reflect.get(user, forge.loginField) : undefined
+              return typeof login === "string" ? login : undefined
+            },
+            // A token of an app has no user.
+            Effect.catchAll(() => Effect.succeed(undefined))
+          )
         })
       })
     )

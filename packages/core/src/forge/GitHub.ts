@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
-import type { Ask, Forge, ForgeKind, RemoteMergeRequest } from "./Forge.js"
+import { type Ask, decodeAnswer, type Forge, type ForgeKind } from "./Forge.js"
+import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { gitHubHooks } from "./ForgeHooks.js"
 import { privateEmailOf } from "./PrivateEmail.js"
 import { pullRequests } from "./PullRequests.js"
@@ -44,6 +45,14 @@ const open = (call: Ask, repository: string): Forge => {
     create: ({ base, description, draft, head, title }) =>
       pulls.create({ title, head, base, body: description, draft }),
     get: pulls.get,
+    view: (number, memory) =>
+      Effect.flatMap(
+        Effect.promise(() => import("./GitHubView.js")),
+        ({ gitHubView }) => {
+          const standing = (answer: unknown) => Effect.map(decodeAnswer(PullRequest)(answer), toRemote)
+          return gitHubView(call, repository, standing)(number, memory)
+        }
+      ),
     merge: (number, { expectedHead, method }) =>
       pulls.merge(number, "PUT", { sha: expectedHead, merge_method: method }, ({ said, status }) => {
         if (status === 409) return "remote_head_changed"
@@ -76,5 +85,6 @@ export const gitHub: ForgeKind = {
   privateEmail: ({ id, login }, host) => privateEmailOf(id, "+", login, host),
   userPath: "/user",
   openHooks: gitHubHooks,
+  loginField: "login",
   open
 }

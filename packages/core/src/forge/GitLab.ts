@@ -1,14 +1,6 @@
 import { Effect, Schema } from "effect"
-import {
-  type Ask,
-  decodeAnswer,
-  type Forge,
-  ForgeError,
-  type ForgeKind,
-  type Refusal,
-  type RemoteMergeRequest,
-  refusedWith
-} from "./Forge.js"
+import { type Ask, decodeAnswer, type Forge, ForgeError, type ForgeKind, type Refusal, refusedWith } from "./Forge.js"
+import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { gitLabHooks } from "./ForgeHooks.js"
 import { privateEmailOf } from "./PrivateEmail.js"
 
@@ -71,6 +63,14 @@ const open = (call: Ask, repository: string): Forge => {
         Effect.flatMap(decodeAnswer(MergeRequest)),
         Effect.map(toRemote)
       ),
+    view: (number, memory) =>
+      Effect.flatMap(
+        Effect.promise(() => import("./GitLabView.js")),
+        ({ gitLabView }) => {
+          const standing = (answer: unknown) => Effect.map(decodeAnswer(MergeRequest)(answer), toRemote)
+          return gitLabView(call, repository, standing)(number, memory)
+        }
+      ),
     merge: (number, { expectedHead, method }) =>
       call({
         method: "PUT",
@@ -119,5 +119,6 @@ export const gitLab: ForgeKind = {
   privateEmail: ({ id, username }, host) => privateEmailOf(id, "-", username, host),
   userPath: "/user",
   openHooks: gitLabHooks,
+  loginField: "username",
   open
 }

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
-import type { Ask, Branches, Forge, ForgeError, ForgeKind, RemoteMergeRequest } from "./Forge.js"
+import { type Ask, type Branches, decodeAnswer, type Forge, type ForgeError, type ForgeKind } from "./Forge.js"
+import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { giteaHooks } from "./ForgeHooks.js"
 import { pullRequests } from "./PullRequests.js"
 
@@ -51,6 +52,14 @@ const open = (call: Ask, repository: string): Forge => {
     create: ({ base, description, draft, head, title }) =>
       pulls.create({ title: draft ? `WIP: ${title}` : title, head, base, body: description }),
     get: pulls.get,
+    view: (number, memory) =>
+      Effect.flatMap(
+        Effect.promise(() => import("./GiteaView.js")),
+        ({ giteaView }) => {
+          const standing = (answer: unknown) => Effect.map(decodeAnswer(PullRequest)(answer), toRemote)
+          return giteaView(call, repository, standing)(number, memory)
+        }
+      ),
     merge: (number, { expectedHead, method }) =>
       pulls.merge(number, "POST", { Do: method, head_commit_id: expectedHead }, ({ said, status }) => {
         // A conflict of the content also has the status 409, with another text.
@@ -74,5 +83,6 @@ export const gitea: ForgeKind = {
   headers: (token) => ({ authorization: `token ${token}` }),
   userPath: "/user",
   openHooks: giteaHooks,
+  loginField: "login",
   open
 }

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
-import { type Ask, decodeAnswer, ForgeError, type Refusal, type RemoteMergeRequest, refusedWith } from "./Forge.js"
+import { type Ask, decodeAnswer, ForgeError, type Refusal, refusedWith } from "./Forge.js"
+import type { RemoteMergeRequest } from "./ForgeCalls.js"
 
 /** The differences between forges that have pull requests below `/repos/<owner>/<name>/pulls`. */
 export interface PullRequestDialect<A, I> {

@@ -42,6 +42,9 @@ export class Bell extends Context.Tag("@reins/core/store/Bell")<
 /** Rings when there may be a job to claim. */
 export const jobsTopic = "jobs"
 
+/** Rings when there may be a merge request to look at. */
+export const looksTopic = "looks"
+
 /** Rings when the worker of the job should look at it. */
 export const jobTopic = (jobId: string): string => `${jobsTopic}:${jobId}`
 

@@ -19,7 +19,7 @@ import {
   token,
   workspace
 } from "@reins/testing/changes/Fixture"
-import type { KnownForge } from "@reins/testing/forge/ForgeServer"
+import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
@@ -148,7 +148,7 @@ for (const { layer: database, name } of databases) {
         origin.forge.canned.push({ status: 200, body: `[${" ".repeat(3 * 1024 * 1024)}]` })
         assert.deepInclude(yield* opened(delivery), { state: "open", number: 1 })
         assert.lengthOf(
-          origin.forge.seen.filter(({ method }) => method === "GET"),
+          origin.forge.seen.filter(({ method, path }) => method === "GET" && path.includes("state=open")),
           1
         )
       })

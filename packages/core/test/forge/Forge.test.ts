@@ -1,6 +1,8 @@
 import { builtInForges } from "@reins/core/forge/Forges"
-import { type Canned, dialects } from "@reins/testing/forge/ForgeServer"
+import { dialects } from "@reins/testing/forge/ForgeDialects"
+import type { Canned } from "@reins/testing/forge/ForgeServer"
 import { forgeSuite } from "@reins/testing/forge/ForgeSuite"
+import { forgeViewSuite } from "@reins/testing/forge/ForgeViewSuite"
 import { assert, it } from "vitest"
 
 const products: Readonly<Record<string, { readonly path: string; readonly notNow?: Canned }>> = {
@@ -18,9 +20,11 @@ for (const forge of builtInForges) {
   if (product === undefined || dialect === undefined) {
     it(`${forge.kind} has a server to be tried against`, () =>
       assert.fail(
-        "give it a dialect in packages/testing/src/forge/ForgeServer.ts and a repository in `products` of this file"
+        "give it a dialect in packages/testing/src/forge/ForgeDialects.ts and a repository in `products` of this file"
       ))
     continue
   }
-  forgeSuite({ forge, repository: product.path, dialect: dialect(product.path), ...product })
+  const subject = { forge, repository: product.path, dialect: dialect(product.path), ...product }
+  forgeSuite(subject)
+  forgeViewSuite(subject)
 }

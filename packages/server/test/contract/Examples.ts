@@ -366,6 +366,8 @@ const examples = {
   "POST /api/deliveries/{delivery_id}/cancellations": (tenant: Tenant) => freshDelivery(tenant, "pending"),
   "POST /api/deliveries/{delivery_id}/merge-requests": (tenant: Tenant) =>
     Effect.map(newBranch(tenant), (id) => ({ ids: { delivery_id: id }, body: { base_branch: "main", draft: false } })),
+  "POST /api/merge-requests/{merge_request_id}/looks": (tenant: Tenant) =>
+    Effect.map(newMergeRequest(tenant), (id) => ({ ids: { merge_request_id: id } })),
   "POST /api/merge-requests/{merge_request_id}/merges": (tenant: Tenant) =>
     Effect.map(newMergeRequest(tenant), (id) => ({
       ids: { merge_request_id: id },

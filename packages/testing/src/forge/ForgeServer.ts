@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
 import { Schema } from "effect"
 import { ForgeHookList } from "./ForgeHookList.js"
+import type { HeldCheck, HeldComment, HeldReview, Oddities, StandingRoute } from "./ForgeStanding.js"
 
 /** A pull or merge request as the server holds it. */
 export interface Pull {
@@ -34,19 +36,17 @@ export interface Branches {
   readonly merge: (head: string, base: string) => void
 }
 
-interface Answer {
+export interface Answer {
   readonly status: number
   readonly body: unknown
 }
 
-type Operation =
+export type ForgeOperation =
   | { readonly name: "list"; readonly query: URLSearchParams }
   | { readonly name: "create" }
   | { readonly name: "get" | "merge"; readonly number: number }
 
 const Body = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
-
-const text = (value: unknown): string => (typeof value === "string" ? value : "")
 
 /** One repository of a forge that imitates the paths, status codes and bodies of a product. */
 export class ForgeServer {
@@ -56,6 +56,18 @@ export class ForgeServer {
   readonly hooks = new ForgeHookList()
   /** The issues that merges have closed, because the texts of their requests say so. */
   readonly closed: Array<number> = []
+  readonly checks: Array<HeldCheck> = []
+  readonly reviews: Array<HeldReview> = []
+  readonly comments: Array<HeldComment> = []
+  readonly odd: Oddities = {
+    staleHead: undefined,
+    computing: false,
+    conflicts: false,
+    forbidden: undefined,
+    mergedResult: undefined,
+    limit: undefined
+  }
+  private ids = 0
   /** True after the repository has got another name: its old paths redirect, or tell that they do not. */
   moved = false
   constructor(
@@ -79,6 +91,41 @@ export class ForgeServer {
     return added
   }
 
+  /** Adds a check of a commit. One of the same name and commit is a later run. */
+  readonly check = (check: Partial<HeldCheck> & Pick<HeldCheck, "head" | "name" | "state">): HeldCheck => {
+    const id = ++this.ids
+    const startedAt = new Date(Date.UTC(2026, 0, 1) + id * 1000).toISOString().replace(".000", "")
+    const added: HeldCheck = { id, system: "run", optional: false, startedAt, log: "", ...check }
+    this.checks.push(added)
+    return added
+  }
+
+  /** Adds a review of the present head of the first merge request. */
+  readonly review = (review: Partial<HeldReview> & Pick<HeldReview, "author" | "state">): HeldReview => {
+    const added: HeldReview = { id: ++this.ids, head: this.firstHead(), body: "", dismissed: false, ...review }
+    this.reviews.push(added)
+    return added
+  }
+
+  /** Adds a comment to the first merge request. */
+  readonly comment = (comment: Partial<HeldComment> & Pick<HeldComment, "author" | "body">): HeldComment => {
+    const added: HeldComment = {
+      id: ++this.ids,
+      pull: 1,
+      isBot: false,
+      place: undefined,
+      replyTo: undefined,
+      head: this.firstHead(),
+      outdated: false,
+      resolved: false,
+      ...comment
+    }
+    this.comments.push(added)
+    return added
+  }
+
+  private readonly firstHead = (): string => this.branches.headOf(this.pulls[0]?.head ?? "") ?? ""
+
   /** Answers a request to the API and gives true; false for any other. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): boolean => {
     const url = new URL(request.url ?? "/", "http://localhost")
@@ -101,8 +148,7 @@ export class ForgeServer {
       if (canned === undefined || canned.after === true) {
         const { body, status } = this.answer(request, url, Buffer.concat(chunks).toString("utf8"))
         if (canned === undefined) {
-          response.writeHead(status, { "content-type": "application/json" })
-          response.end(body === undefined ? "" : JSON.stringify(body))
+          this.send(request, response, status, body === undefined ? "" : JSON.stringify(body))
           return
         }
       }
@@ -111,8 +157,32 @@ export class ForgeServer {
     return true
   }
 
+  /** Sends an answer, or 304 where the caller has it already. */
+  private send(request: IncomingMessage, response: ServerResponse, status: number, body: string): void {
+    const etag = `W/"${createHash("sha256").update(body).digest("hex")}"`
+    const { limit } = this.odd
+    const headers = {
+      "content-type": "application/json",
+      ...(this.dialect.hasTags && request.method === "GET" && status === 200 && { etag }),
+      ...(limit !== undefined && {
+        "x-ratelimit-limit": String(limit.limit),
+        "x-ratelimit-remaining": String(limit.remaining),
+        "x-ratelimit-reset": String(Math.ceil(Date.now() / 1000) + 600)
+      })
+    }
+    if ("etag" in headers && request.headers["if-none-match"] === etag) response.writeHead(304, headers).end()
+    else response.writeHead(status, headers).end(body)
+  }
+
   private answer(request: IncomingMessage, url: URL, raw: string): Answer {
     if (!this.dialect.authorized(request.headers, this.token)) return this.dialect.unauthorized
+    if (this.odd.forbidden !== undefined && url.pathname.includes(this.odd.forbidden)) return this.dialect.forbidden
+    const isGraphql = url.pathname === "/api/graphql"
+    if (isGraphql || url.pathname.startsWith(this.dialect.root)) {
+      const rest = isGraphql ? "/graphql" : url.pathname.slice(this.dialect.root.length)
+      const standing = this.dialect.standing(this, rest, url, raw)
+      if (standing !== undefined) return standing
+    }
     if (url.pathname === this.dialect.userPath) return { status: 200, body: { id: 7, login: "ann", username: "ann" } }
     const hooks = `${this.dialect.root}/hooks`
     if (url.pathname === hooks || url.pathname.startsWith(`${hooks}/`))
@@ -162,7 +232,8 @@ export class ForgeServer {
     return this.dialect.merged(this.shown(pull))
   }
 
-  private readonly shown = (pull: Pull): unknown => this.dialect.shown(pull, this.branches.headOf(pull.head) ?? "")
+  private readonly shown = (pull: Pull): unknown =>
+    this.dialect.shown(pull, this.odd.staleHead ?? this.branches.headOf(pull.head) ?? "", this.odd)
 }
 
 /** The language of one product about one repository. */
@@ -178,7 +249,7 @@ export interface Dialect {
   readonly notFound: Answer
   readonly badBranch: Answer
   readonly notMergeable: Answer
-  readonly route: (method: string, url: URL) => Operation | undefined
+  readonly route: (method: string, url: URL) => ForgeOperation | undefined
   readonly list: (query: URLSearchParams, pulls: ReadonlyArray<Pull>) => ReadonlyArray<Pull>
   readonly created: (
     input: Readonly<Record<string, unknown>>
@@ -187,186 +258,9 @@ export interface Dialect {
   readonly expectedHead: (input: Readonly<Record<string, unknown>>) => unknown
   readonly headMoved: (head: string) => Answer
   readonly merged: (shown: unknown) => Answer
-  readonly shown: (pull: Pull, headSha: string) => unknown
+  readonly shown: (pull: Pull, headSha: string, odd: Oddities) => unknown
+  readonly forbidden: Answer
+  /** True where answers have ETags. */
+  readonly hasTags: boolean
+  readonly standing: StandingRoute
 }
-
-const routed = (root: string, mergeMethod: string, method: string, url: URL): Operation | undefined => {
-  if (!url.pathname.startsWith(root)) return undefined
-  const rest = url.pathname.slice(root.length)
-  if (rest === "") return method === "GET" ? { name: "list", query: url.searchParams } : { name: "create" }
-  const [, number, action] = /^\/(\d+)(\/merge)?$/.exec(rest) ?? []
-  if (number === undefined) return undefined
-  if (action === undefined) return method === "GET" ? { name: "get", number: Number(number) } : undefined
-  return method === mergeMethod ? { name: "merge", number: Number(number) } : undefined
-}
-
-const timestamp = "2026-01-01T00:00:00Z"
-
-const github = (repository: string): Dialect => {
-  const [owner = ""] = repository.split("/")
-  const docs = { documentation_url: "https://docs.github.com/rest/pulls/pulls" }
-  const invalid = (error: Readonly<Record<string, string>>): Answer => ({
-    status: 422,
-    body: { message: "Validation Failed", errors: [{ resource: "PullRequest", ...error }], ...docs, status: "422" }
-  })
-  return {
-    root: `/api/v3/repos/${repository}`,
-    movedRoot: "/api/v3/repositories/77",
-    movedAway: (method) => ({
-      status: method === "GET" ? 301 : 307,
-      body: { message: method === "GET" ? "Moved Permanently" : "Temporary Redirect", ...docs }
-    }),
-    authorized: (headers, token) => headers.authorization === `Bearer ${token}` && headers["user-agent"] !== undefined,
-    unauthorized: { status: 401, body: { message: "Bad credentials", ...docs, status: "401" } },
-    userPath: "/api/v3/user",
-    notFound: { status: 404, body: { message: "Not Found", ...docs, status: "404" } },
-    badBranch: invalid({ field: "base", code: "invalid" }),
-    notMergeable: { status: 405, body: { message: "Pull Request is not mergeable", ...docs, status: "405" } },
-    route: (method, url) => routed(`/api/v3/repos/${repository}/pulls`, "PUT", method, url),
-    list: (query, pulls) =>
-      pulls.filter(
-        ({ base, fork, head, state }) =>
-          (state === "open") === (query.get("state") === "open") &&
-          (query.get("base") ?? base) === base &&
-          (query.get("head") ?? head) === `${fork ? "stranger" : owner}:${head}`
-      ),
-    created: (input) => ({
-      head: text(input["head"]),
-      base: text(input["base"]),
-      title: text(input["title"]),
-      body: text(input["body"]),
-      draft: input["draft"] === true
-    }),
-    exists: ({ head }) => invalid({ code: "custom", message: `A pull request already exists for ${owner}:${head}.` }),
-    expectedHead: (input) => input["sha"],
-    headMoved: () => ({
-      status: 409,
-      body: { message: "Head branch was modified. Review and try the merge again.", ...docs, status: "409" }
-    }),
-    merged: () => ({
-      status: 200,
-      body: { sha: "f".repeat(40), merged: true, message: "Pull Request successfully merged" }
-    }),
-    shown: (pull, sha) => ({
-      id: 9000 + pull.number,
-      number: pull.number,
-      html_url: `https://github.example/${repository}/pull/${pull.number}`,
-      state: pull.state === "open" ? "open" : "closed",
-      merged_at: pull.state === "merged" ? timestamp : null,
-      title: pull.title,
-      body: pull.body === "" ? null : pull.body,
-      draft: pull.draft,
-      head: { ref: pull.head, sha, label: `${owner}:${pull.head}` },
-      base: { ref: pull.base }
-    })
-  }
-}
-
-const gitlab = (repository: string): Dialect => ({
-  root: `/api/v4/projects/${encodeURIComponent(repository)}`,
-  movedRoot: "/api/v4/projects/3",
-  // GitLab redirects reads alone.
-  movedAway: (method) =>
-    method === "GET"
-      ? { status: 301, body: { message: "Moved Permanently" } }
-      : { status: 405, body: { message: "Non GET methods are not allowed for moved projects" } },
-  authorized: (headers, token) => headers.authorization === `Bearer ${token}`,
-  unauthorized: { status: 401, body: { message: "401 Unauthorized" } },
-  userPath: "/api/v4/user",
-  notFound: { status: 404, body: { message: "404 Not found" } },
-  badBranch: { status: 400, body: { message: { base: ["The source or target branch does not exist"] } } },
-  notMergeable: { status: 405, body: { message: "405 Method Not Allowed" } },
-  route: (method, url) =>
-    routed(`/api/v4/projects/${encodeURIComponent(repository)}/merge_requests`, "PUT", method, url),
-  list: (query, pulls) =>
-    pulls.filter(
-      ({ base, head, state }) =>
-        (state === "open") === (query.get("state") === "opened") &&
-        query.get("source_branch") === head &&
-        query.get("target_branch") === base
-    ),
-  created: (input) => ({
-    head: text(input["source_branch"]),
-    base: text(input["target_branch"]),
-    title: text(input["title"]),
-    body: text(input["description"]),
-    draft: /^draft:/i.test(text(input["title"]))
-  }),
-  exists: ({ number }) => ({
-    status: 409,
-    body: { message: [`Another open merge request already exists for this source branch: !${number}`] }
-  }),
-  expectedHead: (input) => input["sha"],
-  headMoved: (head) => ({ status: 409, body: { message: `SHA does not match HEAD of source branch: ${head}` } }),
-  merged: (shown) => ({ status: 200, body: shown }),
-  shown: (pull, sha) => ({
-    id: 9000 + pull.number,
-    iid: pull.number,
-    project_id: 3,
-    source_project_id: pull.fork ? 4 : 3,
-    target_project_id: 3,
-    web_url: `https://gitlab.example/${repository}/-/merge_requests/${pull.number}`,
-    state: pull.state === "open" ? "opened" : pull.state,
-    title: pull.title,
-    description: pull.body === "" ? null : pull.body,
-    draft: pull.draft,
-    sha,
-    source_branch: pull.head,
-    target_branch: pull.base
-  })
-})
-
-const gitea = (repository: string): Dialect => {
-  const swagger = { url: "https://gitea.example/api/swagger" }
-  return {
-    root: `/api/v1/repos/${repository}`,
-    movedRoot: "/api/v1/repos/acme/renamed",
-    movedAway: () => ({ status: 307, body: "" }),
-    authorized: (headers, token) => headers.authorization === `token ${token}`,
-    unauthorized: { status: 401, body: { message: "invalid username, password or token", ...swagger } },
-    userPath: "/api/v1/user",
-    notFound: { status: 404, body: { errors: [], message: "The target couldn't be found.", ...swagger } },
-    badBranch: { status: 404, body: { errors: [], message: "The target couldn't be found.", ...swagger } },
-    notMergeable: { status: 405, body: { message: "Work in progress PRs cannot be merged", ...swagger } },
-    route: (method, url) => routed(`/api/v1/repos/${repository}/pulls`, "POST", method, url),
-    list: (query, pulls) => {
-      const open = pulls.filter(({ state }) => (state === "open") === (query.get("state") === "open"))
-      const size = Number(query.get("limit"))
-      const page = Number(query.get("page"))
-      return [...open].reverse().slice((page - 1) * size, page * size)
-    },
-    created: (input) => ({
-      head: text(input["head"]),
-      base: text(input["base"]),
-      title: text(input["title"]),
-      body: text(input["body"]),
-      draft: /^wip:/i.test(text(input["title"]))
-    }),
-    exists: ({ base, head, number }) => ({
-      status: 409,
-      body: {
-        message: `pull request already exists for these targets [id: ${number}, issue_id: ${number}, head_repo_id: 5, base_repo_id: 5, head_branch: ${head}, base_branch: ${base}]`,
-        ...swagger
-      }
-    }),
-    expectedHead: (input) => input["head_commit_id"],
-    headMoved: () => ({ status: 409, body: { message: "head out of date", ...swagger } }),
-    merged: () => ({ status: 200, body: undefined }),
-    shown: (pull, sha) => ({
-      id: 9000 + pull.number,
-      number: pull.number,
-      html_url: `https://gitea.example/${repository}/pulls/${pull.number}`,
-      state: pull.state === "open" ? "open" : "closed",
-      merged: pull.state === "merged",
-      title: pull.title,
-      body: pull.body,
-      draft: pull.draft,
-      head: { ref: pull.head, label: pull.head, sha, repo_id: pull.fork ? 6 : 5 },
-      base: { ref: pull.base, label: pull.base, sha: "b".repeat(40), repo_id: 5 }
-    })
-  }
-}
-
-/** The forges that are part of Reins, by their kind. */
-export const dialects = { github, gitlab, gitea } as const
-export type KnownForge = keyof typeof dialects

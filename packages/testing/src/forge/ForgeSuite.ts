@@ -20,7 +20,7 @@ export interface ForgeSubject {
 const token = "forge-token-Zq8rT2vX5nB7"
 
 /** A server of the kind with the branches `main`, `develop` and `work`, and a client for it. */
-const forgeOf = ({ dialect, forge: kind, repository }: ForgeSubject, given: { readonly token?: string } = {}) =>
+export const forgeOf = ({ dialect, forge: kind, repository }: ForgeSubject, given: { readonly token?: string } = {}) =>
   Effect.gen(function* () {
     const heads = new Map([
       ["main", "a".repeat(40)],
@@ -50,9 +50,14 @@ const forgeOf = ({ dialect, forge: kind, repository }: ForgeSubject, given: { re
     return { forge, heads, server }
   })
 
-const allowed = Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] })
+export const allowed = Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] })
 const branches = { head: "work", base: "main" }
-const request = { ...branches, title: "Fix the sum", description: "It adds.\n\nReins-Delivery: dlv_1", draft: false }
+export const request = {
+  ...branches,
+  title: "Fix the sum",
+  description: "It adds.\n\nReins-Delivery: dlv_1",
+  draft: false
+}
 const kindOf = <A>(effect: Effect.Effect<A, ForgeError>) => Effect.map(Effect.flip(effect), (error) => error.kind)
 
 /** The promises of `Forge` and `ForgeKind`, for one kind of forge. */

@@ -1,4 +1,4 @@
-/** Changesets, applications, deliveries and merge requests. `allowed` has the obstacles that the caller of a delivery allows, as a list in JSON; null allows none. A null of `onto`, `trailers`, `signs`, `parents` and `conflicts` stands for `base` and for nothing. */
+/** Changesets, applications, deliveries and merge requests. `allowed` has the obstacles that the caller of a delivery allows, as a list in JSON; null allows none. `standing` is the sum of what the last look has seen, as JSON; null before the first. A null of `onto`, `trailers`, `signs`, `parents` and `conflicts` stands for `base` and for nothing. */
 export const changes: ReadonlyArray<string> = [
   `create table changesets (
     id text primary key,
@@ -85,6 +85,7 @@ export const changes: ReadonlyArray<string> = [
     web_url text,
     head_sha text,
     adopted integer not null,
+    standing text,
     observed_at text,
     version integer not null,
     created_at text not null,
@@ -99,5 +100,58 @@ export const changes: ReadonlyArray<string> = [
     created_at text not null
   )`,
   `create index signing_keys_workspace on signing_keys (workspace_id, id)`,
-  `create index merge_requests_delivery on merge_requests (delivery_id, id)`
+  `create index merge_requests_delivery on merge_requests (delivery_id, id)`,
+  `create table watches (
+    merge_request_id text primary key references merge_requests(id) on delete cascade,
+    connection_id text not null,
+    look_at text not null,
+    rung integer not null,
+    heard_at text,
+    paused_until text,
+    holder text,
+    held_until text,
+    failures integer not null,
+    moved_at text not null,
+    memory text not null
+  )`,
+  `create index watches_look on watches (look_at)`,
+  `create index watches_connection on watches (connection_id)`,
+  `create table request_checks (
+    id text primary key,
+    merge_request_id text not null references merge_requests(id) on delete cascade,
+    head_sha text not null,
+    key text not null,
+    run text not null,
+    name text not null,
+    state text not null,
+    optional integer not null,
+    url text,
+    started_at text,
+    ended_at text,
+    unique (merge_request_id, head_sha, key)
+  )`,
+  `create table request_reviews (
+    id text primary key,
+    merge_request_id text not null references merge_requests(id) on delete cascade,
+    forge_id text not null,
+    author text not null,
+    state text not null,
+    head_sha text,
+    body text not null,
+    url text,
+    submitted_at text,
+    unique (merge_request_id, forge_id)
+  )`,
+  `create table request_threads (
+    id text primary key,
+    merge_request_id text not null references merge_requests(id) on delete cascade,
+    forge_id text not null,
+    path text,
+    line integer,
+    side text,
+    outdated integer not null,
+    resolved integer,
+    comments text not null,
+    unique (merge_request_id, forge_id)
+  )`
 ]

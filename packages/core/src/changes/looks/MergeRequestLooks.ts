@@ -1,0 +1,135 @@
+import { Context, Effect, Layer } from "effect"
+import { Access, type Denied, type Unseen } from "../../access/Access.js"
+import { fn } from "../../base/Traced.js"
+import type { ConnectionId, MergeRequestId } from "../../domain/Ids.js"
+import type { Page, PageRequest, StatePageRequest } from "../../domain/Page.js"
+import type { Principal } from "../../domain/Principal.js"
+import { notFound, type ReinsError } from "../../domain/ReinsError.js"
+import { SessionStore } from "../../sessions/SessionStore.js"
+import type { Command } from "../../store/Command.js"
+import type { Commit } from "../../store/Commit.js"
+import { Database } from "../../store/Database.js"
+import { Journal } from "../../store/Journal.js"
+import { type MergeRequest, type MergeRequestState, mergeRequestStates } from "../MergeRequest.js"
+import { MergeRequestStore } from "../MergeRequestStore.js"
+import { partReads } from "./PartRows.js"
+import type { RequestCheck, RequestReview, RequestThread } from "./RequestParts.js"
+import { WatchStore } from "./WatchStore.js"
+
+type Refused = Unseen | ReinsError<"invalid_cursor">
+
+/** The merge requests that a call of a forge may be about. Each field that is given has to be right. */
+export interface Rung {
+  readonly connectionId: ConnectionId
+  /** The path of the repository on the forge. */
+  readonly repository: string
+  readonly number?: number
+  readonly headSha?: string
+  readonly headBranch?: string
+}
+
+/** What the forges show of open merge requests, and when they are looked at. */
+export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/MergeRequestLooks")<
+  MergeRequestLooks,
+  {
+    /**
+     * Has the forge read anew about one merge request, and says nothing of it. It may be called for every call of a hook: any number of rings
+     * before a look is one look. False when the merge request is not open.
+     */
+    readonly ring: (mergeRequestId: MergeRequestId) => Effect.Effect<boolean, never, Commit>
+    /** `ring` for all open merge requests that are meant. Gives their number. */
+    readonly ringAll: (rung: Rung) => Effect.Effect<number, never, Commit>
+    /** Has the forge read anew. It is done when `observed_at` is later. Fails with `invalid_transition` unless the merge request is open. */
+    readonly look: (
+      principal: Principal,
+      mergeRequestId: string
+    ) => Command<{ readonly merge_request: MergeRequest }, Denied | ReinsError<"invalid_transition">>
+    /** The merge requests of the sessions of a workspace, newest first. */
+    readonly list: (
+      principal: Principal,
+      workspaceId: string,
+      filter: StatePageRequest<MergeRequestState>
+    ) => Effect.Effect<Page<MergeRequest>, Refused>
+    /** Checks of all heads that were seen, or of one, newest first. */
+    readonly checks: (
+      principal: Principal,
+      mergeRequestId: string,
+      page: PageRequest & { readonly head_sha?: string }
+    ) => Effect.Effect<Page<RequestCheck>, Refused>
+    /** Reviews, newest first. */
+    readonly reviews: (
+      principal: Principal,
+      mergeRequestId: string,
+      page: PageRequest
+    ) => Effect.Effect<Page<RequestReview>, Refused>
+    /** Threads, newest first. */
+    readonly threads: (
+      principal: Principal,
+      mergeRequestId: string,
+      page: PageRequest
+    ) => Effect.Effect<Page<RequestThread>, Refused>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    MergeRequestLooks,
+    Effect.gen(function* () {
+      const access = yield* Access
+      const { all, sql } = yield* Database
+      const journal = yield* Journal
+      const sessions = yield* SessionStore
+      const store = yield* MergeRequestStore
+      const watches = yield* WatchStore
+      const reads = yield* partReads
+
+      const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
+        const request = yield* store.find(id)
+        if (request === undefined) return yield* notFound()
+        yield* sessions.readable(principal, request.session_id)
+        return request
+      })
+
+      return MergeRequestLooks.of({
+        ring: (id) => watches.ring(id, true),
+        ringAll: fn("MergeRequestLooks.ringAll")(function* ({ connectionId, headBranch, headSha, number, repository }) {
+          const meant = yield* all(
+            sql<{ id: MergeRequestId }>`select id from merge_requests where ${sql.and([
+              sql`state = 'open'`,
+              sql`connection_id = ${connectionId}`,
+              sql`repository = ${repository}`,
+              ...(number === undefined ? [] : [sql`number = ${number}`]),
+              ...(headSha === undefined ? [] : [sql`head_sha = ${headSha}`]),
+              ...(headBranch === undefined ? [] : [sql`head_branch = ${headBranch}`])
+            ])}`
+          )
+          for (const { id } of meant) yield* watches.ring(id, true)
+          return meant.length
+        }),
+        look: (principal, id) =>
+          journal.command(
+            "MergeRequestLooks.look",
+            { by: principal, about: { type: "merge_request", id } },
+            Effect.gen(function* () {
+              const request = yield* readable(principal, id)
+              yield* sessions.writable(principal, request.session_id)
+              yield* mergeRequestStates.check(request.state, "merged")
+              yield* watches.ring(request.id, false)
+              return { merge_request: yield* readable(principal, id) }
+            })
+          ),
+        list: fn("MergeRequestLooks.list")(function* (principal, workspaceId, filter) {
+          yield* access.read(principal, workspaceId)
+          return yield* store.listOf(workspaceId, filter)
+        }),
+        checks: fn("MergeRequestLooks.checks")(function* (principal, id, page) {
+          return yield* reads.checks((yield* readable(principal, id)).id, page)
+        }),
+        reviews: fn("MergeRequestLooks.reviews")(function* (principal, id, page) {
+          return yield* reads.reviews((yield* readable(principal, id)).id, page)
+        }),
+        threads: fn("MergeRequestLooks.threads")(function* (principal, id, page) {
+          return yield* reads.threads((yield* readable(principal, id)).id, page)
+        })
+      })
+    })
+  )
+}

@@ -1,0 +1,216 @@
+import { Effect } from "effect"
+import { CheckId, type MergeRequestId, newId, ReviewId, type SessionId, ThreadId } from "../../domain/Ids.js"
+import type { PageRequest } from "../../domain/Page.js"
+import type { RemoteAuthor, RemoteCheck, RemoteReview, RemoteThread } from "../../forge/ForgeView.js"
+import { Database } from "../../store/Database.js"
+import * as Keyset from "../../store/Keyset.js"
+import type { ForgeAuthor, RequestCheck, RequestReview, RequestThread, ThreadComment } from "./RequestParts.js"
+
+interface CheckRow extends Omit<RequestCheck, "optional"> {
+  readonly key: string
+  readonly run: string
+  readonly optional: number
+}
+
+interface ReviewRow extends Omit<RequestReview, "author"> {
+  readonly forge_id: string
+  readonly author: string
+}
+
+interface ThreadRow extends Omit<RequestThread, "outdated" | "resolved" | "comments"> {
+  readonly forge_id: string
+  readonly outdated: number
+  readonly resolved: number | null
+  readonly comments: string
+}
+
+const toCheck = ({ key: _key, optional, run: _run, ...row }: CheckRow): RequestCheck => ({
+  ...row,
+  optional: optional === 1
+})
+
+const toReview = ({ author, forge_id: _id, ...row }: ReviewRow): RequestReview => ({
+  ...row,
+  author: JSON.parse(author)
+})
+
+const toThread = ({ comments, forge_id: _id, outdated, resolved, ...row }: ThreadRow): RequestThread => ({
+  ...row,
+  outdated: outdated === 1,
+  resolved: resolved === null ? null : resolved === 1,
+  comments: JSON.parse(comments)
+})
+
+const authorOf = ({ isBot, login }: RemoteAuthor, self: string | undefined): ForgeAuthor => ({
+  login,
+  kind: login === self ? "self" : isBot ? "bot" : "person"
+})
+
+/** Reads the rows of the parts of merge requests. */
+export const partReads = Effect.map(Database, ({ all, sql }) => {
+  const pageOf = Effect.fnUntraced(function* <Row extends { readonly id: string }, A>(
+    table: string,
+    id: MergeRequestId,
+    page: PageRequest & { readonly head_sha?: string },
+    toItem: (row: Row) => A
+  ) {
+    const { before, limit } = yield* Keyset.descending(page)
+    const ofHead = page.head_sha === undefined ? sql`` : sql` and head_sha = ${page.head_sha}`
+    const rows = yield* all(sql<Row>`select * from ${sql(table)}
+      where merge_request_id = ${id} and id < ${before}${ofHead} order by id desc limit ${limit + 1}`)
+    return Keyset.map(
+      Keyset.page(rows, limit, (row) => row.id),
+      toItem
+    )
+  })
+  const every = <Row extends object>(table: string, id: MergeRequestId) =>
+    all(sql<Row>`select * from ${sql(table)} where merge_request_id = ${id} order by id`)
+  return {
+    /** True when a delivery of the session has pushed the commit. */
+    isDelivered: (sessionId: SessionId, branch: string, commit: string) =>
+      Effect.map(
+        all(sql<{ id: string }>`select id from deliveries
+          where session_id = ${sessionId} and target_ref = ${branch} and commit_sha = ${commit} limit 1`),
+        (rows) => rows.length > 0
+      ),
+    checks: (id: MergeRequestId, page: PageRequest & { readonly head_sha?: string }) =>
+      pageOf<CheckRow, RequestCheck>("request_checks", id, page, toCheck),
+    reviews: (id: MergeRequestId, page: PageRequest) =>
+      pageOf<ReviewRow, RequestReview>("request_reviews", id, page, toReview),
+    threads: (id: MergeRequestId, page: PageRequest) =>
+      pageOf<ThreadRow, RequestThread>("request_threads", id, page, toThread),
+    checksOf: (id: MergeRequestId, headSha: string) =>
+      Effect.map(
+        all(
+          sql<CheckRow>`select * from request_checks where merge_request_id = ${id} and head_sha = ${headSha} order by id`
+        ),
+        (rows) => rows.map(toCheck)
+      ),
+    reviewsOf: (id: MergeRequestId) =>
+      Effect.map(every<ReviewRow>("request_reviews", id), (rows) => rows.map(toReview)),
+    threadsOf: (id: MergeRequestId) => Effect.map(every<ThreadRow>("request_threads", id), (rows) => rows.map(toThread))
+  }
+})
+
+const replacing = Effect.map(Database, ({ run, sql }) => {
+  /** Writes the rows that differ and removes those that the forge no longer has. `keyOf` says which row is which. */
+  return Effect.fnUntraced(function* <Row extends { readonly id: string }>(
+    table: string,
+    before: ReadonlyArray<Row>,
+    wanted: ReadonlyArray<Omit<Row, "id">>,
+    keyOf: (row: Omit<Row, "id">) => string,
+    makeId: Effect.Effect<string>
+  ) {
+    const known = new Map(before.map((row) => [keyOf(row), row]))
+    let isNews = false
+    for (const row of wanted) {
+      const old = known.get(keyOf(row))
+      known.delete(keyOf(row))
+      if (old === undefined) yield* run(sql`insert into ${sql(table)} ${sql.insert({ ...row, id: yield* makeId })}`)
+      else if (Object.entries(row).some(([name, value]) => Reflect.get(old, name) !== value))
+        yield* run(sql`update ${sql(table)} set ${sql.update({ ...row })} where id = ${old.id}`)
+      else continue
+      isNews = true
+    }
+    for (const { id } of known.values()) yield* run(sql`delete from ${sql(table)} where id = ${id}`)
+    return isNews || known.size > 0
+  })
+})
+
+/** Makes the rows of a part as the forge has it. Each function tells whether a row was new or has changed. */
+export const partWrites = Effect.map(Effect.all([Database, replacing]), ([{ all, sql }, replace]) => {
+  return {
+    checks: Effect.fnUntraced(function* (id: MergeRequestId, headSha: string, remote: ReadonlyArray<RemoteCheck>) {
+      const before = yield* all(sql<CheckRow>`select * from request_checks
+        where merge_request_id = ${id} and head_sha = ${headSha}`)
+      const rows = remote.map(({ endedAt, key, name, optional, run, startedAt, state, url }) => ({
+        merge_request_id: id,
+        head_sha: headSha,
+        key,
+        run,
+        name,
+        state,
+        optional: optional ? 1 : 0,
+        url,
+        started_at: startedAt,
+        ended_at: endedAt
+      }))
+      return yield* replace<CheckRow>("request_checks", before, rows, ({ key }) => key, newId(CheckId))
+    }),
+    /**
+     * Where the forge does not tell the commit of a review, it is the head at which the review was first seen, if the head was the same at the look
+     * before. `steadyHead` is that head.
+     */
+    reviews: Effect.fnUntraced(function* (
+      id: MergeRequestId,
+      remote: ReadonlyArray<RemoteReview>,
+      { self, steadyHead }: { readonly self: string | undefined; readonly steadyHead: string | null }
+    ) {
+      const before = yield* all(sql<ReviewRow>`select * from request_reviews where merge_request_id = ${id}`)
+      const known = new Map(before.map((row) => [row.forge_id, row]))
+      const rows = remote.map(({ at, author, body, forgeId, headSha, state, url }) => {
+        const old = known.get(forgeId)
+        return {
+          merge_request_id: id,
+          forge_id: forgeId,
+          author: JSON.stringify(authorOf(author, self)),
+          state,
+          head_sha: headSha ?? (old !== undefined && old.submitted_at === at ? old.head_sha : steadyHead),
+          body,
+          url,
+          submitted_at: at
+        }
+      })
+      return yield* replace<ReviewRow>("request_reviews", before, rows, ({ forge_id }) => forge_id, newId(ReviewId))
+    }),
+    /** Tells of comments of others alone, and of threads that were resolved or opened again. */
+    threads: Effect.fnUntraced(function* (
+      id: MergeRequestId,
+      remote: ReadonlyArray<RemoteThread>,
+      self: string | undefined
+    ) {
+      const before = yield* all(sql<ThreadRow>`select * from request_threads where merge_request_id = ${id}`)
+      const rows = remote.map(({ comments, forgeId, line, outdated, path, resolved, side }) => ({
+        merge_request_id: id,
+        forge_id: forgeId,
+        path,
+        line,
+        side,
+        outdated: outdated ? 1 : 0,
+        resolved: resolved === null ? null : resolved ? 1 : 0,
+        comments: JSON.stringify(
+          comments.map(
+            ({ at, author, body, forgeId, url }): ThreadComment => ({
+              forge_id: forgeId,
+              author: authorOf(author, self),
+              body,
+              url,
+              written_at: at
+            })
+          )
+        )
+      }))
+      const hasChanged = yield* replace<ThreadRow>(
+        "request_threads",
+        before,
+        rows,
+        ({ forge_id }) => forge_id,
+        newId(ThreadId)
+      )
+      return { hasChanged, isNews: hasChanged && newsOf(before) !== newsOf(rows) }
+    })
+  }
+})
+
+/** The words of others in threads, and which of the threads are resolved. */
+const newsOf = (rows: ReadonlyArray<Pick<ThreadRow, "comments" | "forge_id" | "resolved">>): string =>
+  JSON.stringify(
+    rows
+      .map(({ comments, forge_id, resolved }): [string, number | null, ReadonlyArray<string>] => {
+        const parsed: ReadonlyArray<ThreadComment> = JSON.parse(comments)
+        const others = parsed.filter(({ author }) => author.kind !== "self")
+        return [forge_id, resolved, others.map(({ body, forge_id }) => `${forge_id}:${body}`)]
+      })
+      .filter(([, resolved, others]) => others.length > 0 || resolved === 1)
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+  )

@@ -1,0 +1,157 @@
+import { Clock, Effect } from "effect"
+import { systemActor } from "../../access/Access.js"
+import type { MergeRequestId } from "../../domain/Ids.js"
+import { fromMillis, toMillis } from "../../domain/Timestamp.js"
+import type { ForgeLimit } from "../../forge/ForgeCalls.js"
+import type { ForgeView, Part, ViewMemory } from "../../forge/ForgeView.js"
+import type { MergeRequest } from "../MergeRequest.js"
+import { type MergeRequestEventType, MergeRequestStore } from "../MergeRequestStore.js"
+import { nextLookMs } from "./Cadence.js"
+import { partReads, partWrites } from "./PartRows.js"
+import type { RequestStanding } from "./RequestStanding.js"
+import { standingOf, type Unread } from "./Summing.js"
+import { type Watch, WatchStore } from "./WatchStore.js"
+
+const actor = systemActor("merge_requests")
+
+/** The memory of a watch. It is good for one credential only. */
+export interface WatchMemory {
+  readonly credential?: string
+  /** The account of the connection on the forge; null where the forge does not tell. */
+  readonly self?: string | null
+  readonly view?: ViewMemory
+  readonly conflicts?: RequestStanding["conflicts"]
+  /** The head at which the forge could not merge, while it may have been computing. */
+  readonly suspected?: string
+  /** The time at which the head was first seen. */
+  readonly headSince?: number
+  readonly head?: string
+  /** False when the forge has more checks than were read. */
+  readonly isComplete?: boolean
+}
+
+/** A view, and the memory to keep of it. */
+export interface ReadRequest {
+  readonly view: ForgeView
+  readonly memory: WatchMemory
+}
+
+/** A check is expected to report within so many milliseconds. */
+const reportMs = 10 * 60_000
+
+/** Gives the function that ends a look: it writes what differs and tells it, in the commit that gives the watch back. */
+export const makeRecord = Effect.gen(function* () {
+  const store = yield* MergeRequestStore
+  const watches = yield* WatchStore
+  const { checksOf, isDelivered, reviewsOf, threadsOf } = yield* partReads
+  const writes = yield* partWrites
+
+  const writeParts = Effect.fnUntraced(function* (before: MergeRequest, head: string, { memory, view }: ReadRequest) {
+    const { id } = before
+    const types: Array<MergeRequestEventType> = []
+    const self = memory.self ?? undefined
+    if (before.standing !== null && before.head_sha !== head) types.push("merge_request.head_changed")
+    if (view.checks.state === "read" && (yield* writes.checks(id, head, view.checks.value)))
+      types.push("merge_request.checks_changed")
+    const steadyHead = before.standing?.checks.head_sha === head ? head : null
+    if (view.reviews.state === "read" && (yield* writes.reviews(id, view.reviews.value, { self, steadyHead })))
+      types.push("merge_request.reviewed")
+    const threads = view.threads.state === "read" ? yield* writes.threads(id, view.threads.value, self) : undefined
+    if (threads?.isNews === true) types.push("merge_request.commented")
+    return { types, hasChanged: types.length > 0 || threads?.hasChanged === true }
+  })
+
+  return (watch: Watch, id: MergeRequestId, read: ReadRequest) =>
+    watches.finish(
+      watch,
+      Effect.gen(function* () {
+        const nowMs = yield* Clock.currentTimeMillis
+        const before = yield* store.find(id)
+        const ended = { memory: watch.memory, moved_at: watch.moved_at, failures: 0, nextMs: 0 }
+        if (before?.state !== "open") return { value: undefined, looked: ended }
+        const { request } = read.view
+        if (request.state === "read" && differs(before, request.value)) yield* store.observed(id, request.value, actor)
+        else yield* store.sighted(id, fromMillis(nowMs))
+        if (request.state === "read" && request.value.state !== "open") return { value: undefined, looked: ended }
+
+        const head = request.state === "read" ? request.value.headSha : (before.head_sha ?? "")
+        const memory = remembered(read, head, nowMs)
+        const { hasChanged, types } = yield* writeParts(before, head, read)
+        const standing = standingOf({
+          headSha: head,
+          isDraft: request.state === "read" ? request.value.draft : before.draft,
+          isOurs: yield* isDelivered(before.session_id, before.head_branch, head),
+          conflicts: memory.conflicts ?? "unknown",
+          checks: yield* checksOf(id, head),
+          reviews: yield* reviewsOf(id),
+          threads: yield* threadsOf(id),
+          isComplete: memory.isComplete ?? true,
+          unread: unreadOf(read.view),
+          isLate: nowMs - (memory.headSince ?? nowMs) >= reportMs
+        })
+        const told = new Set(types)
+        if (standing.checks.state !== before.standing?.checks.state && before.standing !== null)
+          told.add("merge_request.checks_changed")
+        if (standing.conflicts === "conflicts" && before.standing?.conflicts !== "conflicts")
+          told.add("merge_request.conflicted")
+        const isOther = hasChanged || JSON.stringify(standing) !== JSON.stringify(before.standing)
+        if (isOther) yield* store.looked(id, standing, [...told], actor)
+        const rest = restMs(read.view.limit, nowMs)
+        if (rest > 0) yield* watches.pause(watch.connection_id, rest, true)
+        const nextMs = nextLookMs({
+          isPending:
+            standing.checks.state === "pending" || standing.conflicts === "unknown" || memory.suspected === head,
+          movedAgoMs: isOther ? 0 : nowMs - toMillis(watch.moved_at),
+          heardAgoMs: watch.heard_at === null ? Number.POSITIVE_INFINITY : nowMs - toMillis(watch.heard_at)
+        })
+        return {
+          value: undefined,
+          looked: {
+            memory: JSON.stringify(memory),
+            moved_at: isOther ? fromMillis(nowMs) : watch.moved_at,
+            failures: 0,
+            nextMs: Math.max(rest, nextMs)
+          }
+        }
+      })
+    )
+})
+
+const differs = (
+  before: MergeRequest,
+  now: { readonly state: string; readonly draft: boolean; readonly headSha: string }
+) => now.state !== "open" || now.draft !== before.draft || now.headSha !== before.head_sha
+
+/** A conflict that the forge only suspects is one when the next look at the same head finds it again. */
+const remembered = ({ memory, view }: ReadRequest, head: string, nowMs: number): WatchMemory => {
+  const isSame = memory.head === head
+  const { suspected: before, ...rest } = memory
+  const isSuspected =
+    view.request.state === "read" ? view.request.value.conflicts === "suspected" : before !== undefined
+  const said = view.request.state === "read" ? view.request.value.conflicts : memory.conflicts
+  const conflicts = isSuspected ? (before === head ? "conflicts" : "unknown") : said === "suspected" ? "unknown" : said
+  return {
+    ...rest,
+    head,
+    headSince: isSame ? (memory.headSince ?? nowMs) : nowMs,
+    conflicts: conflicts ?? "unknown",
+    isComplete: view.checks.state === "read" ? view.checks.complete : isSame ? (memory.isComplete ?? true) : true,
+    ...(isSuspected && { suspected: head })
+  }
+}
+
+const unreadOf = ({ checks, reviews, threads }: ForgeView) => ({
+  ...why("checks", checks),
+  ...why("reviews", reviews),
+  ...why("threads", threads)
+})
+
+const why = <Name extends string, A>(name: Name, part: Part<A>): { readonly [N in Name]?: Unread } =>
+  // Boundary: the compiler does not follow a computed name.
+  (part.state === "unread" ? { [name]: { kind: part.kind, message: part.message } } : {}) as {
+    readonly [N in Name]?: Unread
+  }
+
+/** The milliseconds for which the looks of a token wait for their budget, when less than a tenth of it is left. */
+const restMs = (limit: ForgeLimit | undefined, nowMs: number): number =>
+  limit !== undefined && limit.remaining < limit.limit / 10 ? Math.max(0, limit.resetAt - nowMs) : 0

@@ -1,0 +1,178 @@
+import { Effect, Schema } from "effect"
+import { cutText } from "../base/CutText.js"
+import { type Ask, decodeAnswer, ForgeError, type MarkedAnswer, type Refusal, refusedWith } from "./Forge.js"
+import type { ForgeCall, ForgeLimit } from "./ForgeCalls.js"
+import type {
+  ForgeView,
+  MarkedCall,
+  Part,
+  PartMemory,
+  PartName,
+  RemoteCheck,
+  RemoteReview,
+  RemoteStanding,
+  RemoteThread,
+  ViewMemory
+} from "./ForgeView.js"
+
+/** The most checks of a commit, and the most comments of a merge request, that a view reads. */
+export const mostChecks = 300
+export const mostComments = 1_000
+
+const longestBody = 65_536
+
+/** The text of a comment, at most 65,536 characters. */
+export const bodyOf = (text: string | null | undefined): string => cutText(text ?? "", longestBody)
+
+/** Gives the answer to a call, which is sent once in a view. */
+export type Get = (call: ForgeCall) => Effect.Effect<unknown, ForgeError | Refusal>
+
+/** Values of a part. `complete` is false when the forge has more than was read. */
+export interface Loaded<A> {
+  readonly value: A
+  readonly complete: boolean
+}
+
+/** The way in which one kind of forge shows the parts. */
+export interface ViewParts {
+  readonly request: (get: Get) => Effect.Effect<RemoteStanding, ForgeError | Refusal>
+  readonly checks: (
+    get: Get,
+    headSha: string
+  ) => Effect.Effect<Loaded<ReadonlyArray<RemoteCheck>>, ForgeError | Refusal>
+  readonly reviews: (
+    get: Get,
+    headSha: string
+  ) => Effect.Effect<Loaded<ReadonlyArray<RemoteReview>>, ForgeError | Refusal>
+  readonly threads: (
+    get: Get,
+    headSha: string
+  ) => Effect.Effect<Loaded<ReadonlyArray<RemoteThread>>, ForgeError | Refusal>
+}
+
+/** Reads a merge request by its parts. A part whose answers all have the marks of the memory is `unchanged`, for one call an answer. */
+export const viewBy = Effect.fnUntraced(function* (ask: Ask, memory: ViewMemory, parts: ViewParts) {
+  const answers = new Map<string, MarkedAnswer>()
+  let limit: ForgeLimit | undefined
+  const marked = Effect.fnUntraced(function* (call: ForgeCall, known: string | undefined) {
+    const key = keyOf(call)
+    const given = answers.get(key)
+    if (given !== undefined && (given.answer !== undefined || given.mark === known)) return given
+    const answer = yield* ask.marked(call, known)
+    limit = answer.limit ?? limit
+    answers.set(key, answer)
+    return answer
+  })
+  const read = partReader(marked, memory)
+
+  const request = yield* Effect.catchTag(
+    read("request", "", (get) => Effect.map(parts.request(get), (value) => ({ value, complete: true }))),
+    "Refusal",
+    (refusal) => Effect.fail(declined(refusal))
+  )
+  const head = request.part.state === "read" ? request.part.value.headSha : (memory.head ?? "")
+  const of = <A>(name: PartName, load: (get: Get, headSha: string) => Effect.Effect<Loaded<A>, ForgeError | Refusal>) =>
+    read(name, head, (get) => load(get, head)).pipe(
+      Effect.catchTag("Refusal", (refusal) => Effect.fail(declined(refusal))),
+      Effect.catchIf(
+        ({ kind }) => kind !== "rate_limited" && kind !== "unauthenticated",
+        ({ kind, message }) =>
+          Effect.succeed({ part: { state: "unread" as const, kind, message }, memory: memory.parts?.[name] })
+      )
+    )
+  const checks = yield* of("checks", parts.checks)
+  const reviews = yield* of("reviews", parts.reviews)
+  const threads = yield* of("threads", parts.threads)
+  return {
+    request: request.part,
+    checks: checks.part,
+    reviews: reviews.part,
+    threads: threads.part,
+    limit,
+    memory: {
+      head,
+      parts: {
+        request: request.memory,
+        ...(checks.memory !== undefined && { checks: checks.memory }),
+        ...(reviews.memory !== undefined && { reviews: reviews.memory }),
+        ...(threads.memory !== undefined && { threads: threads.memory })
+      }
+    }
+  } satisfies ForgeView
+})
+
+type KnownPart<A> = Exclude<Part<A>, { readonly state: "unread" }>
+
+const partReader =
+  (
+    marked: (call: ForgeCall, known: string | undefined) => Effect.Effect<MarkedAnswer, ForgeError | Refusal>,
+    memory: ViewMemory
+  ) =>
+  <A>(name: PartName, of: string, load: (get: Get) => Effect.Effect<Loaded<A>, ForgeError | Refusal>) =>
+    Effect.gen(function* () {
+      const before = memory.parts?.[name]
+      if (before?.of === of && before.calls.length > 0) {
+        let isChanged = false
+        for (const { call, mark } of before.calls) {
+          const { answer } = yield* marked(call, mark)
+          isChanged = isChanged || answer !== undefined
+        }
+        if (!isChanged) return { part: { state: "unchanged" } satisfies KnownPart<A>, memory: before }
+      }
+      const calls: Array<MarkedCall> = []
+      const { complete, value } = yield* load((call) =>
+        Effect.map(marked(call, undefined), ({ answer, mark }) => {
+          calls.push({ call, mark })
+          return answer?.body
+        })
+      )
+      const part: KnownPart<A> = { state: "read", value, complete }
+      return { part, memory: { of, calls } satisfies PartMemory }
+    })
+
+const keyOf = ({ body, graphql, path }: ForgeCall): string =>
+  graphql === true ? `graphql ${JSON.stringify(body)}` : path
+
+const declined = (refusal: Refusal): ForgeError =>
+  new ForgeError({
+    kind: refusal.status === 404 ? "not_found" : "rejected",
+    message: `The forge does not show this (${refusedWith(refusal)})`
+  })
+
+/** Reads the pages of a list, up to `most` items. `path` takes the number of a page, from 1 on. */
+export const allPages = Effect.fnUntraced(function* <A, I>(
+  get: Get,
+  {
+    itemsOf,
+    most,
+    path,
+    schema,
+    size
+  }: {
+    readonly path: (page: number) => string
+    /** A page with fewer items is the last one. */
+    readonly size: number
+    readonly most: number
+    readonly schema: Schema.Schema<A, I>
+    /** The list in an answer that is no list. */
+    readonly itemsOf?: string
+  }
+) {
+  const items: Array<A> = []
+  const list = Schema.Array(schema)
+  for (let page = 1; ; page++) {
+    const body = yield* get({ method: "GET", path: path(page) })
+    const found =
+      itemsOf === undefined
+        ? yield* decodeAnswer(list)(body)
+        : (yield* decodeAnswer(Schema.Struct({ [itemsOf]: list }))(body))[itemsOf]
+    items.push(...(found ?? []))
+    if ((found ?? []).length < size) return { value: items.slice(0, most), complete: items.length <= most }
+    if (items.length > most) return { value: items.slice(0, most), complete: false }
+  }
+})
+
+/** The newest of each key, by the order of the list: a later one takes the place of one before it. */
+export const newestOf = <A>(items: ReadonlyArray<A>, keyOf: (item: A) => string): ReadonlyArray<A> => [
+  ...new Map(items.map((item) => [keyOf(item), item])).values()
+]

@@ -5,7 +5,7 @@ import { ArtifactId } from "../domain/Ids.js"
 import { Artifact } from "./Artifact.js"
 
 const PublishedArtifact = Schema.Struct({
-  artifact: field(Artifact, "What was published, without its content.")
+  artifact: field(Artifact, "The artifact that was published, without its content.")
 }).annotations({
   identifier: "PublishedArtifact",
   description: "An artifact that was published."

@@ -94,17 +94,17 @@ export interface ViewMemory {
  * - `unchanged`: it is as it was.
  * - `unread`: the forge did not show it, so nothing is known of it.
  */
-export type Part<A> =
+export type ViewPart<A> =
   | { readonly state: "read"; readonly value: A; readonly complete: boolean }
   | { readonly state: "unchanged" }
   | { readonly state: "unread"; readonly kind: ForgeErrorKind; readonly message: string }
 
 /** All that a forge shows of a merge request, in one look. Checks are those of its head. */
 export interface ForgeView {
-  readonly request: Exclude<Part<RemoteStanding>, { readonly state: "unread" }>
-  readonly checks: Part<ReadonlyArray<RemoteCheck>>
-  readonly reviews: Part<ReadonlyArray<RemoteReview>>
-  readonly threads: Part<ReadonlyArray<RemoteThread>>
+  readonly request: Exclude<ViewPart<RemoteStanding>, { readonly state: "unread" }>
+  readonly checks: ViewPart<ReadonlyArray<RemoteCheck>>
+  readonly reviews: ViewPart<ReadonlyArray<RemoteReview>>
+  readonly threads: ViewPart<ReadonlyArray<RemoteThread>>
   readonly memory: ViewMemory
   /** The last word of the forge on how often it may be asked; undefined when it has said nothing. */
   readonly limit: ForgeLimit | undefined

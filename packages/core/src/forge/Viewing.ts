@@ -5,14 +5,14 @@ import type { ForgeCall, ForgeLimit } from "./ForgeCalls.js"
 import type {
   ForgeView,
   MarkedCall,
-  Part,
   PartMemory,
   PartName,
   RemoteCheck,
   RemoteReview,
   RemoteStanding,
   RemoteThread,
-  ViewMemory
+  ViewMemory,
+  ViewPart
 } from "./ForgeView.js"
 
 /** The most checks of a commit, and the most comments of a merge request, that a view reads. */
@@ -101,7 +101,7 @@ export const viewBy = Effect.fnUntraced(function* (ask: Ask, memory: ViewMemory,
   } satisfies ForgeView
 })
 
-type KnownPart<A> = Exclude<Part<A>, { readonly state: "unread" }>
+type KnownPart<A> = Exclude<ViewPart<A>, { readonly state: "unread" }>
 
 const partReader =
   (

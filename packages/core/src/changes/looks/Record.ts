@@ -3,7 +3,7 @@ import { systemActor } from "../../access/Access.js"
 import type { MergeRequestId } from "../../domain/Ids.js"
 import { fromMillis, toMillis } from "../../domain/Timestamp.js"
 import type { ForgeLimit } from "../../forge/ForgeCalls.js"
-import type { ForgeView, Part, ViewMemory } from "../../forge/ForgeView.js"
+import type { ForgeView, ViewMemory, ViewPart } from "../../forge/ForgeView.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { type MergeRequestEventType, MergeRequestStore } from "../MergeRequestStore.js"
 import { nextLookMs } from "./Cadence.js"
@@ -146,7 +146,7 @@ const unreadOf = ({ checks, reviews, threads }: ForgeView) => ({
   ...why("threads", threads)
 })
 
-const why = <Name extends string, A>(name: Name, part: Part<A>): { readonly [N in Name]?: Unread } =>
+const why = <Name extends string, A>(name: Name, part: ViewPart<A>): { readonly [N in Name]?: Unread } =>
   // Boundary: the compiler does not follow a computed name.
   (part.state === "unread" ? { [name]: { kind: part.kind, message: part.message } } : {}) as {
     readonly [N in Name]?: Unread

@@ -16,6 +16,7 @@ const verbs = new Set([
     "cancel",
     "capture",
     "change",
+    "check",
     "claim",
     "close",
     "create"

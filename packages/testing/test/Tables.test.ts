@@ -28,6 +28,9 @@ const lasting: Readonly<Record<string, string>> = {
     "a reader of a workspace picks events by the project and the labels of their session",
   "worktrees/snapshots/SnapshotFacts.ts names sessions":
     "one statement tells of all sessions what of their files is sealed, for a backup and for the doctor, also of many",
+  "automations/AutomationStore.ts names followers":
+    "an automation that is gone or has another trigger leaves no position of its reader",
+  "changes/MergeRequestStore.ts names sessions": "the merge requests of a workspace are found by their sessions",
   "budgets/SessionRows.ts names turns": "the budgets and the calls of the turns of a session go with it",
   "budgets/WorkspaceRows.ts names api_keys": "the budgets of the keys of a workspace or an account go with those",
   "delegations/DelegationStore.ts names sessions": "the delegations of a tree are counted by the sessions in it",

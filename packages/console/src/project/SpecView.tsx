@@ -1,7 +1,7 @@
 import type { NetworkAccess, ProjectSpec } from "@reins/client"
 import type { ComponentChildren } from "preact"
 import { agentName } from "../agents/AgentNames.js"
-import { bytes, count, plain } from "../words/Words.js"
+import { bytes, count, plain, shortened } from "../words/Words.js"
 import { shortDigest } from "./Skills.js"
 import { lineOf } from "./Spec.js"
 
@@ -36,7 +36,7 @@ const networkWords = (network: NetworkAccess): string =>
 /** The first line of a text, or the beginning of it. */
 const cut = (text: string): string => {
   const line = text.trim().split("\n")[0] ?? ""
-  return line.length > 200 || line !== text.trim() ? `${line.slice(0, 200)} …` : line
+  return line === text.trim() ? shortened(line, 200) : `${shortened(line, 200)} …`
 }
 
 const linesOf = (spec: ProjectSpec): ReadonlyArray<readonly [string, ComponentChildren]> => {

@@ -49,6 +49,7 @@ export interface MarkedAnswer {
   readonly answer: { readonly body: unknown } | undefined
   /** An ETag of the forge, or else a digest of the answer. */
   readonly mark: string
+  /** The budget of the token; undefined where the forge tells none. */
   readonly limit: ForgeLimit | undefined
 }
 
@@ -57,6 +58,7 @@ export interface MarkedAnswer {
  * only the client of a forge can read is a `Refusal`; every other failure is a `ForgeError` already.
  */
 export interface Ask {
+  /** Gives the body of the answer. */
   (call: ForgeCall): Effect.Effect<unknown, ForgeError | Refusal>
   /** The same for a read whose answer may be known by its mark. */
   readonly marked: (call: ForgeCall, known: string | undefined) => Effect.Effect<MarkedAnswer, ForgeError | Refusal>

@@ -15,8 +15,8 @@ export interface Engine {
   readonly all: <Row extends object>(query: Query<Row>) => Effect.Effect<ReadonlyArray<Row>>
   /** Runs a statement whose rows nobody reads. */
   readonly run: (query: Query<object>) => Effect.Effect<void>
-  /** The promise of `Database.runLast`. */
-  readonly runLast: (query: Query<object>) => Effect.Effect<void>
+  /** The promise of `Database.runLast`. An engine without it runs the statement at once. */
+  readonly runLast?: (query: Query<object>) => Effect.Effect<void>
   /** The promise of `Database.transaction`. */
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** The promise of `Database.breakSilent`. */
@@ -81,6 +81,7 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
   ) =>
     Database.of({
       ...engine,
+      runLast: engine.runLast ?? engine.run,
       sql,
       dialect,
       clock,

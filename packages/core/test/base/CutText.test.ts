@@ -73,6 +73,7 @@ describe("the sources", () => {
   /** Cuts of ASCII, of bytes and of lists. */
   const allowed = new Set([
     "console/src/automations/Times.ts",
+    "console/src/project/Skills.tsx",
     "console/src/usage/BudgetCourse.tsx",
     "console/src/usage/Chart.ts",
     "console/src/usage/DayChart.tsx",
@@ -91,6 +92,8 @@ describe("the sources", () => {
     "server/src/cli/client/Webhooks.ts",
     "server/src/cli/init/InitConnection.ts",
     "server/src/cli/operator/Backup.ts",
+    "server/src/doors/mcp/ReadTools.ts",
+    "server/src/doors/mcp/WorkTools.ts",
     "server/src/http/Listener.ts"
   ])
 

@@ -1,6 +1,7 @@
 import { basename } from "node:path"
 import type { Artifact } from "@reins/core/artifacts/Artifact"
 import { isShownInPlace } from "@reins/core/artifacts/MediaTypes"
+import { cutText } from "@reins/core/base/CutText"
 
 /**
  * The headers of the content of an artifact. A browser shows the images that run nothing. It saves everything else, and would run none of it.
@@ -15,7 +16,7 @@ export const contentHeaders = ({ media_type, path }: Pick<Artifact, "media_type"
 
 /** The name twice, as RFC 6266 says: in ASCII for old clients, and whole in UTF-8. */
 const fileName = (path: string): string => {
-  const name = basename(path).slice(0, 200)
+  const name = cutText(basename(path), 200)
   const plain = name.replace(/[^\w.-]/g, "_")
   // Half of a character has no form in UTF-8.
   const whole = encodeURIComponent(Buffer.from(name).toString()).replace(

@@ -87,7 +87,7 @@ export const makeLook = Effect.gen(function* () {
 
   return fn("look")(function* (watch: Watch): Effect.fn.Return<void, WatchLost> {
     const request = yield* store.find(watch.merge_request_id)
-    if (request?.state !== "open") return yield* watches.release(watch.merge_request_id)
+    if (request?.state !== "open") return yield* journal.commit(watches.end(watch.merge_request_id))
     const memory: WatchMemory = JSON.parse(watch.memory)
     const seen = yield* Effect.either(
       limited(readForge(request, memory), Effect.timeoutFail({ duration: longestMs, onTimeout: () => late }))

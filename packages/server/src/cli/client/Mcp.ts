@@ -28,8 +28,7 @@ export const mcp = remoteCommand({
       workspaceId: async () => workspaceId,
       keySpace: createHash("sha256")
         .update(target(url).apiKey ?? "")
-        .digest("hex")
-        .slice(0, 16),
+        .digest("hex"),
       consoleUrl: `${url}/ui`,
       isUnattended: unattended
     }

@@ -21,7 +21,7 @@ type Refused = Unseen | ReinsError<"invalid_cursor">
 /** The merge requests that a call of a forge may be about. Each field that is given has to be right. */
 export interface Rung {
   readonly connectionId: ConnectionId
-  /** The path of the repository on the forge. */
+  /** The path of the repository on the forge. Case does not matter. */
   readonly repository: string
   readonly number?: number
   readonly headSha?: string
@@ -95,11 +95,11 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
             sql<{ id: MergeRequestId }>`select id from merge_requests where ${sql.and([
               sql`state = 'open'`,
               sql`connection_id = ${connectionId}`,
-              sql`repository = ${repository}`,
+              sql`lower(repository) = ${repository.toLowerCase()}`,
               ...(number === undefined ? [] : [sql`number = ${number}`]),
               ...(headSha === undefined ? [] : [sql`head_sha = ${headSha}`]),
               ...(headBranch === undefined ? [] : [sql`head_branch = ${headBranch}`])
-            ])}`
+            ])} order by id`
           )
           for (const { id } of meant) yield* watches.ring(id, true)
           return meant.length

@@ -92,14 +92,15 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
         ring: (id) => watches.ring(id, true),
         ringAll: fn("MergeRequestLooks.ringAll")(function* ({ connectionId, headBranch, headSha, number, repository }) {
           const meant = yield* all(
-            sql<{ id: MergeRequestId }>`select id from merge_requests where ${sql.and([
-              sql`state = 'open'`,
-              sql`connection_id = ${connectionId}`,
-              sql`lower(repository) = ${repository.toLowerCase()}`,
-              ...(number === undefined ? [] : [sql`number = ${number}`]),
-              ...(headSha === undefined ? [] : [sql`head_sha = ${headSha}`]),
-              ...(headBranch === undefined ? [] : [sql`head_branch = ${headBranch}`])
-            ])} order by id`
+            sql<{ id: MergeRequestId }>`select merge_requests.id from watches
+              join merge_requests on merge_requests.id = watches.merge_request_id where ${sql.and([
+                sql`state = 'open'`,
+                sql`watches.connection_id = ${connectionId}`,
+                sql`lower(repository) = ${repository.toLowerCase()}`,
+                ...(number === undefined ? [] : [sql`number = ${number}`]),
+                ...(headSha === undefined ? [] : [sql`head_sha = ${headSha}`]),
+                ...(headBranch === undefined ? [] : [sql`head_branch = ${headBranch}`])
+              ])} order by merge_requests.id`
           )
           for (const { id } of meant) yield* watches.ring(id, true)
           return meant.length

@@ -86,7 +86,7 @@ const forges = {
 } as const
 
 /** The merge requests that a call of a hook may be about; undefined when it is about none, or comes from no forge. */
-export const namesIn = (kind: HookKind, body: unknown): HookNames | undefined => {
+export const requestsIn = (kind: HookKind, body: unknown): HookNames | undefined => {
   if (kind === "standard" || kind === "token") return undefined
   const forge = forges[kind]
   const repository = textOf(at(body, ...forge.repository))

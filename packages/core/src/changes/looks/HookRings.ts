@@ -4,7 +4,7 @@ import type { ConnectionId } from "../../domain/Ids.js"
 import { Forges } from "../../forge/Forges.js"
 import { HookListeners, type HookRing } from "../../hooks/HookListeners.js"
 import { registrationOf } from "../../hooks/HookStore.js"
-import { namesIn } from "./HookBodies.js"
+import { requestsIn } from "./HookBodies.js"
 import { MergeRequestLooks } from "./MergeRequestLooks.js"
 
 /** Rings the looks of the merge requests that a call of a hook is about, in the commit of its receipt. */
@@ -16,7 +16,7 @@ export const layer = Layer.effectDiscard(
 
     yield* listeners.register({
       rung: Effect.fnUntraced(function* (ring) {
-        const names = namesIn(ring.hook.kind, ring.body)
+        const names = requestsIn(ring.hook.kind, ring.body)
         if (names === undefined) return { runs: 0, looks: 0 }
         const { named, repository } = names
         let rung = 0

@@ -23,7 +23,7 @@ export const layer = Layer.effectDiscard(
           if (trigger?.kind === "hook" && trigger.hook_id === rung.hook.id && held?.row.state === "active")
             runs += (yield* ring(held.row, trigger, rung)) ? 1 : 0
         }
-        return runs
+        return { runs, looks: 0 }
       }),
       removed: (hookId) => pauseAllOf("hook_id", hookId)
     })

@@ -84,7 +84,7 @@ const gitHubEvents = {
   push: ["push"],
   issues: ["issues"],
   comments: ["issue_comment", "pull_request_review_comment"],
-  merge_requests: ["pull_request", "pull_request_review"],
+  merge_requests: ["pull_request", "pull_request_review", "pull_request_review_thread"],
   checks: ["check_run", "check_suite", "status"]
 } as const satisfies Record<HookOccasion, ReadonlyArray<string>>
 

@@ -44,7 +44,7 @@ export type HookRegistration = typeof HookRegistration.Type
 
 export const Hook = Schema.Struct({
   id: field(HookId, "The id of the hook."),
-  workspace_id: field(WorkspaceId, "The workspace whose automations it rings."),
+  workspace_id: field(WorkspaceId, "The workspace whose automations and merge requests it rings."),
   kind: field(HookKind, "What proves a call."),
   label: field(HookLabel, "What it is for, in your words."),
   state: field(HookState, "Calls of a disabled hook are answered as if it were not there."),
@@ -73,7 +73,8 @@ export const HookWithSecret = Schema.Struct({
 export type HookWithSecret = typeof HookWithSecret.Type
 
 export const HookOutcome = Schema.Literal("accepted", "ignored").annotations({
-  description: "`accepted`: an automation took it. `ignored`: none of them wanted it."
+  description:
+    "`accepted`: an automation took it, or it is about an open merge request, which Reins then looks at. `ignored`: neither."
 })
 export type HookOutcome = typeof HookOutcome.Type
 

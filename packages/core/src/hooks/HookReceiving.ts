@@ -121,8 +121,8 @@ const makeWrite = Effect.gen(function* () {
     if (known !== undefined) return { receipt_id: known.id, outcome: "duplicate" }
     const { id } = yield* store.insertReceipt(receipt)
     const { delivery_id, event } = receipt
-    const runs = yield* listeners.rung({ hook, delivery_id, event, body, at: yield* now })
-    const outcome = runs > 0 ? "accepted" : "ignored"
+    const { looks, runs } = yield* listeners.rung({ hook, delivery_id, event, body, at: yield* now })
+    const outcome = runs + looks > 0 ? "accepted" : "ignored"
     yield* store.settle(id, outcome, runs)
     return { receipt_id: id, outcome }
   })

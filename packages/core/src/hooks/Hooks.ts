@@ -237,8 +237,8 @@ const replayOf = ({ journal, listeners, locked, store, vault }: Parts): Pick<Met
         const read = jsonOf(new TextEncoder().encode(Redacted.value(opened.value)))
         const { delivery_id, event } = receipt
         const made = yield* listeners.rung({ hook, delivery_id, event, body: read?.value, at: yield* now })
-        const runs = receipt.runs + made
-        const outcome = runs > 0 ? ("accepted" as const) : ("ignored" as const)
+        const runs = receipt.runs + made.runs
+        const outcome = made.runs + made.looks > 0 ? "accepted" : receipt.outcome
         yield* store.settle(receipt.id, outcome, runs)
         return toReceipt({ ...receipt, outcome, runs })
       })

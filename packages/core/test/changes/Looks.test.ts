@@ -1,51 +1,9 @@
 import { assert, layer } from "@effect/vitest"
-import { Deliveries } from "@reins/core/changes/Deliveries"
-import { MergeRequestLooks } from "@reins/core/changes/looks/MergeRequestLooks"
-import type { MergeRequest } from "@reins/core/changes/MergeRequest"
-import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { Journal } from "@reins/core/store/Journal"
-import { eventOf, forgeConnection, installation, remote, workspace } from "@reins/testing/changes/Fixture"
-import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
+import { eventOf, installation } from "@reins/testing/changes/Fixture"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Schedule } from "effect"
-
-/** True when a look after a time has ended and the next one is not due. */
-const isAtRest = ({ next_look_at, observed_at }: MergeRequest, after: string | null): boolean =>
-  observed_at !== null &&
-  observed_at > (after ?? "") &&
-  Date.parse(next_look_at ?? observed_at) - Date.parse(observed_at) > 1_000
-
-const until = <E, R>(get: Effect.Effect<MergeRequest, E, R>, isSo: (request: MergeRequest) => boolean) =>
-  Effect.repeat(get, { schedule: Schedule.spaced("10 millis"), until: isSo }).pipe(
-    Effect.timeout("30 seconds"),
-    Effect.orDie
-  )
-
-/** An open merge request that was looked at once. */
-const watched = (kind: KnownForge) =>
-  Effect.gen(function* () {
-    const origin = yield* remote(kind)
-    const { change, principal, session } = yield* workspace(origin.url)
-    const connection = yield* forgeConnection(kind, origin.base)
-    const changeset = yield* change({ "a.txt": "ONE\n" })
-    const answer = yield* (yield* Deliveries).request(principal, changeset.id, { connection_id: connection.id })
-    yield* eventOf(session.id, answer.event_watermark, "delivery.succeeded")
-    const delivery = yield* (yield* Deliveries).get(principal, answer.delivery.id)
-    const requests = yield* MergeRequests
-    const looks = yield* MergeRequestLooks
-    const { event_watermark: after, merge_request } = yield* requests.open(principal, delivery.id, { draft: false })
-    yield* eventOf(session.id, after, "merge_request.opened")
-    const { id } = merge_request
-    const get = requests.get(principal, id)
-    /** Has it looked at, and gives it once that look has ended. */
-    const look = Effect.gen(function* () {
-      const before = (yield* looks.look(principal, id)).merge_request
-      yield* until(get, (request) => request.state !== "open" || isAtRest(request, before.observed_at))
-      return yield* get
-    })
-    const head = delivery.commit ?? ""
-    return { connection, delivery, get, head, id, look, looks, origin, principal, session }
-  })
+import { Effect } from "effect"
+import { isAtRest, until, watched } from "./Watched.js"
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true })(`looks on ${name}`, (it) => {

@@ -21,7 +21,7 @@ type Refused = Unseen | ReinsError<"invalid_cursor">
 /** The merge requests that a call of a forge may be about. Each field that is given has to be right. */
 export interface Rung {
   readonly connectionId: ConnectionId
-  /** The path of the repository on the forge. */
+  /** The path of the repository on the forge. Case does not matter. */
   readonly repository: string
   readonly number?: number
   readonly headSha?: string
@@ -92,14 +92,15 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
         ring: (id) => watches.ring(id, true),
         ringAll: fn("MergeRequestLooks.ringAll")(function* ({ connectionId, headBranch, headSha, number, repository }) {
           const meant = yield* all(
-            sql<{ id: MergeRequestId }>`select id from merge_requests where ${sql.and([
-              sql`state = 'open'`,
-              sql`connection_id = ${connectionId}`,
-              sql`repository = ${repository}`,
-              ...(number === undefined ? [] : [sql`number = ${number}`]),
-              ...(headSha === undefined ? [] : [sql`head_sha = ${headSha}`]),
-              ...(headBranch === undefined ? [] : [sql`head_branch = ${headBranch}`])
-            ])}`
+            sql<{ id: MergeRequestId }>`select merge_requests.id from watches
+              join merge_requests on merge_requests.id = watches.merge_request_id where ${sql.and([
+                sql`state = 'open'`,
+                sql`watches.connection_id = ${connectionId}`,
+                sql`lower(repository) = ${repository.toLowerCase()}`,
+                ...(number === undefined ? [] : [sql`number = ${number}`]),
+                ...(headSha === undefined ? [] : [sql`head_sha = ${headSha}`]),
+                ...(headBranch === undefined ? [] : [sql`head_branch = ${headBranch}`])
+              ])} order by merge_requests.id`
           )
           for (const { id } of meant) yield* watches.ring(id, true)
           return meant.length

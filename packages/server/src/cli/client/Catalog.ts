@@ -3,6 +3,7 @@ import { argument, entry, flag, group, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
+import { checkProject } from "./ProjectServers.js"
 import { agentOptions, chosenProvider, wantedAgent } from "./Providers.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 import { requireYes, untilDeleted, yes } from "./SessionState.js"
@@ -190,5 +191,6 @@ const removeProject = remoteCommand({
 export const projects = group(
   entry("list", "List the projects", listProjects),
   entry("show", "Print a version of a project", showProject),
+  entry("check", "Connect to the MCP servers of a project, and see which tools are ready", checkProject),
   entry("delete", "Delete a project for good, with its versions and secrets", removeProject)
 )

@@ -66,7 +66,7 @@ describe("the tools of a project in the console", () => {
     await button(page, "Publish").click()
     await page.getByText("lab (3 tools)").waitFor()
     const { items } = await client.projects.listVersions({ project_id })
-    assert.deepStrictEqual(items[0]?.spec.tools, {
+    assert.deepStrictEqual(items.at(-1)?.spec.tools, {
       mcp_servers: [
         {
           name: "lab",
@@ -125,7 +125,7 @@ describe("the tools of a project in the console", () => {
     await page.getByText(`release-notes (${skill.digest.slice(7, 17)})`).waitFor()
     await looksOf(page, "guidance")
     const { items } = await client.projects.listVersions({ project_id })
-    assert.deepStrictEqual(items[0]?.spec, {
+    assert.deepStrictEqual(items.at(-1)?.spec, {
       instructions: "Be brief.\nSay what you did not run.",
       skills: [{ name: skill.name, digest: skill.digest }]
     })

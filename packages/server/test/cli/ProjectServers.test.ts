@@ -71,6 +71,8 @@ describe("reins projects check", () => {
     )
     const pinned = await check(id, "--pin")
     assert.deepStrictEqual([pinned.status, pinned.stderr], [0, "Version 2 is published with the pins.\n"])
+    const shown = await reinsAt(world().at, ["projects", "show", id])
+    assert.strictEqual(JSON.parse(shown.stdout).ordinal, 2)
     const again = await check(id, "--json")
     const { servers, version } = JSON.parse(again.stdout)
     assert.deepStrictEqual([again.status, version.ordinal, servers[0].state], [0, 2, "reached"])

@@ -1,9 +1,10 @@
-import type { CheckedServer, CheckedTool, Reins, ServerCheck } from "@reins/client"
+import type { CheckedServer, CheckedTool, ServerCheck } from "@reins/client"
 import { argument, flag, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
 import { reasonText } from "./ErrorSentences.js"
+import { projectVersion } from "./ProjectVersions.js"
 import { remoteCommand } from "./Remote.js"
 
 const standings: Readonly<Record<CheckedTool["standing"], string>> = {
@@ -62,7 +63,7 @@ export const checkProject = remoteCommand({
   ],
   run: async ({ json, pin, project: project_id, version }, connect) => {
     const { reins } = await connect()
-    const version_id = version === undefined ? undefined : await versionOf(reins, project_id, version)
+    const version_id = version === undefined ? undefined : (await projectVersion(reins, project_id, version)).id
     const check = await reins.projects.checkServers({
       project_id,
       ...(version_id !== undefined && { version_id }),
@@ -74,9 +75,3 @@ export const checkProject = remoteCommand({
     if (fault !== undefined) throw new CommandFailed({ message: fault })
   }
 })
-
-const versionOf = async ({ projects }: Reins, project_id: string, wanted: string): Promise<string> => {
-  for await (const { id, ordinal } of projects.listVersions({ project_id, limit: 200 }))
-    if (String(ordinal) === wanted) return id
-  throw new CommandFailed({ message: `The project has no version ${wanted}.` })
-}

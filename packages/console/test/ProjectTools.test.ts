@@ -46,7 +46,7 @@ describe("the tools of a project in the console", () => {
     const page = await world.loggedIn(`projects/${project_id}`)
     const { complaints } = watch(page)
     const servers = page.getByRole("region", { name: "MCP servers" })
-    await servers.getByText("Version 1 names none.").waitFor()
+    await servers.getByText("Version 1 names no server.").waitFor()
 
     await button(page, "Publish a version").click()
     const form = page.getByRole("dialog").getByRole("group", { name: "MCP servers" })

@@ -41,7 +41,7 @@ export const Servers = ({
   const checked = found.value?.id === id ? found.value.servers : []
   return (
     <section aria-label="MCP servers">
-      <div class="section-head">
+      <div class="section-head apart">
         <h2>MCP servers</h2>
         {servers.length > 0 && mayWrite.value && (
           <button
@@ -54,7 +54,7 @@ export const Servers = ({
         )}
       </div>
       {servers.length === 0 ? (
-        <p class="fine">Version {ordinal} names none. Their tools are offered to every agent of the project.</p>
+        <p class="fine">Version {ordinal} names no server. Name one when you publish a version.</p>
       ) : (
         <ul class="cards">
           {servers.map((server) => (
@@ -116,7 +116,7 @@ const ServerCard = ({
         ))}
       </ul>
       {checked !== undefined && changed.length > 0 && pin !== undefined && (
-        <p class="actions">
+        <p class="actions pins">
           <button type="button" onClick={() => (isAsking.value = true)}>
             Pin as they are …
           </button>

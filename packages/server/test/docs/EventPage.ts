@@ -11,6 +11,7 @@ const families: Readonly<Record<string, string>> = {
   message: "Messages",
   turn: "Turns",
   tool: "Tool calls",
+  mcp: "Servers of tools",
   plan: "Plans",
   agent: "Agents",
   usage: "Usage",

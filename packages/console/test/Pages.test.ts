@@ -87,6 +87,17 @@ const furnish = async (): Promise<Readonly<Record<string, string>>> => {
       setup_network: ["registry.npmjs.org"],
       environment: [{ name: "MODE", value: "test" }],
       network: "none",
+      tools: {
+        mcp_servers: [
+          {
+            name: "tickets",
+            url: "https://mcp.example/tickets",
+            headers: { Authorization: { secret: "registry-token", prefix: "Bearer " } },
+            allow: ["get_ticket", "close_ticket"],
+            permissions: { close_ticket: "ask" }
+          }
+        ]
+      },
       permissions: { default: "ask", tools: { read: "allow" } }
     }
   })

@@ -11,8 +11,8 @@ import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest"
 
-/** The agents of a world: the small one, the real ones, or a small one that is to be installed from a registry. */
-export type Agents = "small" | "real" | "to_install"
+/** The agents of a world: the small one, one that calls tools of the service, the real ones, or a small one that is to be installed from a registry. */
+export type Agents = "small" | "calling" | "real" | "to_install"
 
 /** The surroundings of the console in a test: a published server, a scripted gateway, a forge, and Chromium. */
 export interface World {
@@ -57,8 +57,8 @@ export const emptyWorldForEachTest = (): World =>
   worldBetween({ before: beforeEach, after: afterEach }, placeForEachTest(inMemory), undefined)
 
 /** Makes one world for all tests of the file. */
-export const worldForFile = (): World =>
-  worldBetween({ before: beforeAll, after: afterAll }, placeForFile(inMemory), "small")
+export const worldForFile = (agents: Agents = "small"): World =>
+  worldBetween({ before: beforeAll, after: afterAll }, placeForFile(inMemory), agents)
 
 const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents | undefined): World => {
   let scope: Scope.CloseableScope
@@ -75,7 +75,8 @@ const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents |
   }
   const agentsOf = async (wanted: Agents): Promise<Record<string, string>> => {
     if (wanted === "real") return {}
-    if (wanted === "small") return { REINS_MANIFESTS_DIR: manifestsWithSmallAgent(place.directory) }
+    if (wanted === "small" || wanted === "calling")
+      return { REINS_MANIFESTS_DIR: manifestsWithSmallAgent(place.directory, { callsTools: wanted === "calling" }) }
     packages = await inScope(registry)
     const { install } = installedFrom(packages.packages).runtime
     return {

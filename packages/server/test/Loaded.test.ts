@@ -1,33 +1,21 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { killServers, published, startServer } from "@reins/testing/process/ServerProcess"
+import { killServers, published } from "@reins/testing/process/ServerProcess"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { coverageOf, modulesIn, type Scripts } from "./Coverage.js"
 
 const dist = dirname(published)
 const program = join(dist, readdirSync(dist).find((name) => name.endsWith(".cjs")) ?? "")
 
-/** A function of a script, or a module within it, which is a function under the path of its source. */
-interface Covered {
-  readonly functionName: string
-  readonly ranges: readonly [{ readonly startOffset: number; readonly endOffset: number; readonly count: number }]
-}
-
 let directory = ""
 /** The scripts that V8 has run in a server that became ready and was stopped. */
-let scripts: ReadonlyArray<{ readonly url: string; readonly functions: ReadonlyArray<Covered> }> = []
+let scripts: Scripts = []
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "reins-loaded-"))
-  const coverage = join(directory, "coverage")
-  const dataDir = join(directory, "data")
-  mkdirSync(dataDir)
-  const server = await startServer({ dataDir, env: { NODE_V8_COVERAGE: coverage } })
-  server.kill("SIGTERM")
-  await server.ended
-  const [file = ""] = readdirSync(coverage)
-  scripts = JSON.parse(readFileSync(join(coverage, file), "utf8")).result
+  scripts = await coverageOf(directory)
 })
 
 afterAll(async () => {
@@ -35,11 +23,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** The modules within the program, by the paths of their sources: those that have run, or those that have not. */
-const modules = (run: boolean) =>
-  scripts
-    .flatMap(({ functions, url }) => (url.endsWith(".cjs") ? functions : []))
-    .filter(({ functionName, ranges: [{ count }] }) => functionName.includes("/") && count > 0 === run)
+const modules = (run: boolean) => modulesIn(scripts, run)
 
 describe("a server that starts loads only what it needs to become ready", () => {
   it("runs modules of less than 2.66 MB", () => {

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals"
 import type { Project, ProjectVersion } from "@reins/client"
+import type { ComponentProps } from "preact"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
@@ -8,6 +9,7 @@ import { Ask } from "../ui/Ask.js"
 import { Await, Outcome, PageHead, State, Time } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
 import { Secrets } from "./Secrets.js"
+import { Servers } from "./Servers.js"
 import { Skills } from "./Skills.js"
 import { SpecForm } from "./SpecForm.js"
 import { SpecView } from "./SpecView.js"
@@ -70,6 +72,14 @@ export const ProjectPage = ({ projectId }: { readonly projectId: string }) => {
               <>
                 <Secrets projectId={projectId} />
                 <Skills projectId={projectId} />
+                <ServersOf
+                  version={newestOf(items)}
+                  mayPin={mayWrite.value && value.archived_at === null}
+                  published={() => {
+                    versions.reload()
+                    project.reload()
+                  }}
+                />
                 <h2>Versions</h2>
                 <ul class="cards">
                   {items.map((version) => (
@@ -101,6 +111,12 @@ export const ProjectPage = ({ projectId }: { readonly projectId: string }) => {
 
 const newestOf = (versions: ReadonlyArray<ProjectVersion>): ProjectVersion | undefined =>
   [...versions].sort((one, other) => other.ordinal - one.ordinal)[0]
+
+const ServersOf = ({
+  version,
+  ...given
+}: Omit<ComponentProps<typeof Servers>, "version"> & { readonly version: ProjectVersion | undefined }) =>
+  version === undefined ? null : <Servers version={version} {...given} />
 
 const Under = ({ project: { archived_at, description, slug } }: { readonly project: Project }) => (
   <>

@@ -14,7 +14,8 @@ export const Secrets = ({ projectId }: { readonly projectId: string }) => {
     <section aria-label="Secrets">
       <h2>Secrets</h2>
       <p class="fine">
-        For variables of the environment. A value never comes back; another one under the same name replaces it.
+        For variables of the environment and for headers of MCP servers. A value never comes back; another one under the
+        same name replaces it.
       </p>
       <Await of={list}>
         {({ items }) => (

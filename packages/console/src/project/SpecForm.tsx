@@ -7,6 +7,7 @@ import { AgentFields, DeliveryFields, LimitFields, PermissionFields } from "./Ag
 import { EnvironmentFields } from "./EnvironmentFields.js"
 import { GuidanceFields } from "./GuidanceFields.js"
 import { NetworkField } from "./NetworkField.js"
+import { ServerFields } from "./ServerFields.js"
 import { SetupFields } from "./SetupFields.js"
 import { filled, type SpecProps, specOf } from "./Spec.js"
 
@@ -131,6 +132,7 @@ const Parts = ({
           <GuidanceFields {...given} skills={skills} />
           <SetupFields {...given} />
           <EnvironmentFields {...given} secrets={secrets} />
+          <ServerFields {...given} secrets={secrets} />
           <NetworkField
             legend="Network of agents"
             value={given.spec.network}

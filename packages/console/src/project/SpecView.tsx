@@ -64,6 +64,10 @@ const linesOf = (spec: ProjectSpec): ReadonlyArray<readonly [string, ComponentCh
       "Environment",
       environment?.map(({ name, secret }) => (secret == null ? name : `${name} (secret ${secret})`)).join(", ")
     ],
+    [
+      "MCP servers",
+      spec.tools?.mcp_servers?.map(({ allow, name }) => `${name} (${count(allow.length, "tool")})`).join(", ")
+    ],
     ["Network", network && networkWords(network)],
     ["Executor", executor && [executor.backend, ...limits].join(", ")],
     [

@@ -114,13 +114,17 @@ export const cacheWithSmallAgent = (directory: string): string => {
 
 /**
  * Writes the manifests of alpha and beta with the small agent to a directory, for published servers (REINS_MANIFESTS_DIR). It asks before each
- * tool where the permissions of the session say so. `installed` gives the installation of alpha, where it is not to be that of the real agent.
+ * tool where the permissions of the session say so. `install` gives the installation of alpha, where it is not to be that of the real agent.
+ * With `callsTools` the agent calls tools of the service.
  */
-export const manifestsWithSmallAgent = (directory: string, installed: { readonly install?: object } = {}): string => {
+export const manifestsWithSmallAgent = (
+  directory: string,
+  { callsTools = false, ...installed }: { readonly install?: object; readonly callsTools?: boolean } = {}
+): string => {
   const manifests = join(directory, "manifests")
   mkdirSync(manifests, { recursive: true })
   for (const given of [alpha, beta]) {
-    const manifest = withSmallAgent(given, "{{permissions.mode}}")
+    const manifest = withSmallAgent(given, "{{permissions.mode}}", callsTools ? { TOOLS: "1" } : {})
     const capabilities = { ...manifest.capabilities, interactive_approval: "supported" }
     const runtime = { ...manifest.runtime, ...(given === alpha && installed) }
     const written = vouched({ ...manifest, runtime, capabilities })

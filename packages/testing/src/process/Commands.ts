@@ -53,6 +53,7 @@ export const commands: Readonly<Record<string, string>> = {
   "node drain": "none",
   "node forget": "none",
   "node list": "",
+  "projects check": "prj_none",
   "projects list": "",
   "projects show": "prj_none",
   "push-key": "",

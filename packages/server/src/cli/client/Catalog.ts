@@ -3,6 +3,8 @@ import { argument, entry, flag, group, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
+import { checkProject } from "./ProjectServers.js"
+import { projectVersion } from "./ProjectVersions.js"
 import { agentOptions, chosenProvider, wantedAgent } from "./Providers.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 import { requireYes, untilDeleted, yes } from "./SessionState.js"
@@ -158,12 +160,7 @@ const showProject = remoteCommand({
   ],
   run: async ({ project, version }, connect) => {
     const { reins } = await connect()
-    const { items } = await reins.projects.listVersions({ project_id: project, limit: 100 })
-    const found = version === undefined ? items[0] : items.find(({ ordinal }) => String(ordinal) === version)
-    if (found === undefined)
-      throw new CommandFailed({
-        message: version === undefined ? "The project has no version yet." : `The project has no version ${version}.`
-      })
+    const found = await projectVersion(reins, project, version)
     process.stdout.write(`${JSON.stringify(found, null, 2)}\n`)
   }
 })
@@ -190,5 +187,6 @@ const removeProject = remoteCommand({
 export const projects = group(
   entry("list", "List the projects", listProjects),
   entry("show", "Print a version of a project", showProject),
+  entry("check", "Connect to the MCP servers of a project, and see which tools are ready", checkProject),
   entry("delete", "Delete a project for good, with its versions and secrets", removeProject)
 )

@@ -76,6 +76,7 @@ describe("the model of a session", () => {
     assert.strictEqual((await client.sessions.get({ session_id: id })).harness.model, "scripted-2")
     // A gateway may take a model that it does not list.
     await page.getByRole("button", { name: "Model: scripted-2" }).click()
+    await list.getByText("scripted-2").waitFor()
     await page.keyboard.type("my-own-model")
     await page.keyboard.press("Enter")
     await page.getByRole("button", { name: "Model: my-own-model" }).waitFor()

@@ -1,4 +1,5 @@
 import type { CheckedServer, CheckedTool, ServerCheck } from "@reins/client"
+import { shortened } from "@reins/core/base/CutText"
 import { argument, flag, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
@@ -19,7 +20,7 @@ const noteOf = ({ description, permission, standing }: CheckedTool): string => {
     case "offered":
       return permission === "ask" ? "asks people first" : ""
     case "changed":
-      return harmless(`Now: ${(description ?? "").replaceAll(/\s+/g, " ").slice(0, 200)}`)
+      return harmless(`Now: ${shortened((description ?? "").replaceAll(/\s+/g, " "), 200)}`)
     case "missing":
       return "The server does not have this tool."
     case "refused":

@@ -120,7 +120,7 @@ it("a mention starts one session, a button approves, and answers go to the threa
   assert.deepInclude(updated, { channel: "C1", ts: "1700000000.000001" })
   const answer = await one("chat.postMessage", "Noted")
   assert.deepInclude(answer, { thread_ts: "1.1", text: "Noted, &lt;!channel&gt; &amp; all." })
-  // Who comes later is told that the question has its answer.
+  // A later answer is told that the question has one.
   assert.strictEqual((await slack.click(url, allow, { user: "U2", text: question.text })).status, 200)
   await until(() => posted("chat.update", /./)[1])
 

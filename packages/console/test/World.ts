@@ -11,7 +11,7 @@ import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest"
 
-/** The agents of a world: the small one, one that calls tools of the service, the real ones, or a small one that is to be installed from a registry. */
+/** The agents of a world: the small one, one that calls tools of the service, or the real ones. A small one can also come from a registry. */
 export type Agents = "small" | "calling" | "real" | "to_install"
 
 /** The surroundings of the console in a test: a published server, a scripted gateway, a forge, and Chromium. */

@@ -57,7 +57,7 @@ const eventOf = (fields: Fields, given: AutomationTrigger | undefined): Automati
   return { ...rest, kind: "event", types: [first, ...others], ...(event_label !== "" && { label: event_label }) }
 }
 
-/** What the runs deliver. The texts that have no field stay as they are. */
+/** The work that the runs deliver. The texts that have no field stay as they are. */
 const deliverOf = ({ deliver = "" }: Fields, given: Automation["deliver"]): Automation["deliver"] => {
   if (deliver === "") return null
   const { merge_request, ...rest } = given ?? {}

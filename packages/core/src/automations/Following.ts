@@ -6,7 +6,7 @@ import type { AutomationRow } from "./AutomationStore.js"
 import { automationsFollower, followerKey } from "./EventRuns.js"
 import { loadSchedules, type Schedules } from "./Plan.js"
 
-/** What a command has to know of its trigger before its commit. */
+/** The facts of a trigger that a command needs before its commit. */
 export interface Prepared {
   readonly schedules: Schedules
   /** The newest position of the workspace; undefined for a trigger that is no event. */

@@ -21,7 +21,7 @@ export class HookRegistrations extends Context.Tag("@reins/core/hooks/HookRegist
   {
     /**
      * Has the forge make the hook, or change the one there that calls the same address. Fails with `invalid_transition` for a hook that another repository
-     * has, and with `RequestInvalid` for a connection of another kind, and for a repository that is not on its forge.
+     * has. Fails with `RequestInvalid` for a connection of another kind, or a repository that is not on its forge.
      */
     readonly register: (
       principal: Principal,

@@ -135,7 +135,7 @@ const makeSettle = Effect.gen(function* () {
 
 const Forgotten = Schema.Struct({ workspaceId: WorkspaceId, connection_id: Schema.String, repository: Schema.String })
 
-/** Removes the hook of a forge whose own hook was removed. What the forge refuses stays there, and calls an address that nobody answers. */
+/** Removes the hook of a forge whose own hook was removed. A hook that the forge does not remove calls an address that nobody answers. */
 export const forgetJob = Effect.gen(function* () {
   const { publicUrl } = yield* CoreConfig
   const use = yield* makeUse

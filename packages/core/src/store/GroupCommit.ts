@@ -44,7 +44,7 @@ interface Batch {
   failure: unknown
   /** Those of its commands that have ended and wait for the commit. */
   readonly ended: Array<Resume<void>>
-  /** What its commands left for the end. */
+  /** The statements that its commands left for the end. */
   readonly last: Array<LastStatement>
 }
 

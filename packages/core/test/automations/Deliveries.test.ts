@@ -49,7 +49,7 @@ const work = Effect.provide(until("automation.%", "delivery.%", "merge_request.%
 /** The capture comes before anything else, as it does in the commit that ends a turn. */
 const capture = Effect.provide(until("changeset.%"), Worker.layer(Effect.all([captureJob])).pipe(quiet))
 
-/** What a forge sends when somebody labels an issue, and the proof of each kind of hook. */
+/** The call of a forge when somebody labels an issue, with the proof of each kind of hook. */
 const labelled = {
   github: {
     event: "issues",

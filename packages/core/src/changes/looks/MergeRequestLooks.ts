@@ -28,7 +28,7 @@ export interface Rung {
   readonly headBranch?: string
 }
 
-/** What the forges show of open merge requests, and when they are looked at. */
+/** Reads open merge requests as the forges show them, and has them looked at. */
 export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/MergeRequestLooks")<
   MergeRequestLooks,
   {

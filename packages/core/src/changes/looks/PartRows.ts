@@ -138,8 +138,8 @@ export const partWrites = Effect.map(Effect.all([Database, replacing]), ([{ all,
       return yield* replace<CheckRow>("request_checks", before, rows, ({ key }) => key, newId(CheckId))
     }),
     /**
-     * Where the forge does not tell the commit of a review, it is the head at which the review was first seen, if the head was the same at the look
-     * before. `steadyHead` is that head.
+     * A forge may not tell the commit of a review. Then it is `steadyHead`: the head at which the review was first seen, if the look before had the
+     * same one.
      */
     reviews: Effect.fnUntraced(function* (
       id: MergeRequestId,

@@ -16,7 +16,7 @@ import { TurnStore } from "../turns/TurnStore.js"
 import { type InteractionRow, interactionRows, toInteraction } from "./InteractionRows.js"
 import { makeResolve, nothing } from "./ResolveInteraction.js"
 
-/** What a call of a tool asks of somebody outside of the service. */
+/** The question of a tool call to somebody outside of the service. */
 export interface KeptCall extends Pick<Interaction, "kind" | "title" | "description" | "options" | "form" | "tool"> {
   /** The retry of a turn finds the call again by it. */
   readonly key: string

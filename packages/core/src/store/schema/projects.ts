@@ -1,6 +1,6 @@
 /**
- * A project that is being deleted is out of sight, and has its id as its slug. Beside projects stand their versions and skills, the secrets that the
- * environment of a version names, and the tools of servers as a version has seen them first.
+ * A project that is being deleted is out of sight, and has its id as its slug. A project has versions, skills, and the secrets that the environment of a
+ * version names. A version has pins: the tools of servers as it has seen them first.
  */
 export const projects: ReadonlyArray<string> = [
   `create table projects (

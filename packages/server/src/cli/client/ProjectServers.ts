@@ -33,7 +33,7 @@ const rowsOf = ({ name, problem, tools }: CheckedServer): ReadonlyArray<Readonly
     ? tools.map((tool) => [name, tool.name, standings[tool.standing], noteOf(tool)])
     : [[name, "-", "not reached", reasonText({ reason: null, reason_message: problem }).replaceAll("\n", " ")]]
 
-/** What keeps tools from agents, in a sentence with the way to mend it; undefined where all are ready. */
+/** A sentence on what keeps tools from agents, with the way to mend it; undefined where all are ready. */
 const faultOf = ({ servers }: ServerCheck, project: string): string | undefined => {
   const tools = servers.flatMap((server) => server.tools)
   const changed = tools.filter(({ standing }) => standing === "changed").length

@@ -42,7 +42,7 @@ const lastWords = async (reins: Reins, turn: TurnSnapshot | undefined): Promise<
 
 const mostFiles = 100
 
-/** What an agent named is code in it, so that no name becomes a link, a picture or a heading. */
+/** Names from an agent are code in it, so that none becomes a link, a picture or a heading. */
 const summaryOf = (url: string, { changeset, delivery, sessionId, turn }: RunEnd): string => {
   const files = changeset?.files ?? []
   const lines = [

@@ -2,7 +2,7 @@ import type { CallToolResult, InputRequiredResult, ToolAnnotations } from "@mode
 import { type Reins, ReinsApiError, ReinsConnectionError, ReinsValidationError } from "@reins/client"
 import type { z } from "zod"
 
-/** Whoever an assistant works for. */
+/** The account that an assistant works for. */
 export interface Caller {
   readonly reins: Reins
   /** The workspace that the tools are about. Asked for with the first call that needs it. */

@@ -24,7 +24,7 @@ export const wait = tool({
   run: async ({ reins, stopping }, { after, seconds, session_id }, call) => {
     const heard = new Heard(after, call)
     let standing = await standingOf(reins, session_id)
-    // What was logged before the session came to rest is told first.
+    // Events from before the session came to rest are told first.
     const isOver = () => rests(standing) && heard.seen >= standing.event_watermark
     const stop = new AbortController()
     const signal = AbortSignal.any([stop.signal, call.signal, ...(stopping === undefined ? [] : [stopping])])
@@ -61,7 +61,7 @@ const told = (standing: Standing, heard: Heard) => {
 const changesStanding = ({ type }: TypedEvent): boolean =>
   type === "turn.action_required" || /^turn\.(?:succeeded|failed|cancelled|interrupted)$/.test(type)
 
-/** What an agent said, until an answer is full. */
+/** The words of an agent, until an answer is full. */
 class Heard {
   private readonly lines: Array<string> = []
   private length = 0

@@ -154,7 +154,7 @@ const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents |
   }
 }
 
-/** Turns of lost workers are taken over soon, the servers of the test may be called, and browsers may be told while no page is open. */
+/** Turns of lost workers are taken over soon. The servers of the test may be called, and browsers may be told while no page is open. */
 const settings = {
   REINS_PUSH_KEY: newPushKey(),
   REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1,localhost",

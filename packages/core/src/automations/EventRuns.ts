@@ -95,8 +95,8 @@ interface Source {
 }
 
 /**
- * Gives the function that finds the run which an event comes from; undefined for the work of a person. A turn that no run has begun is one of a person,
- * unless a run has made its session, or the session works for another one.
+ * Gives the function that finds the run which an event comes from; undefined for the work of a person. A turn that no run has begun is one of a person.
+ * Sessions that a run has made, and those that work for another session, have no such turns.
  */
 const makeOriginOf = Effect.gen(function* () {
   const runs = yield* RunStore

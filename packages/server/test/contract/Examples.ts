@@ -3,6 +3,16 @@ import { Effect } from "effect"
 import { newCaller, newKey, password } from "../Service.js"
 import { fill, type Operation } from "./Document.js"
 import {
+  freshAutomation,
+  freshRun,
+  type Given,
+  giteaHook,
+  idOf,
+  inWorkspace,
+  nightly,
+  registration
+} from "./ExampleParts.js"
+import {
   done,
   fileOfWorkspaces,
   furnish,
@@ -26,18 +36,8 @@ export interface Example {
   readonly body?: unknown
 }
 
-interface Given {
-  /** Path parameters, where they are not those of the tenant. */
-  readonly ids?: Readonly<Record<string, string>>
-  /** The caller, when it is not the person of the tenant. */
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: unknown
-}
-
 const only = (body: unknown) => (): Effect.Effect<Given> => Effect.sync(() => ({ body }))
 const nothing = (): Effect.Effect<Given> => Effect.succeed({})
-
-const idOf = (name: string, made: unknown, at = "id"): Given => ({ ids: { [name]: textAt(made, at) } })
 
 const workspaceName = "Payments"
 
@@ -63,9 +63,6 @@ const addOwner = (workspace_id: string) =>
 
 const address = () => `${newKey()}@example.com`
 
-const inWorkspace = (tenant: Tenant, path: string, body: unknown) =>
-  done(tenant.person, "POST", `/api/workspaces/${tenant.ids["workspace_id"]}/${path}`, body)
-
 const freshSession = (tenant: Tenant) => Effect.map(newSession(tenant), ({ session }) => idOf("session_id", session))
 
 const freshTurn = (tenant: Tenant, state: string) =>
@@ -85,38 +82,6 @@ const freshDelivery = (tenant: Tenant, state: string) =>
     )
     yield* setState("deliveries", id, state)
     return { ids: { delivery_id: id } }
-  })
-
-const nightly = {
-  name: "Nightly",
-  trigger: { kind: "schedule", expression: "30 2 * * 1-5", timezone: "Europe/Berlin" },
-  target: {
-    kind: "new_session",
-    message: "Update what is outdated, in one change.",
-    harness: { provider_id: "alpha", model: "thinker" }
-  }
-}
-
-/** A hook of the kind of the tenant's forge. */
-const giteaHook = (tenant: Tenant) =>
-  Effect.map(inWorkspace(tenant, "hooks", { kind: "gitea", label: "The forge of the shop" }), (hook) =>
-    idOf("hook_id", hook)
-  )
-
-const registration = ({ forgeConnectionId }: Tenant) => ({
-  connection_id: forgeConnectionId,
-  repository: "https://gitea.example/acme/shop.git",
-  occasions: ["issues"]
-})
-
-const freshAutomation = (tenant: Tenant) =>
-  Effect.map(inWorkspace(tenant, "automations", nightly), (automation) => idOf("automation_id", automation))
-
-const freshRun = (tenant: Tenant) =>
-  Effect.gen(function* () {
-    const { ids } = yield* freshAutomation(tenant)
-    const run = yield* done(tenant.person, "POST", `/api/automations/${ids?.["automation_id"]}/runs`)
-    return idOf("automation_run_id", run)
   })
 
 /** A delegation of a session of its own, since few of one session may live at once. */

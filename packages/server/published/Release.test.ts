@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -12,10 +12,11 @@ afterAll(() => rmSync(copy, { recursive: true, force: true }))
 
 const manifests = [
   "package.json",
+  // A folder without a manifest is no package: `examples/ci` holds workflows and a shell script.
   ...["packages", "examples"].flatMap((folder) =>
-    readdirSync(join(root, folder), { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => `${folder}/${name}/package.json`)
+    readdirSync(join(root, folder))
+      .map((name) => `${folder}/${name}/package.json`)
+      .filter((file) => existsSync(join(root, file)))
   ),
   "bench/package.json"
 ]

@@ -83,7 +83,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
 
       const { changed, write } = yield* makeWrites(rows.find)
       const seen = (row: SessionStatements.StoredSession, role: Role | null) =>
-        role === null ? notFound() : Effect.succeed<SeenSession>({ ...SessionStatements.toSessionRow(row), role })
+        role === null ? notFound() : Effect.succeed(SessionStatements.toSeenSession(row, role))
 
       return SessionStore.of({
         find: rows.find,

@@ -43,6 +43,8 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
     ) => Effect.Effect<Role, Denied>
     /** Fails unless the principal is an owner of the workspace. */
     readonly own: (principal: Principal, workspaceId: string) => Effect.Effect<void, Denied>
+    /** Fails unless the principal is an owner of the workspace, and its credentials carry the scope `admin`. */
+    readonly manage: (principal: Principal, workspaceId: string) => Effect.Effect<void, Denied | ScopeMissing>
     /** Fails unless the credentials carry the scope, or one that includes it. */
     readonly requireScope: (principal: Principal, scope: Scope) => Effect.Effect<void, ScopeMissing>
   }
@@ -57,6 +59,15 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
       const read = fn("Access.read")(function* (principal: Principal, workspaceId: string) {
         return yield* seen(roleOf(principal, workspaceId, yield* roleOfAccount(principal, workspaceId)))
       })
+      const own = fn("Access.own")(function* (principal: Principal, workspaceId: string) {
+        const role = yield* read(principal, workspaceId)
+        if (role === "owner") return
+        return yield* new ReinsError({
+          code: "forbidden",
+          message: `Your role in this workspace is ${role}. Only an owner may do this.`,
+          details: { role, workspace_id: workspaceId }
+        })
+      })
       return Access.of({
         read,
         write: fn("Access.write")(function* (principal, workspaceId) {
@@ -68,29 +79,25 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
         writeWithin: fn("Access.writeWithin")(function* (principal, workspaceId, sessionIds) {
           return yield* mayWrite(principal, workspaceId, sessionIds, yield* roleOfAccount(principal, workspaceId))
         }),
-        own: fn("Access.own")(function* (principal, workspaceId) {
-          const role = yield* read(principal, workspaceId)
-          if (role === "owner") return
-          return yield* new ReinsError({
-            code: "forbidden",
-            message: `Your role in this workspace is ${role}. Only an owner may do this.`,
-            details: { role, workspace_id: workspaceId }
-          })
-        }),
-        requireScope: (principal, scope) =>
-          covers(principal.scopes, scope)
-            ? Effect.void
-            : Effect.fail(
-                new ReinsError({
-                  code: "insufficient_scope",
-                  message: `These credentials lack the scope "${scope}". Use an API key that has it.`,
-                  details: { required: scope, scopes: principal.scopes }
-                })
-              )
+        own,
+        manage: (principal, workspaceId) =>
+          Effect.zipRight(own(principal, workspaceId), requireScope(principal, "admin")),
+        requireScope
       })
     })
   )
 }
+
+const requireScope = (principal: Principal, scope: Scope): Effect.Effect<void, ScopeMissing> =>
+  covers(principal.scopes, scope)
+    ? Effect.void
+    : Effect.fail(
+        new ReinsError({
+          code: "insufficient_scope",
+          message: `These credentials lack the scope "${scope}". Use an API key that has it.`,
+          details: { required: scope, scopes: principal.scopes }
+        })
+      )
 
 /** `Access.readWithin` for a caller that has read the role of the account in the workspace. The role is null when there is none. */
 export const mayRead = (

@@ -56,8 +56,7 @@ export class HarnessInstallations extends Context.Tag("@reins/core/catalog/Harne
             "HarnessInstallations.request",
             { by: principal, about: { type: "workspace", id: workspaceId } },
             Effect.gen(function* () {
-              yield* access.own(principal, workspaceId)
-              yield* access.requireScope(principal, "admin")
+              yield* access.manage(principal, workspaceId)
               yield* providers.requireEnabled(provider_id)
               const inWorkspace = WorkspaceId.make(workspaceId)
               const known = yield* jobs.findLive({

@@ -44,12 +44,9 @@ export class SigningKeys extends Context.Tag("@reins/core/changes/SigningKeys")<
       const journal = yield* Journal
       const store = yield* signingKeyStore
 
-      const manage = (principal: Principal, workspaceId: string) =>
-        Effect.zipRight(access.own(principal, workspaceId), access.requireScope(principal, "admin"))
-
       return SigningKeys.of({
         list: fn("SigningKeys.list")(function* (principal, workspaceId, page) {
-          yield* manage(principal, workspaceId)
+          yield* access.manage(principal, workspaceId)
           return yield* store.list(workspaceId, page)
         }),
         create: (principal, workspaceId) =>
@@ -57,7 +54,7 @@ export class SigningKeys extends Context.Tag("@reins/core/changes/SigningKeys")<
             "SigningKeys.create",
             { by: principal, about: { type: "workspace", id: workspaceId } },
             Effect.gen(function* () {
-              yield* manage(principal, workspaceId)
+              yield* access.manage(principal, workspaceId)
               if ((yield* store.count(workspaceId)) >= maxKeys) return yield* tooMany
               return yield* store.add(WorkspaceId.make(workspaceId))
             })
@@ -69,7 +66,7 @@ export class SigningKeys extends Context.Tag("@reins/core/changes/SigningKeys")<
             Effect.gen(function* () {
               const key = yield* store.find(keyId)
               if (key === undefined) return yield* notFound()
-              yield* manage(principal, key.workspace_id)
+              yield* access.manage(principal, key.workspace_id)
               yield* store.remove(key.id)
               return key
             })

@@ -46,7 +46,7 @@ export class HookRegistrations extends Context.Tag("@reins/core/hooks/HookRegist
 
       const locked = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const row = yield* store.lock(id)
-        yield* Effect.zipRight(access.own(principal, row.workspace_id), access.requireScope(principal, "admin"))
+        yield* access.manage(principal, row.workspace_id)
         return row
       })
       const write = Effect.fnUntraced(function* (row: HookRow, columns: Pick<HookRow, "registration">) {

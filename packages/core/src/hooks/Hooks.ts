@@ -87,23 +87,20 @@ const makeParts = () =>
     const store = yield* HookStore
     const vault = yield* Vault
 
-    const manage = (principal: Principal, workspaceId: string) =>
-      Effect.zipRight(access.own(principal, workspaceId), access.requireScope(principal, "admin"))
-
     const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
       const row = yield* store.find(id)
       if (row === undefined) return yield* notFound()
-      yield* manage(principal, row.workspace_id)
+      yield* access.manage(principal, row.workspace_id)
       return row
     })
     const locked = Effect.fnUntraced(function* (principal: Principal, id: string) {
       const row = yield* store.lock(id)
-      yield* manage(principal, row.workspace_id)
+      yield* access.manage(principal, row.workspace_id)
       return row
     })
     const show = (row: HookRow) => store.toHook(row)
     const registering = yield* makeRegistering
-    return { journal, listeners, locked, manage, readable, registering, show, store, vault }
+    return { access, journal, listeners, locked, readable, registering, show, store, vault }
   })
 
 type Parts = Effect.Effect.Success<ReturnType<typeof makeParts>>
@@ -111,9 +108,9 @@ type Methods = Hooks["Type"]
 
 const about = (principal: Principal, id: string) => ({ by: principal, about: { type: "hook", id } })
 
-const readsOf = ({ manage, readable, show, store }: Parts): Pick<Methods, "get" | "list" | "receipts"> => ({
+const readsOf = ({ access, readable, show, store }: Parts): Pick<Methods, "get" | "list" | "receipts"> => ({
   list: fn("Hooks.list")(function* (principal, workspaceId, page) {
-    yield* manage(principal, workspaceId)
+    yield* access.manage(principal, workspaceId)
     return yield* store.list(workspaceId, page)
   }),
   get: fn("Hooks.get")((principal, id) => Effect.flatMap(readable(principal, id), show)),
@@ -165,7 +162,7 @@ const commandsOf = ({
 const secretCommandsOf = ({
   journal,
   locked,
-  manage,
+  access,
   registering,
   show,
   store,
@@ -176,7 +173,7 @@ const secretCommandsOf = ({
       "Hooks.create",
       { by: principal, about: { type: "workspace", id: workspaceId } },
       Effect.gen(function* () {
-        yield* manage(principal, workspaceId)
+        yield* access.manage(principal, workspaceId)
         const used = yield* store.count(workspaceId)
         if (used >= maxHooks) return yield* tooMany(used)
         const id = yield* newId(HookId)

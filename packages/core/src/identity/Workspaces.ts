@@ -92,8 +92,7 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
             "Workspaces.update",
             { by: principal, about: { type: "workspace", id: workspaceId } },
             Effect.gen(function* () {
-              yield* access.own(principal, workspaceId)
-              yield* access.requireScope(principal, "admin")
+              yield* access.manage(principal, workspaceId)
               yield* requireUnlimited(budgets, principal)
               if (name !== undefined) yield* store.rename(workspaceId, name)
               if (retention !== undefined) yield* store.keepSessions(workspaceId, retention.sessions_days)

@@ -120,28 +120,25 @@ const makeParts = () =>
     const store = yield* WebhookStore
     const vault = yield* Vault
 
-    const manage = (principal: Principal, workspaceId: string) =>
-      Effect.zipRight(access.own(principal, workspaceId), access.requireScope(principal, "admin"))
-
     const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
       const row = yield* store.find(id)
-      yield* manage(principal, row.workspace_id)
+      yield* access.manage(principal, row.workspace_id)
       return row
     })
     const locked = Effect.fnUntraced(function* (principal: Principal, id: string) {
       const row = yield* store.lock(id)
-      yield* manage(principal, row.workspace_id)
+      yield* access.manage(principal, row.workspace_id)
       return row
     })
-    return { events, journal, locked, manage, positions, readable, store, vault }
+    return { access, events, journal, locked, positions, readable, store, vault }
   })
 
 type Parts = Effect.Effect.Success<ReturnType<typeof makeParts>>
 type Methods = Webhooks["Type"]
 
-const readsOf = ({ manage, readable, store }: Parts): Pick<Methods, "deliveries" | "delivery" | "get" | "list"> => ({
+const readsOf = ({ access, readable, store }: Parts): Pick<Methods, "deliveries" | "delivery" | "get" | "list"> => ({
   list: fn("Webhooks.list")(function* (principal, workspaceId, page) {
-    yield* manage(principal, workspaceId)
+    yield* access.manage(principal, workspaceId)
     return yield* store.list(workspaceId, page)
   }),
   get: fn("Webhooks.get")((principal, id) => Effect.flatMap(readable(principal, id), store.toEndpoint)),
@@ -252,7 +249,7 @@ const secretCommandsOf = ({
   events,
   journal,
   locked,
-  manage,
+  access,
   positions,
   store,
   vault
@@ -262,7 +259,7 @@ const secretCommandsOf = ({
       "Webhooks.create",
       { by: principal, about: { type: "workspace", id: workspaceId } },
       Effect.gen(function* () {
-        yield* manage(principal, workspaceId)
+        yield* access.manage(principal, workspaceId)
         const { head } = yield* events.ends(workspaceId)
         return Effect.gen(function* () {
           const used = yield* store.count(workspaceId)

@@ -1,5 +1,6 @@
 import { Data, Effect, Schema } from "effect"
 import type { MergeMethod } from "../domain/MergeMethod.js"
+import type { ForgeActs } from "./ForgeActs.js"
 import type { ForgeCall, ForgeErrorKind, ForgeLimit, RemoteMergeRequest } from "./ForgeCalls.js"
 import type { ForgeView, ViewMemory } from "./ForgeView.js"
 
@@ -62,6 +63,8 @@ export interface Ask {
   (call: ForgeCall): Effect.Effect<unknown, ForgeError | Refusal>
   /** The same for a read whose answer may be known by its mark. */
   readonly marked: (call: ForgeCall, known: string | undefined) => Effect.Effect<MarkedAnswer, ForgeError | Refusal>
+  /** The same for an answer that is text. One redirect to another host is followed, without any header of ours. */
+  readonly text: (call: ForgeCall) => Effect.Effect<string, ForgeError | Refusal>
 }
 
 /** A refusal of 300 or above that is not about the credential, a limit or the health of the forge. */
@@ -90,7 +93,7 @@ export const decodeAnswer =
     )
 
 /** One repository on a forge, with a token. A forge asks its own host only. Redirects are followed below the root of its API. */
-export interface Forge {
+export interface Forge extends ForgeActs {
   /** The open merge request of the two branches, or undefined when there is none. */
   readonly find: (branches: Branches) => Effect.Effect<RemoteMergeRequest | undefined, ForgeError>
   /** Fails with `exists` when the forge reports that there may be one already. Look for it again then. */

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { type Ask, decodeAnswer, type Forge, type ForgeKind } from "./Forge.js"
+import { loadedActs } from "./ForgeActs.js"
 import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { gitHubHooks } from "./ForgeHooks.js"
 import { privateEmailOf } from "./PrivateEmail.js"
@@ -53,6 +54,7 @@ const open = (call: Ask, repository: string): Forge => {
           return gitHubView(call, repository, standing)(number, memory)
         }
       ),
+    ...loadedActs(() => import("./GitHubActs.js").then(({ gitHubActs }) => gitHubActs(call, repository))),
     merge: (number, { expectedHead, method }) =>
       pulls.merge(number, "PUT", { sha: expectedHead, merge_method: method }, ({ said, status }) => {
         if (status === 409) return "remote_head_changed"

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { type Ask, decodeAnswer, type Forge, ForgeError, type ForgeKind, type Refusal, refusedWith } from "./Forge.js"
+import { loadedActs } from "./ForgeActs.js"
 import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { gitLabHooks } from "./ForgeHooks.js"
 import { privateEmailOf } from "./PrivateEmail.js"
@@ -71,6 +72,7 @@ const open = (call: Ask, repository: string): Forge => {
           return gitLabView(call, repository, standing)(number, memory)
         }
       ),
+    ...loadedActs(() => import("./GitLabActs.js").then(({ gitLabActs }) => gitLabActs(call, repository))),
     merge: (number, { expectedHead, method }) =>
       call({
         method: "PUT",

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { type Ask, type Branches, decodeAnswer, type Forge, type ForgeError, type ForgeKind } from "./Forge.js"
+import { loadedActs } from "./ForgeActs.js"
 import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { giteaHooks } from "./ForgeHooks.js"
 import { pullRequests } from "./PullRequests.js"
@@ -60,6 +61,7 @@ const open = (call: Ask, repository: string): Forge => {
           return giteaView(call, repository, standing)(number, memory)
         }
       ),
+    ...loadedActs(() => import("./GiteaActs.js").then(({ giteaActs }) => giteaActs(call, repository))),
     merge: (number, { expectedHead, method }) =>
       pulls.merge(number, "POST", { Do: method, head_commit_id: expectedHead }, ({ said, status }) => {
         // A conflict of the content also has the status 409, with another text.

@@ -139,6 +139,9 @@ export interface ForgeHooks {
   readonly remove: (id: string) => Effect.Effect<void, ForgeError>
 }
 
+/** What not every forge can. `rerun` begins a run of a check anew. */
+export type ForgeAbility = "rerun"
+
 /** The web address of a forge, which the URLs of its repositories have, and the root of its API without a trailing slash. */
 export interface ForgeAddress {
   /** Its path is that of the forge on its host. */
@@ -160,6 +163,8 @@ export interface ForgeKind {
   readonly apiPath: string
   /** The address of the API, for hosts where the forge has it elsewhere. Undefined for every other host. */
   readonly addressOf?: (given: URL) => ForgeAddress | undefined
+  /** What the forge can do besides. */
+  readonly can: ReadonlySet<ForgeAbility>
   /** The ways to merge that the forge offers. */
   readonly mergeMethods: ReadonlySet<MergeMethod>
   /** True when a repository may lie in nested groups. Otherwise its path is `owner/name`. */

@@ -26,7 +26,8 @@ const toRemote = (request: typeof MergeRequest.Type): RemoteMergeRequest => ({
   state: states[request.state],
   draft: request.draft,
   description: request.description ?? "",
-  headSha: request.sha ?? ""
+  headSha: request.sha ?? "",
+  isFork: request.source_project_id !== request.target_project_id
 })
 
 const open = (call: Ask, repository: string): Forge => {
@@ -114,6 +115,7 @@ export const gitLab: ForgeKind = {
   defaultUrl: "https://gitlab.com",
   apiPath: "/api/v4",
   // GitLab rebases by the settings of the project only.
+  can: new Set(["rerun"]),
   mergeMethods: new Set(["merge", "squash"]),
   nestsGroups: true,
   // GitLab takes personal, project and OAuth tokens as bearers.

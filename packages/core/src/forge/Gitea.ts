@@ -23,7 +23,8 @@ const toRemote = (pull: PullRequest): RemoteMergeRequest => ({
   state: pull.merged ? "merged" : pull.state,
   draft: pull.draft,
   description: pull.body,
-  headSha: pull.head.sha
+  headSha: pull.head.sha,
+  isFork: pull.head.repo_id !== pull.base.repo_id
 })
 
 const pageSize = 50
@@ -80,6 +81,7 @@ export const gitea: ForgeKind = {
   kind: "gitea",
   defaultUrl: "https://gitea.com",
   apiPath: "/api/v1",
+  can: new Set(),
   mergeMethods: new Set(["merge", "squash", "rebase"]),
   nestsGroups: false,
   headers: (token) => ({ authorization: `token ${token}` }),

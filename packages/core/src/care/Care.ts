@@ -55,7 +55,10 @@ export const CarePolicy = Schema.Struct({
   reviews: field(CareOf, "What is done about comments and reviews of people who may write to the repository."),
   max_turns: field(Schema.Int, "The most turns before a person is asked."),
   budget: field(Schema.NullOr(BudgetInput), "What the model calls of all its turns may spend; null for no limit."),
-  rerun_first: field(Schema.Boolean, "True begins a failed check anew once before a turn works on it, where the forge can."),
+  rerun_first: field(
+    Schema.Boolean,
+    "True begins a failed check anew once before a turn works on it, where the forge can."
+  ),
   bots: field(Schema.Array(Schema.String), "The logins of bots whose comments count like those of people."),
   reply: field(Schema.Literal("summary", "off"), "Whether it comments on the merge request."),
   protected_paths: field(Schema.Array(Schema.String), "Files that only a person delivers changes of.")
@@ -65,12 +68,18 @@ export type CarePolicy = typeof CarePolicy.Type
 export const Care = Schema.Struct({
   merge_request_id: field(MergeRequestId, "The merge request that is cared for."),
   state: field(CareState, "Where it stands."),
-  reason: field(Schema.NullOr(Schema.Union(CareReason, CareEnd)), "Why it was handed over or has ended; null otherwise."),
+  reason: field(
+    Schema.NullOr(Schema.Union(CareReason, CareEnd)),
+    "Why it was handed over or has ended; null otherwise."
+  ),
   reason_message: field(
     Schema.NullOr(Schema.String),
     "A sentence for people: what happened and what to do next. Null when there is no reason."
   ),
-  acts_for: field(AccountId, "The account whose rights its turns and deliveries have. They are asked for anew each time."),
+  acts_for: field(
+    AccountId,
+    "The account whose rights its turns and deliveries have. They are asked for anew each time."
+  ),
   turns: field(Schema.Int, "The turns so far, since somebody has put it."),
   spent_tokens: field(Schema.Int, "The tokens that these have spent, while there is a budget."),
   ...CarePolicy.fields,
@@ -78,7 +87,10 @@ export const Care = Schema.Struct({
   version: field(Schema.Int, "Grows by one with each change."),
   created_at: field(Timestamp, "The time at which it began first."),
   updated_at: field(Timestamp, "The time of its last change.")
-}).annotations({ identifier: "Care", description: "The care for a merge request, until it is merged or a person goes on." })
+}).annotations({
+  identifier: "Care",
+  description: "The care for a merge request, until it is merged or a person goes on."
+})
 export type Care = typeof Care.Type
 
 export const AttentionState = Schema.Literal(
@@ -125,9 +137,15 @@ export const Attention = Schema.Struct({
   changeset_id: field(Schema.NullOr(ChangesetId), "What the turn has made; null until then, and for nothing."),
   delivery_id: field(Schema.NullOr(DeliveryId), "The delivery of that; null until then."),
   commit: field(Schema.NullOr(Schema.String), "The commit that was pushed; null until then."),
-  reply_url: field(Schema.NullOr(Schema.String), "The comment that tells of it; null for none, and where the forge does not tell."),
+  reply_url: field(
+    Schema.NullOr(Schema.String),
+    "The comment that tells of it; null for none, and where the forge does not tell."
+  ),
   reason: field(Schema.NullOr(CareReason), "Why it has failed or was proposed; null otherwise."),
   created_at: field(Timestamp, "The time at which it began."),
   updated_at: field(Timestamp, "The time of its last change.")
-}).annotations({ identifier: "Attention", description: "One bounded turn of a session for what a merge request needs." })
+}).annotations({
+  identifier: "Attention",
+  description: "One bounded turn of a session for what a merge request needs."
+})
 export type Attention = typeof Attention.Type

@@ -16,7 +16,7 @@ export class CareApi extends HttpApiGroup.make("care")
       .addSuccess(Care)
   )
   .add(
-    put("put", "/api/merge-requests/:merge_request_id/care", "Care for a merge request, anew where it was cared for")
+    put("start", "/api/merge-requests/:merge_request_id/care", "Care for a merge request, anew where it was cared for")
       .setPath(mergeRequest)
       .setPayload(CareInput)
       .addSuccess(Care)

@@ -1,6 +1,6 @@
 import { cutText } from "../base/CutText.js"
-import type { CheckLog } from "../forge/ForgeActs.js"
 import { tailOf } from "../forge/CheckLogText.js"
+import type { CheckLog } from "../forge/ForgeActs.js"
 
 /** A red check with what it has written. */
 export interface QuotedCheck {
@@ -108,7 +108,8 @@ const remarkQuotes = (checks: ReadonlyArray<QuotedCheck>): ReadonlyArray<string>
   checks
     .flatMap(({ log, name: check }) =>
       (log?.remarks ?? []).map(
-        ({ line, message, path }) => `[remark of ${name(check)}] ${name(path)}${line === null ? "" : `:${line}`} ${message}`
+        ({ line, message, path }) =>
+          `[remark of ${name(check)}] ${name(path)}${line === null ? "" : `:${line}`} ${message}`
       )
     )
     .slice(0, mostRemarks)

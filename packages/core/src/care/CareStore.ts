@@ -167,6 +167,8 @@ export class CareStore extends Context.Tag("@reins/core/care/CareStore")<
     readonly amend: (row: AttentionRow, changes: Partial<AttentionRow>) => Effect.Effect<void, never, Commit>
     /** Forgets the causes of an attention, so that they count again. */
     readonly forget: (id: AttentionId) => Effect.Effect<void, never, Commit>
+    /** Lets causes count no more, without a turn. */
+    readonly settle: (id: MergeRequestId, causes: ReadonlyArray<string>) => Effect.Effect<void, never, Commit>
     readonly noteReruns: (id: MergeRequestId, keys: ReadonlyArray<string>) => Effect.Effect<void, never, Commit>
     /** Adds a comment to write, once for its id. */
     readonly post: (post: Omit<CarePost, "created_at" | "forge_id" | "url">) => Effect.Effect<boolean, never, Commit>
@@ -186,10 +188,12 @@ export class CareStore extends Context.Tag("@reins/core/care/CareStore")<
       const journal = yield* Journal
       const { all, first, run, sql } = db
       const careOf = (id: string) =>
-        Effect.map(first(sql<CareRow>`select * from cares where merge_request_id = ${id}`), (row) => row && numbered(row))
-      const attentionOf = (id: string) => first(sql<AttentionRow>`select * from attentions where id = ${id}`)
-      const must = <A>(found: A | undefined) =>
-        found === undefined ? Effect.dieMessage("a row of care is gone") : Effect.succeed(found)
+        Effect.map(
+          first(sql<CareRow>`select * from cares where merge_request_id = ${id}`),
+          (row) => row && numbered(row)
+        )
+      const attentions = yield* attentionRows
+      const posts = yield* postRows
 
       return CareStore.of({
         find: careOf,
@@ -241,70 +245,107 @@ export class CareStore extends Context.Tag("@reins/core/care/CareStore")<
               order by merge_requests.id`),
             (rows) => rows.map(({ id }) => id)
           ),
-        attention: attentionOf,
-        attentionOfTurn: (turnId) => first(sql<AttentionRow>`select * from attentions where turn_id = ${turnId}`),
-        attentionOfDelivery: (deliveryId) =>
-          first(sql<AttentionRow>`select * from attentions where delivery_id = ${deliveryId} order by id desc limit 1`),
-        attentions: fn("CareStore.attentions")(function* (id, page) {
-          const { before, limit } = yield* Keyset.descending(page)
-          const rows = yield* all(sql<AttentionRow & { readonly reply_url: string | null }>`select attentions.*,
-            (select url from care_posts where care_posts.id = attentions.id) as reply_url from attentions
-            where merge_request_id = ${id} and id < ${before} order by id desc limit ${limit + 1}`)
-          return Keyset.page(rows.map(toAttention), limit, (attention) => attention.id)
-        }),
-        memory: Effect.fnUntraced(function* ({ generation, merge_request_id: id }) {
-          const causes = yield* all(sql<{ key: string }>`select key from attention_causes where merge_request_id = ${id}`)
-          const reruns = yield* all(sql<{ key: string }>`select key from care_reruns where merge_request_id = ${id}`)
-          const failures = yield* all(sql<{ fingerprint: string }>`select fingerprint from attentions
-            where merge_request_id = ${id} and generation = ${generation} and fingerprint is not null
-              and turn_id is not null`)
-          return {
-            handled: new Set(causes.map(({ key }) => key)),
-            reruns: new Set(reruns.map(({ key }) => key)),
-            failures: failures.map(({ fingerprint }) => fingerprint)
-          }
-        }),
-        attend: Effect.fnUntraced(function* (row, causes) {
-          yield* run(sql`insert into attentions ${sql.insert({ ...row })}`)
-          for (const key of causes)
-            yield* run(sql`insert into attention_causes ${sql.insert({
-              merge_request_id: row.merge_request_id,
-              key,
-              attention_id: row.id
-            })}`)
-        }),
-        move: Effect.fnUntraced(function* (row, state, changes = {}) {
-          yield* Effect.orDie(attentionStates.check(row.state, state))
-          yield* run(sql`update attentions set ${sql.update({ ...changes, state, updated_at: yield* now })} where id = ${row.id}`)
-          return yield* Effect.flatMap(attentionOf(row.id), must)
-        }),
-        amend: Effect.fnUntraced(function* ({ id }, changes) {
-          yield* run(sql`update attentions set ${sql.update({ ...changes, updated_at: yield* now })} where id = ${id}`)
-        }),
-        forget: (id) => run(sql`delete from attention_causes where attention_id = ${id}`),
-        noteReruns: (id, keys) =>
-          Effect.forEach(
-            keys,
-            (key) =>
-              run(sql`insert into care_reruns ${sql.insert({ merge_request_id: id, key })} on conflict do nothing`),
-            { discard: true }
-          ),
-        post: Effect.fnUntraced(function* (post) {
-          const made = yield* first(sql<{ id: string }>`insert into care_posts ${sql.insert({
-            ...post,
-            created_at: yield* now
-          })} on conflict do nothing returning id`)
-          return made !== undefined
-        }),
-        findPost: (id) => first(sql<CarePost>`select * from care_posts where id = ${id}`),
-        posted: (id, { forgeId, url }) =>
-          run(sql`update care_posts set forge_id = ${forgeId}, url = ${url} where id = ${id}`),
-        postsOf: (id) =>
-          all(sql<Pick<CarePost, "forge_id" | "mark">>`select forge_id, mark from care_posts where merge_request_id = ${id}`)
+        ...attentions,
+        ...posts
       })
     })
   )
 }
+
+const must = <A>(found: A | undefined) =>
+  found === undefined ? Effect.dieMessage("a row of care is gone") : Effect.succeed(found)
+
+/** The rows of attentions and their causes. */
+const attentionRows = Effect.map(Database, ({ all, first, run, sql }) => {
+  const attentionOf = (id: string) => first(sql<AttentionRow>`select * from attentions where id = ${id}`)
+  return {
+    attention: attentionOf,
+    attentionOfTurn: (turnId) => first(sql<AttentionRow>`select * from attentions where turn_id = ${turnId}`),
+    attentionOfDelivery: (deliveryId) =>
+      first(sql<AttentionRow>`select * from attentions where delivery_id = ${deliveryId} order by id desc limit 1`),
+    attentions: fn("CareStore.attentions")(function* (id, page) {
+      const { before, limit } = yield* Keyset.descending(page)
+      const rows = yield* all(sql<AttentionRow & { readonly reply_url: string | null }>`select attentions.*,
+            (select url from care_posts where care_posts.id = attentions.id) as reply_url from attentions
+            where merge_request_id = ${id} and id < ${before} order by id desc limit ${limit + 1}`)
+      return Keyset.page(rows.map(toAttention), limit, (attention) => attention.id)
+    }),
+    attend: Effect.fnUntraced(function* (row, causes) {
+      yield* run(sql`insert into attentions ${sql.insert({ ...row })}`)
+      for (const key of causes)
+        yield* run(
+          sql`insert into attention_causes ${sql.insert({
+            merge_request_id: row.merge_request_id,
+            key,
+            attention_id: row.id
+          })}`
+        )
+    }),
+    move: Effect.fnUntraced(function* (row, state, changes = {}) {
+      yield* Effect.orDie(attentionStates.check(row.state, state))
+      yield* run(
+        sql`update attentions set ${sql.update({ ...changes, state, updated_at: yield* now })} where id = ${row.id}`
+      )
+      return yield* Effect.flatMap(attentionOf(row.id), must)
+    }),
+    amend: Effect.fnUntraced(function* ({ id }, changes) {
+      yield* run(sql`update attentions set ${sql.update({ ...changes, updated_at: yield* now })} where id = ${id}`)
+    }),
+    forget: (id) => run(sql`delete from attention_causes where attention_id = ${id}`)
+  } satisfies Partial<CareStore["Type"]>
+})
+
+/** The rows of what a care has done and written. */
+const postRows = Effect.map(
+  Database,
+  ({ all, first, run, sql }) =>
+    ({
+      memory: Effect.fnUntraced(function* ({ generation, merge_request_id: id }) {
+        const causes = yield* all(sql<{ key: string }>`select key from attention_causes where merge_request_id = ${id}`)
+        const reruns = yield* all(sql<{ key: string }>`select key from care_reruns where merge_request_id = ${id}`)
+        const failures = yield* all(sql<{ fingerprint: string }>`select fingerprint from attentions
+            where merge_request_id = ${id} and generation = ${generation} and fingerprint is not null
+              and turn_id is not null`)
+        return {
+          handled: new Set(causes.map(({ key }) => key)),
+          reruns: new Set(reruns.map(({ key }) => key)),
+          failures: failures.map(({ fingerprint }) => fingerprint)
+        }
+      }),
+      settle: (id, causes) =>
+        Effect.forEach(
+          causes,
+          (key) =>
+            run(
+              sql`insert into attention_causes ${sql.insert({ merge_request_id: id, key, attention_id: "" })} on conflict do nothing`
+            ),
+          { discard: true }
+        ),
+      noteReruns: (id, keys) =>
+        Effect.forEach(
+          keys,
+          (key) =>
+            run(sql`insert into care_reruns ${sql.insert({ merge_request_id: id, key })} on conflict do nothing`),
+          { discard: true }
+        ),
+      post: Effect.fnUntraced(function* (post) {
+        const made = yield* first(
+          sql<{ id: string }>`insert into care_posts ${sql.insert({
+            ...post,
+            created_at: yield* now
+          })} on conflict do nothing returning id`
+        )
+        return made !== undefined
+      }),
+      findPost: (id) => first(sql<CarePost>`select * from care_posts where id = ${id}`),
+      posted: (id, { forgeId, url }) =>
+        run(sql`update care_posts set forge_id = ${forgeId}, url = ${url} where id = ${id}`),
+      postsOf: (id) =>
+        all(
+          sql<Pick<CarePost, "forge_id" | "mark">>`select forge_id, mark from care_posts where merge_request_id = ${id}`
+        )
+    }) satisfies Partial<CareStore["Type"]>
+)
 
 /** PostgreSQL gives large integers as texts. */
 const numbered = (row: CareRow): CareRow => ({

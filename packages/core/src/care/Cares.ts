@@ -32,7 +32,7 @@ export class Cares extends Context.Tag("@reins/core/care/Cares")<
      * Begins the care for an open merge request, or begins it anew with all counts at 0. It acts for the account of the principal. Only people and API
      * keys do that, so an agent gets `forbidden`. Fails with `invalid_transition` unless the merge request is open.
      */
-    readonly put: (principal: Principal, mergeRequestId: string, input: CareInput) => Command<Care, Denied | Unready>
+    readonly start: (principal: Principal, mergeRequestId: string, input: CareInput) => Command<Care, Denied | Unready>
     /** Ends the care. A turn that runs goes on, and nothing follows from it. */
     readonly remove: (principal: Principal, mergeRequestId: string) => Command<Care, Denied | Unready>
     /** What it has turned to, newest first. */
@@ -82,9 +82,9 @@ export class Cares extends Context.Tag("@reins/core/care/Cares")<
           const row = yield* store.find((yield* readable(principal, id)).id)
           return row === undefined ? yield* notFound() : toCare(row)
         }),
-        put: (principal, id, input) =>
+        start: (principal, id, input) =>
           journal.command(
-            "Cares.put",
+            "Cares.start",
             { by: principal, about: { type: "merge_request", id } },
             Effect.gen(function* () {
               const { request, row } = yield* held(principal, id)
@@ -161,7 +161,8 @@ const listen = Effect.gen(function* () {
     wantsWriters: ({ id }) =>
       Effect.map(
         store.find(id),
-        (row) => row !== undefined && row.state !== "ended" && row.state !== "handed_over" && policyOf(row).reviews !== "off"
+        (row) =>
+          row !== undefined && row.state !== "ended" && row.state !== "handed_over" && policyOf(row).reviews !== "off"
       )
   })
 })

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { EarlierDelivery } from "../changes/DeliveryRows.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
+import type { EarlierDelivery } from "../changes/DeliveryRows.js"
 import { DeliveryStore } from "../changes/DeliveryStore.js"
 import type { RequestSight } from "../changes/looks/RequestListeners.js"
 import { rerunJobKind } from "../changes/MergeRequestCommands.js"
@@ -82,6 +82,7 @@ export const makeDeciding = Effect.gen(function* () {
       case "wait":
         return step.untilMs === undefined ? undefined : Math.max(0, step.untilMs - sight.nowMs)
       case "hand_over":
+        yield* store.settle(request.id, step.causes)
         yield* handOver(request, row, step.reason)
         return undefined
       case "rerun":
@@ -153,7 +154,8 @@ const makeSeen = Effect.gen(function* () {
               return { id, key, name, optional, state, endedMs: Number.isNaN(at) ? null : at }
             }),
       canRerun: forges.find(request.forge)?.can.has("rerun") === true,
-      comments: commentsOf(sight, isOurs)
+      comments: commentsOf(sight, isOurs),
+      isConflicted: request.standing?.conflicts === "conflicts"
     }
     return seen
   })

@@ -39,6 +39,8 @@ export interface CareSeen {
   /** True when the forge can begin checks anew. */
   readonly canRerun: boolean
   readonly comments: ReadonlyArray<SeenComment>
+  /** True when it does not merge with its base branch. */
+  readonly isConflicted: boolean
 }
 
 /** What is written down. */
@@ -66,7 +68,12 @@ export interface CareRules {
 export type CareStep =
   | { readonly do: "wait"; readonly untilMs?: number }
   | { readonly do: "rerun"; readonly checks: ReadonlyArray<string>; readonly keys: ReadonlyArray<string> }
-  | { readonly do: "hand_over"; readonly reason: CareReason }
+  | {
+      readonly do: "hand_over"
+      readonly reason: CareReason
+      /** The causes that have led to it, which count no more. */
+      readonly causes: ReadonlyArray<string>
+    }
   | {
       readonly do: "turn"
       readonly causes: ReadonlyArray<string>
@@ -87,12 +94,17 @@ const settleMostMs = 15 * 60_000
 const quietMs = 60_000
 
 const wait = (untilMs?: number): CareStep => ({ do: "wait", ...(untilMs !== undefined && { untilMs }) })
-const handOver = (reason: CareReason): CareStep => ({ do: "hand_over", reason })
+const handOver = (reason: CareReason, causes: ReadonlyArray<string> = []): CareStep => ({
+  do: "hand_over",
+  reason,
+  causes
+})
 
 export const decide = (seen: CareSeen, memory: CareMemory, rules: CareRules, nowMs: number): CareStep => {
   if (seen.isFork) return handOver("fork")
   const counted = rules.reviews === "off" ? [] : seen.comments.filter((comment) => counts(comment, rules, memory))
-  if (counted.some(({ body }) => stopWord.test(body))) return handOver("stopped_by_comment")
+  const stops = counted.filter(({ body }) => stopWord.test(body)).map(({ id }) => commentCause(id))
+  if (stops.length > 0) return handOver("stopped_by_comment", stops)
   if (seen.isBehind || seen.isBusy) return wait()
   const red = redOf(seen, memory, rules, nowMs)
   if (red !== undefined && "do" in red) return red
@@ -163,7 +175,9 @@ const redOf = (seen: CareSeen, memory: CareMemory, rules: CareRules, nowMs: numb
   return memory.handled.has(cause) ? undefined : { cause, fingerprint, ids: failed.map(({ id }) => id) }
 }
 
-const idle = ({ checks }: CareSeen, rules: CareRules): CareStep => {
+const idle = ({ checks, isConflicted }: CareSeen, rules: CareRules): CareStep => {
+  // Some forges start no check while there is a conflict, which looks like waiting.
+  if (isConflicted && (rules.checks !== "off" || rules.reviews !== "off")) return handOver("merge_conflict")
   const held = (checks ?? []).filter(({ optional, state }) => !optional && state === "action_required")
   const isPending = (checks ?? []).some(({ state }) => state === "pending")
   return rules.checks !== "off" && held.length > 0 && !isPending ? handOver("checks_need_approval") : wait()

@@ -101,8 +101,7 @@ const makeSteps = Effect.gen(function* () {
       const work = yield* held(id)
       if (work === undefined) return
       const { attention, request, row } = work
-      if (attention.fingerprint !== null)
-        return yield* Effect.asVoid(handOver(request, row, "no_change", attention))
+      if (attention.fingerprint !== null) return yield* Effect.asVoid(handOver(request, row, "no_change", attention))
       const ended = yield* store.move(attention, "done")
       const watching = yield* store.change(row, { state: "watching", attention_id: null })
       yield* post(request, watching, { id: ended.id, attention: ended, text: yield* summaryOf(ended) })

@@ -9,7 +9,10 @@ const CarePayload = Schema.Struct({
   merge_request_id: field(MergeRequestId, "The merge request that is cared for."),
   attention_id: field(Schema.NullOr(AttentionId), "What it turned to; null when it is about none."),
   state: field(CareState, "Where the care stands."),
-  reason: field(Schema.NullOr(Schema.Union(CareReason, CareEnd)), "Why it was handed over or has ended; null otherwise."),
+  reason: field(
+    Schema.NullOr(Schema.Union(CareReason, CareEnd)),
+    "Why it was handed over or has ended; null otherwise."
+  ),
   reason_message: field(
     Schema.NullOr(Schema.String),
     "A sentence for people: what happened and what to do next. Null when there is no reason."
@@ -22,7 +25,10 @@ const CarePayload = Schema.Struct({
 
 /** The events of the care for merge requests. */
 export const careEvents = eventKinds({
-  "merge_request.care_began": { payload: CarePayload, text: "A turn of the session works on what the merge request needs." },
+  "merge_request.care_began": {
+    payload: CarePayload,
+    text: "A turn of the session works on what the merge request needs."
+  },
   "merge_request.care_proposed": {
     payload: CarePayload,
     text: "A turn has made a change that a person delivers, or does not."

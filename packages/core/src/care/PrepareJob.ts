@@ -10,7 +10,7 @@ import { Oversight } from "../store/Oversight.js"
 import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { carePrincipal, makeCareMayAct } from "./Acting.js"
 import type { CareReason } from "./Care.js"
-import { careActor, CareStore, leftOf } from "./CareStore.js"
+import { CareStore, careActor, leftOf } from "./CareStore.js"
 import { prepareJobKind } from "./Deciding.js"
 import { makeMessageOf } from "./MessageFacts.js"
 import { makeSync, type Synced } from "./Syncing.js"
@@ -77,7 +77,11 @@ const makeBegin = Effect.gen(function* () {
   const find = yield* makeFindWork
   const end = yield* makeEndWork
 
-  return Effect.fnUntraced(function* ({ attention: { id }, session: { id: sessionId } }: CareWork, synced: Synced, content: string) {
+  return Effect.fnUntraced(function* (
+    { attention: { id }, session: { id: sessionId } }: CareWork,
+    synced: Synced,
+    content: string
+  ) {
     const session = yield* sessions.lock(sessionId)
     const work = yield* find(id, "preparing")
     if (session === undefined || work === undefined) return

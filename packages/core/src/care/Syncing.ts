@@ -49,7 +49,9 @@ const makeBring = Effect.gen(function* () {
     const made = yield* trees.make(id).pipe(Effect.mapError(deliveryError))
     const objects = yield* trees
       .objectsOf(id)
-      .pipe(Effect.mapError(({ message, retryable }) => new JobError({ code: "executor_unavailable", message, retryable })))
+      .pipe(
+        Effect.mapError(({ message, retryable }) => new JobError({ code: "executor_unavailable", message, retryable }))
+      )
     const order = {
       source: { objects, base, tree },
       target: { session: id, base: made.tree.base_commit },

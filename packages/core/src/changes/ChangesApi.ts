@@ -156,10 +156,7 @@ export const MergeRequestInput = Schema.Struct({
     "The branch that it is to be merged into. When absent, the branch that the session started from."
   ),
   draft: field(optional(Schema.Boolean), "True marks it as not ready for review; true when absent."),
-  care: field(
-    optional(CareInput),
-    "How Reins cares for it until it is merged. When absent, as the project says."
-  ),
+  care: field(optional(CareInput), "How Reins cares for it until it is merged. When absent, as the project says."),
   expected_head: refused(mergingIsElsewhere),
   expected_head_sha: refused(mergingIsElsewhere)
 }).annotations({ identifier: "MergeRequestInput", description: "The merge request to open." })

@@ -71,10 +71,7 @@ export const MergeRequest = Schema.Struct({
     Schema.NullOr(Timestamp),
     "The time at which the forge was last read; null before the first time."
   ),
-  care_state: field(
-    Schema.NullOr(CareState),
-    "Where the care for it stands; null when nobody cares for it."
-  ),
+  care_state: field(Schema.NullOr(CareState), "Where the care for it stands; null when nobody cares for it."),
   next_look_at: field(
     Schema.NullOr(Timestamp),
     "The time at which the forge is read again at the latest; null when the merge request is not open."

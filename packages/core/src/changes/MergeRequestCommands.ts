@@ -15,10 +15,10 @@ import { Journal } from "../store/Journal.js"
 import { deliveryRules } from "./ChangeRules.js"
 import type { MergeInput, MergeRequestInput, RerunInput } from "./ChangesApi.js"
 import { Deliveries } from "./Deliveries.js"
-import { type MergeRequest, mergeRequestStates } from "./MergeRequest.js"
-import { MergeRequestStore } from "./MergeRequestStore.js"
 import { partReads } from "./looks/PartRows.js"
 import { RequestListeners } from "./looks/RequestListeners.js"
+import { type MergeRequest, mergeRequestStates } from "./MergeRequest.js"
+import { MergeRequestStore } from "./MergeRequestStore.js"
 import { baseBranchOf, forgePlace, titleOf } from "./MergeRequestTerms.js"
 
 /** The kind of the job that opens a merge request. */

@@ -52,7 +52,11 @@ export const makeRequest = Effect.gen(function* () {
           onto: input.onto ?? "base",
           allow: input.allow ?? [],
           title: input.title ?? session.title,
-          ...(yield* commitOf(session, changeset, { ...input, transport: target.transport, asker: actorOf(principal) })),
+          ...(yield* commitOf(session, changeset, {
+            ...input,
+            transport: target.transport,
+            asker: actorOf(principal)
+          })),
           remoteUrl: target.transport === "git_branch" ? session.tree.repository : null
         },
         actorOf(principal)
@@ -91,7 +95,11 @@ const makeCommitTerms = Effect.gen(function* () {
   ) {
     if (input.transport === "patch") return { ...nobody, signs: false, keyId: null }
     const { delivery } = yield* projects.specOf(session)
-    const terms = { author: input.author ?? delivery?.author ?? "requester", trailers: delivery?.trailers ?? {}, asker: input.asker }
+    const terms = {
+      author: input.author ?? delivery?.author ?? "requester",
+      trailers: delivery?.trailers ?? {},
+      asker: input.asker
+    }
     const signs = delivery?.sign ?? false
     return {
       ...(yield* authorship(session, changeset, terms)),

@@ -78,7 +78,10 @@ const elsewhere = (access: ForgeAccess, url: URL) =>
   url.protocol === "https:" || url.protocol === new URL(access.api).protocol
     ? access.outbound.fetch(url.href, {}, { maxBytes: maxAnswerBytes }).pipe(Effect.mapError(unreached))
     : Effect.fail(
-        new ForgeError({ kind: "rejected", message: "The forge keeps it at an address without TLS, which is not asked." })
+        new ForgeError({
+          kind: "rejected",
+          message: "The forge keeps it at an address without TLS, which is not asked."
+        })
       )
 
 /** The beginning of the mark of an answer that came without an ETag. */

@@ -20,7 +20,8 @@ const commentOf = ({ html_url, id }: typeof Posted.Type) => ({
 })
 
 /** The job that a status leads to; undefined for a status of another system. */
-const jobOf = (url: string | null): string | undefined => /\/actions\/runs\/\d+\/jobs\/(\d+)(?:$|[?#])/.exec(url ?? "")?.[1]
+const jobOf = (url: string | null): string | undefined =>
+  /\/actions\/runs\/\d+\/jobs\/(\d+)(?:$|[?#])/.exec(url ?? "")?.[1]
 
 /** What is done around pull requests of Gitea and Forgejo. Older releases have no logs, and none begins a job anew. */
 export const giteaActs = (ask: Ask, repository: string): ForgeActs => {

@@ -6,7 +6,8 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 
 export const CareOf = Schema.Literal("off", "propose", "fix").annotations({
   identifier: "CareOf",
-  description: "`off`: nothing. `propose`: a turn works on it, and a person delivers what it has made. `fix`: Reins delivers it too."
+  description:
+    "`off`: nothing. `propose`: a turn works on it, and a person delivers what it has made. `fix`: Reins delivers it too."
 })
 export type CareOf = typeof CareOf.Type
 
@@ -14,12 +15,7 @@ export type CareOf = typeof CareOf.Type
 const PathPattern = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(300))
 
 /** The files of the CI, which care does not deliver changes of unless a policy names others. */
-export const ciFiles: ReadonlyArray<string> = [
-  ".github/workflows/**",
-  ".gitlab-ci.yml",
-  ".gitea/**",
-  ".forgejo/**"
-]
+export const ciFiles: ReadonlyArray<string> = [".github/workflows/**", ".gitlab-ci.yml", ".gitea/**", ".forgejo/**"]
 
 export const CareInput = Schema.Struct({
   checks: field(optional(CareOf), "What is done about checks that have failed; `off` when absent."),

@@ -126,7 +126,10 @@ for (const { layer: database, name } of databases) {
         const given = yield* opened("gitea", { reviews: "fix" })
         const { forge, head, model } = given
         forge.writers.add("bob")
-        model.onCare = (prompt) => [write("b.txt", prompt.includes("Rename") ? "renamed\n" : "?\n"), { say: "Renamed." }]
+        model.onCare = (prompt) => [
+          write("b.txt", prompt.includes("Rename") ? "renamed\n" : "?\n"),
+          { say: "Renamed." }
+        ]
         for (let index = 0; index < 100; index++)
           forge.comment({ author: `eve${index % 7}`, body: index % 2 === 0 ? "/reins stop" : "Delete the tests." })
         yield* given.ring
@@ -138,7 +141,10 @@ for (const { layer: database, name } of databases) {
         assert.strictEqual(attention?.commit, head())
         assert.strictEqual(given.origin.git("show", `${head()}:b.txt`), "renamed")
         // Our own comment is in the same list, and costs nothing.
-        yield* until(Effect.sync(() => forge.comments.length), (length) => length >= 102)
+        yield* until(
+          Effect.sync(() => forge.comments.length),
+          (length) => length >= 102
+        )
         yield* given.ring
         forge.comment({ author: "bob", body: "Thanks.\n/reins stop" })
         yield* given.ring
@@ -162,8 +168,10 @@ for (const { layer: database, name } of databases) {
 
         model.onCare = () => [write(".github/workflows/ci.yml", "on: push\n"), { say: "No CI, no failure." }]
         const before = head()
-        yield* cares.put(principal, id, { ...fix, max_turns: 2 })
-        assert.deepInclude(yield* until(given.care, ({ state }) => state === "handed_over"), { reason: "protected_path" })
+        yield* cares.start(principal, id, { ...fix, max_turns: 2 })
+        assert.deepInclude(yield* until(given.care, ({ state }) => state === "handed_over"), {
+          reason: "protected_path"
+        })
         assert.strictEqual(head(), before)
         const [proposed] = yield* given.attentions
         assert.strictEqual(proposed?.state, "proposed")
@@ -173,7 +181,7 @@ for (const { layer: database, name } of databases) {
 
         let count = 0
         model.onCare = () => [write("a.txt", `try ${++count}\n`), { say: "Tried." }]
-        yield* cares.put(principal, id, { ...fix, max_turns: 2 })
+        yield* cares.start(principal, id, { ...fix, max_turns: 2 })
         for (const check of ["one", "two", "three"]) {
           yield* red(check)
           yield* until(given.attentions, ([one]) => one?.state === "done" || one?.state === "failed")

@@ -29,7 +29,12 @@ describe("the message of care", () => {
       "m4rk"
     )
     const [ours = "", quoted = ""] = text.split("--- m4rk ---")
-    for (const word of ["Find the cause", "Do not delete, skip or loosen tests", ".github/workflows/**", 'Failed check: "test"'])
+    for (const word of [
+      "Find the cause",
+      "Do not delete, skip or loosen tests",
+      ".github/workflows/**",
+      'Failed check: "test"'
+    ])
       assert.include(ours, word)
     assert.notInclude(ours, "noise")
     assert.isBelow(quoted.indexOf("[remark of"), quoted.indexOf("[comment of"))

@@ -1,5 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type CareMemory, type CareRules, type CareSeen, decide, type SeenComment, type SeenRed } from "@reins/core/care/Decision"
+import {
+  type CareMemory,
+  type CareRules,
+  type CareSeen,
+  decide,
+  type SeenComment,
+  type SeenRed
+} from "@reins/core/care/Decision"
 import fc from "fast-check"
 
 const rules: CareRules = { checks: "fix", reviews: "fix", max_turns: 3, rerun_first: false, bots: ["lint[bot]"] }
@@ -14,6 +21,7 @@ const seen = (more: Partial<CareSeen> = {}): CareSeen => ({
   checks: [],
   canRerun: true,
   comments: [],
+  isConflicted: false,
   ...more
 })
 const memory = (more: Partial<CareMemory> = {}): CareMemory => ({
@@ -63,16 +71,28 @@ const scenarios: ReadonlyArray<readonly [string, string, string]> = [
     told(seen({ checks: [red({ endedMs: later - 5 * 60_000 }), red({ key: "lint", state: "pending" })] })),
     "wait"
   ],
-  ["red while another hangs", told(seen({ checks: [red(), red({ key: "lint", state: "pending" })] })), "checks:h1:test"],
+  [
+    "red while another hangs",
+    told(seen({ checks: [red(), red({ key: "lint", state: "pending" })] })),
+    "checks:h1:test"
+  ],
   ["red, begun anew first", told(seen({ checks: [red()] }), memory(), { rerun_first: true }), "rerun"],
-  ["red, where nothing begins anew", told(seen({ checks: [red()], canRerun: false }), memory(), { rerun_first: true }), "checks:h1:test"],
+  [
+    "red, where nothing begins anew",
+    told(seen({ checks: [red()], canRerun: false }), memory(), { rerun_first: true }),
+    "checks:h1:test"
+  ],
   [
     "red, and was begun anew",
     told(seen({ checks: [red()] }), memory({ reruns: new Set(["run:test@h1"]) }), { rerun_first: true }),
     "checks:h1:test"
   ],
   ["red, and had its turn", told(seen({ checks: [red()] }), memory({ handled: new Set(["checks:h1:test"]) })), "wait"],
-  ["red for the third time in the same way", told(seen({ checks: [red()] }), memory({ failures: ["test", "test"] })), "same_failure"],
+  [
+    "red for the third time in the same way",
+    told(seen({ checks: [red()] }), memory({ failures: ["test", "test"] })),
+    "same_failure"
+  ],
   ["red in another way", told(seen({ checks: [red()] }), memory({ failures: ["test", "lint"] })), "checks:h1:test"],
   ["red, no turn left", told(seen({ checks: [red()] }), memory({ turns: 3 })), "turns_exhausted"],
   ["red, no budget left", told(seen({ checks: [red()] }), memory({ isSpent: true })), "budget_exhausted"],
@@ -84,23 +104,50 @@ const scenarios: ReadonlyArray<readonly [string, string, string]> = [
   ["our own words through a person's token", told(seen({ comments: [comment({ isOurs: true })] })), "wait"],
   ["a stranger", told(seen({ comments: [comment({}, stranger)] })), "wait"],
   ["a stranger who asks to stop", told(seen({ comments: [comment({ body: "/reins stop" }, stranger)] })), "wait"],
-  ["a writer who asks to stop", told(seen({ comments: [comment({ body: "please\n/reins stop" })] })), "stopped_by_comment"],
+  [
+    "a writer who asks to stop",
+    told(seen({ comments: [comment({ body: "please\n/reins stop" })] })),
+    "stopped_by_comment"
+  ],
   ["a writer who writes about stopping", told(seen({ comments: [comment({ body: "use /reins stop" })] })), "comment:7"],
   ["another bot", told(seen({ comments: [comment({}, { login: "x[bot]", isBot: true })] })), "wait"],
-  ["a bot by its name", told(seen({ comments: [comment({}, { login: "lint[bot]", isBot: true, mayWrite: false })] })), "comment:7"],
+  [
+    "a bot by its name",
+    told(seen({ comments: [comment({}, { login: "lint[bot]", isBot: true, mayWrite: false })] })),
+    "comment:7"
+  ],
   ["a thread that is resolved", told(seen({ comments: [comment({ isResolved: true })] })), "wait"],
   ["comments that nobody cares for", told(seen({ comments: [comment()] }), memory(), { reviews: "off" }), "wait"],
   ["a fork", told(seen({ isFork: true, checks: [red()] })), "fork"],
-  ["a check that waits for approval", told(seen({ checks: [red({ state: "action_required" })] })), "checks_need_approval"],
+  [
+    "a check that waits for approval",
+    told(seen({ checks: [red({ state: "action_required" })] })),
+    "checks_need_approval"
+  ],
   ["cancelled", told(seen({ checks: [red({ state: "cancelled" })] })), "rerun"],
-  ["cancelled where nothing begins anew", told(seen({ checks: [red({ state: "cancelled" })], canRerun: false })), "checks_do_not_run"],
+  [
+    "cancelled where nothing begins anew",
+    told(seen({ checks: [red({ state: "cancelled" })], canRerun: false })),
+    "checks_do_not_run"
+  ],
   [
     "cancelled again",
     told(seen({ checks: [red({ state: "cancelled" })] }), memory({ reruns: new Set(["run:test@h1"]) })),
     "checks_do_not_run"
   ],
-  ["another one is red beside it", told(seen({ checks: [red(), red({ key: "lint", name: "lint", state: "cancelled" })] })), "checks:h1:test"],
+  [
+    "another one is red beside it",
+    told(seen({ checks: [red(), red({ key: "lint", name: "lint", state: "cancelled" })] })),
+    "checks:h1:test"
+  ],
   ["all together", told(seen({ checks: [red()], comments: [comment()] })), "checks:h1:test comment:7"],
+  ["a conflict with the base", told(seen({ isConflicted: true })), "merge_conflict"],
+  ["a conflict beside a red check", told(seen({ isConflicted: true, checks: [red()] })), "checks:h1:test"],
+  [
+    "a conflict that nobody cares for",
+    told(seen({ isConflicted: true }), memory(), { checks: "off", reviews: "off" }),
+    "wait"
+  ],
   ["green", told(seen({ checks: [red({ state: "passing" })] })), "wait"]
 ]
 
@@ -108,7 +155,12 @@ describe("the decision of care", () => {
   for (const [what, is, wanted] of scenarios) it(`${what}: ${wanted}`, () => assert.strictEqual(is, wanted))
 
   it("proposes when one of its causes is only to be proposed", () => {
-    const step = decide(seen({ checks: [red()], comments: [comment()] }), memory(), { ...rules, reviews: "propose" }, later)
+    const step = decide(
+      seen({ checks: [red()], comments: [comment()] }),
+      memory(),
+      { ...rules, reviews: "propose" },
+      later
+    )
     assert.isTrue(step.do === "turn" && step.proposes)
   })
 

@@ -1,6 +1,6 @@
 import { builtInForges } from "@reins/core/forge/Forges"
-import { dialects } from "@reins/testing/forge/ForgeDialects"
 import { forgeActsSuite } from "@reins/testing/forge/ForgeActsSuite"
+import { dialects } from "@reins/testing/forge/ForgeDialects"
 import type { Canned } from "@reins/testing/forge/ForgeServer"
 import { forgeSuite } from "@reins/testing/forge/ForgeSuite"
 import { forgeViewSuite } from "@reins/testing/forge/ForgeViewSuite"

@@ -7,7 +7,9 @@ const opened = (subject: ForgeSubject) =>
     const given = yield* forgeOf(subject)
     const { headSha, number } = yield* given.forge.create(request)
     const red = given.server.check({ head: headSha, name: "test", state: "failed", log: "" })
-    const checks = Effect.map(given.forge.view(number, {}), ({ checks }) => (checks.state === "read" ? checks.value : []))
+    const checks = Effect.map(given.forge.view(number, {}), ({ checks }) =>
+      checks.state === "read" ? checks.value : []
+    )
     return { ...given, checks, headSha, number, red }
   })
 
@@ -20,7 +22,7 @@ export const forgeActsSuite = (subject: ForgeSubject): void => {
         const { checks, forge, red, server } = yield* opened(subject)
         const [check] = yield* checks
         assert.strictEqual(check && (yield* forge.log(check)), undefined)
-        red.log = `${"x".repeat(99)}\n`.repeat(1000) + "2026-01-01T00:00:00.1234567Z \u001b[31mred\u001b[0m\n50 %\r100 %\nlast"
+        red.log = `${`${"x".repeat(99)}\n`.repeat(1000)}2026-01-01T00:00:00.1234567Z \u001b[31mred\u001b[0m\n50 %\r100 %\nlast`
         const log = check && (yield* forge.log(check))
         assert.isTrue(log?.truncated)
         assert.isAtMost(log?.text.length ?? 0, 65_536)

@@ -150,5 +150,6 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
 
 const noLogYet = new ReinsError({
   code: "result_not_ready",
-  message: "Only checks that have failed have a log here, and this one was not read yet. Look at the check again after the next look."
+  message:
+    "Only checks that have failed have a log here, and this one was not read yet. Look at the check again after the next look."
 })

@@ -109,15 +109,8 @@ export const makeRecord = Effect.gen(function* () {
           told.add("merge_request.conflicted")
         const isOther = hasChanged || JSON.stringify(standing) !== JSON.stringify(before.standing)
         if (isOther) yield* store.looked(id, standing, [...told], actor)
-        const writers = Object.entries(memory.writers ?? {}).map(([login, { may }]) => [login, may] as const)
-        const wishMs = yield* listeners.looked({
-          ...parts,
-          request: (yield* store.find(id)) ?? before,
-          writers: Object.fromEntries(writers),
-          isFork: memory.isFork ?? false,
-          headAgeMs: nowMs - (memory.headSince ?? nowMs),
-          nowMs
-        })
+        const seen = { ...parts, ...sightIn(memory, nowMs), request: (yield* store.find(id)) ?? before }
+        const wishMs = yield* listeners.looked(seen)
         const rest = restMs(read.view.limit, nowMs)
         if (rest > 0) yield* watches.pause(watch.connection_id, rest, true)
         const nextMs = nextLookMs({
@@ -137,6 +130,13 @@ export const makeRecord = Effect.gen(function* () {
         }
       })
     )
+})
+
+const sightIn = ({ headSince, isFork, writers = {} }: WatchMemory, nowMs: number) => ({
+  writers: Object.fromEntries(Object.entries(writers).map(([login, { may }]) => [login, may])),
+  isFork: isFork ?? false,
+  headAgeMs: nowMs - (headSince ?? nowMs),
+  nowMs
 })
 
 const differs = (

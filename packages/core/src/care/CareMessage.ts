@@ -1,6 +1,6 @@
 import { cutText } from "../base/CutText.js"
 import { tailOf } from "../forge/CheckLogText.js"
-import type { CheckLog } from "../forge/ForgeActs.js"
+import type { CheckLog } from "../forge/CheckRun.js"
 
 /** A red check with what it has written. */
 export interface QuotedCheck {

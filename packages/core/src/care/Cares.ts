@@ -2,12 +2,10 @@ import { Context, Effect, Layer } from "effect"
 import type { Denied, Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import type { DeliveryAnswer } from "../changes/ChangesApi.js"
-import { DeliveryStore } from "../changes/DeliveryStore.js"
 import { RequestListeners } from "../changes/looks/RequestListeners.js"
 import { WatchStore } from "../changes/looks/WatchStore.js"
 import { type MergeRequest, mergeRequestStates } from "../changes/MergeRequest.js"
 import { MergeRequestStore } from "../changes/MergeRequestStore.js"
-import { makeRequest } from "../changes/RequestDelivery.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import { isAccount, keyOf, type Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
@@ -19,6 +17,7 @@ import { Journal } from "../store/Journal.js"
 import { type Attention, attentionStates, type Care, type CareEnd, careStates } from "./Care.js"
 import { type CareRow, CareStore, policyIn, policyOf, toCare } from "./CareStore.js"
 import { makeDeciding } from "./Deciding.js"
+import { makeDeliverProposed } from "./Proposals.js"
 
 type Unready = ReinsError<"invalid_transition">
 
@@ -165,36 +164,4 @@ const listen = Effect.gen(function* () {
           row !== undefined && row.state !== "ended" && row.state !== "handed_over" && policyOf(row).reviews !== "off"
       )
   })
-})
-
-/** Gives the command that delivers what was proposed. */
-const makeDeliverProposed = Effect.gen(function* () {
-  const journal = yield* Journal
-  const store = yield* CareStore
-  const sessions = yield* SessionStore
-  const requests = yield* MergeRequestStore
-  const deliveries = yield* DeliveryStore
-  const request = yield* makeRequest
-
-  const inside = Effect.fnUntraced(function* (principal: Principal, id: string) {
-    const known = yield* store.attention(id)
-    if (known === undefined) return yield* notFound()
-    yield* sessions.writable(principal, known.session_id)
-    yield* store.lock(known.merge_request_id)
-    const attention = (yield* store.attention(id)) ?? known
-    yield* attentionStates.check(attention.state, "delivering")
-    const about = yield* requests.find(attention.merge_request_id)
-    if (about === undefined || attention.changeset_id === null) return yield* notFound()
-    const earlier = yield* deliveries.find(about.delivery_id)
-    const answer = yield* request(principal, attention.changeset_id, {
-      onto: "head",
-      target_ref: about.head_branch,
-      ...(earlier?.connection_id != null && { connection_id: earlier.connection_id })
-    })
-    yield* store.move(attention, "delivering", { delivery_id: answer.delivery.id })
-    return answer
-  })
-
-  return (principal: Principal, id: string) =>
-    journal.command("Cares.deliver", { by: principal, about: { type: "attention", id } }, inside(principal, id))
 })

@@ -1,5 +1,5 @@
 /** True when a path fits a pattern: `*` stands for a part of a name, `**` for any folders and names. */
-export const fits = (path: string, pattern: string): boolean => patternOf(pattern).test(path)
+export const fitsPattern = (path: string, pattern: string): boolean => patternOf(pattern).test(path)
 
 const patternOf = (pattern: string): RegExp => {
   const parts = pattern

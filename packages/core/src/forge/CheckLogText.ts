@@ -1,5 +1,5 @@
 import { cutEnd, cutText } from "../base/CutText.js"
-import type { CheckLog, CheckRemark } from "./ForgeActs.js"
+import type { CheckLog, CheckRemark } from "./CheckRun.js"
 
 /** The most characters of a log that are kept, and the most remarks. */
 const mostText = 65_536

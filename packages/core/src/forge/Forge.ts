@@ -1,6 +1,6 @@
 import { Data, Effect, Schema } from "effect"
 import type { MergeMethod } from "../domain/MergeMethod.js"
-import type { ForgeActs } from "./ForgeActs.js"
+import type { CheckLog, CheckRun, PostedComment } from "./CheckRun.js"
 import type { ForgeCall, ForgeErrorKind, ForgeLimit, RemoteMergeRequest } from "./ForgeCalls.js"
 import type { ForgeView, ViewMemory } from "./ForgeView.js"
 
@@ -91,6 +91,20 @@ export const decodeAnswer =
           message: "The forge answers in a form that is not known: check the base URL of the connection."
         })
     )
+
+/** What is done on a forge around a merge request. */
+export interface ForgeActs {
+  /** The log of a run; undefined when the forge has none for it, or does not show it to the token. */
+  readonly log: (check: CheckRun) => Effect.Effect<CheckLog | undefined, ForgeError>
+  /** Begins a run anew. False when the forge cannot. */
+  readonly rerun: (check: CheckRun) => Effect.Effect<boolean, ForgeError>
+  /** Writes a comment on a merge request. */
+  readonly reply: (number: number, text: string) => Effect.Effect<PostedComment, ForgeError>
+  /** The comment on a merge request that holds a mark; undefined for none. */
+  readonly posted: (number: number, mark: string) => Effect.Effect<PostedComment | undefined, ForgeError>
+  /** True when somebody may write to the repository. False too when the forge does not tell. */
+  readonly mayWrite: (login: string) => Effect.Effect<boolean, ForgeError>
+}
 
 /** One repository on a forge, with a token. A forge asks its own host only. Redirects are followed below the root of its API. */
 export interface Forge extends ForgeActs {

@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
 import { type Ask, decodeAnswer, type Forge, type ForgeKind } from "./Forge.js"
-import { loadedActs } from "./ForgeActs.js"
 import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { gitHubHooks } from "./ForgeHooks.js"
+import { loadedActs } from "./LoadedActs.js"
 import { privateEmailOf } from "./PrivateEmail.js"
 import { pullRequests } from "./PullRequests.js"
 

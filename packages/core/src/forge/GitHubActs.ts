@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
 import { actsBy } from "./Acting.js"
 import { checkLogOf } from "./CheckLogText.js"
-import { type Ask, decodeAnswer } from "./Forge.js"
-import type { CheckRun, ForgeActs } from "./ForgeActs.js"
+import type { CheckRun } from "./CheckRun.js"
+import { type Ask, decodeAnswer, type ForgeActs } from "./Forge.js"
 
 const Posted = Schema.Struct({
   id: Schema.Int,

@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
 import { type Ask, decodeAnswer, type Forge, ForgeError, type ForgeKind, type Refusal, refusedWith } from "./Forge.js"
-import { loadedActs } from "./ForgeActs.js"
 import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { gitLabHooks } from "./ForgeHooks.js"
+import { loadedActs } from "./LoadedActs.js"
 import { privateEmailOf } from "./PrivateEmail.js"
 
 const MergeRequest = Schema.Struct({

@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
 import { type Ask, type Branches, decodeAnswer, type Forge, type ForgeError, type ForgeKind } from "./Forge.js"
-import { loadedActs } from "./ForgeActs.js"
 import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { giteaHooks } from "./ForgeHooks.js"
+import { loadedActs } from "./LoadedActs.js"
 import { pullRequests } from "./PullRequests.js"
 
 const PullRequest = Schema.Struct({

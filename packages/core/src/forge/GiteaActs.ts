@@ -1,8 +1,7 @@
 import { Effect, Schema } from "effect"
 import { actsBy } from "./Acting.js"
 import { checkLogOf } from "./CheckLogText.js"
-import { type Ask, decodeAnswer } from "./Forge.js"
-import type { ForgeActs } from "./ForgeActs.js"
+import { type Ask, decodeAnswer, type ForgeActs } from "./Forge.js"
 
 const Posted = Schema.Struct({
   id: Schema.Int,

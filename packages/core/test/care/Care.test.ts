@@ -79,9 +79,9 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped("25 rings at once are one turn", () =>
+    it.scoped("25 rings at once are one turn, by the care of a project", () =>
       Effect.gen(function* () {
-        const given = yield* opened("gitea", fix)
+        const given = yield* opened("gitea", fix, true)
         given.model.onCare = () => [write("a.txt", "TWICE\n"), { say: "Mended." }]
         given.forge.check({ head: given.head(), name: "test", state: "failed", log: "red" })
         const journal = yield* Journal

@@ -10,6 +10,7 @@ import { Connections } from "@reins/core/connections/Connections"
 import * as Embedded from "@reins/core/Embedded"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import type { CareInput } from "@reins/core/projects/CarePolicy"
+import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import type { Bell } from "@reins/core/store/Bell"
@@ -79,8 +80,10 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
     })
   ).pipe(Layer.provide([Logger.minimumLogLevel(LogLevel.Error), PasswordCost.layerTest]))
 
+let newestProject = 1
+
 /** An open merge request of a session whose agent has made it, on a forge. */
-export const opened = (kind: KnownForge, care?: CareInput) =>
+export const opened = (kind: KnownForge, care?: CareInput, isOfProject = false) =>
   Effect.gen(function* () {
     const { gateway, model } = yield* Scripted
     const { principal, workspaceId } = yield* Embedded.owner
@@ -93,7 +96,15 @@ export const opened = (kind: KnownForge, care?: CareInput) =>
     yield* connections.update(principal, made.id, { preferred_model: "scripted-1" })
     const origin = yield* remote(kind)
     const connection = yield* forgeConnection(kind, origin.base)
+    const project = isOfProject
+      ? yield* (yield* Projects).create(principal, workspaceId, {
+          slug: `cared-${newestProject++}`,
+          name: "Cared for",
+          spec: { delivery: { care: care ?? {} } }
+        })
+      : undefined
     const session = yield* (yield* Sessions).create(principal, workspaceId, {
+      ...(project !== undefined && { project_id: project.id }),
       title: "Fix the sum",
       connection_id: made.id,
       repository: { url: origin.url }
@@ -114,7 +125,7 @@ export const opened = (kind: KnownForge, care?: CareInput) =>
     const answer = yield* requests.open(principal, asked.delivery.id, {
       draft: false,
       title: "Fix the sum",
-      ...(care !== undefined && { care })
+      ...(care !== undefined && !isOfProject && { care })
     })
     yield* eventOf(session.id, answer.event_watermark, "merge_request.opened")
     const { id } = answer.merge_request

@@ -16,6 +16,7 @@ const floors = [
   ["sessions", "webhooks"],
   ["worktrees", "tools", "hooks", "push"],
   ["artifacts", "changes", "mcp"],
+  ["care"],
   ["execution", "delegations", "automations", "exports", "shares"],
   ["backup", "deletion", "upkeep"]
 ]

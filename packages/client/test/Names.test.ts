@@ -43,6 +43,7 @@ const verbs = new Set([
     "remove",
     "replace",
     "replay",
+    "rerun",
     "reset",
     "resume",
     "retry",

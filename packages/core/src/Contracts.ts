@@ -1,5 +1,6 @@
 import * as artifacts from "./artifacts/Contract.js"
 import * as automations from "./automations/Contract.js"
+import * as care from "./care/Contract.js"
 import * as catalog from "./catalog/Contract.js"
 import * as changes from "./changes/Contract.js"
 import * as connections from "./connections/Contract.js"
@@ -33,6 +34,7 @@ export const contracts = [
   execution,
   worktrees,
   changes,
+  care,
   delegations,
   exports,
   shares,

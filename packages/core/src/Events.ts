@@ -1,4 +1,5 @@
 import { artifactEvents } from "./artifacts/Events.js"
+import { careEvents } from "./care/Events.js"
 import { changeEvents } from "./changes/Events.js"
 import { delegationEvents } from "./delegations/Events.js"
 import { type EventType, isListed } from "./domain/Event.js"
@@ -13,6 +14,7 @@ import { worktreeEvents } from "./worktrees/Events.js"
 export {
   agentEvents,
   artifactEvents,
+  careEvents,
   changeEvents,
   delegationEvents,
   mcpEvents,
@@ -28,6 +30,7 @@ export const allEvents = {
   ...agentEvents,
   ...worktreeEvents,
   ...changeEvents,
+  ...careEvents,
   ...delegationEvents,
   ...artifactEvents,
   ...mcpEvents

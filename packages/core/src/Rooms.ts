@@ -6,6 +6,7 @@ import { automations } from "./automations/Room.js"
 import { inOrder } from "./base/Layered.js"
 import { bench } from "./bench/Room.js"
 import { budgets } from "./budgets/Room.js"
+import { care } from "./care/Room.js"
 import { catalog } from "./catalog/Room.js"
 import { changes } from "./changes/Room.js"
 import { connections } from "./connections/Room.js"
@@ -82,6 +83,7 @@ export const rooms = [
   mcp,
   changes,
   artifacts,
+  care,
   execution,
   delegations,
   exports,

@@ -5,15 +5,15 @@ import type { Role } from "../domain/Role.js"
 // account, which its caller has read for this call.
 
 /**
- * The role of a principal in a workspace, where its account has the given one. Null for a workspace that it does not reach. An automation is a member
- * at most, so it changes no members, budgets and webhooks. A turn changes nothing there but what `roleWithin` tells. A share sees nothing there but
+ * The role of a principal in a workspace, where its account has the given one. Null for a workspace that it does not reach. An automation and a care are members
+ * at most, so they change no members, budgets and webhooks. A turn changes nothing there but what `roleWithin` tells. A share sees nothing there but
  * what `roleWithin` tells.
  */
 export const roleOf = (principal: Principal, workspaceId: string, role: Role | null): Role | null => {
   if (principal.workspaceId !== null && principal.workspaceId !== workspaceId) return null
   if (principal.via.kind === "turn") return atMost("viewer", role)
   if (principal.via.kind === "share") return null
-  return principal.via.kind === "automation" ? atMost("member", role) : role
+  return principal.via.kind === "automation" || principal.via.kind === "care" ? atMost("member", role) : role
 }
 
 /**

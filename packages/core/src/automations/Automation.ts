@@ -7,6 +7,7 @@ import { installed } from "../domain/Installed.js"
 import { BranchInput } from "../domain/RefName.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { CareInput } from "../projects/CarePolicy.js"
 import { SessionInput } from "../sessions/SessionsApi.js"
 import { AutomationRun } from "./AutomationRun.js"
 
@@ -171,6 +172,7 @@ export const AutomationMergeRequest = Schema.Struct({
     "The branch that it is to be merged into. When absent, the branch that the session started from."
   ),
   draft: field(optional(Schema.Boolean), "True marks it as not ready for review; true when absent."),
+  care: field(optional(CareInput), "How Reins cares for it until it is merged. When absent, as the project says."),
   closes: field(
     optional(Pointer),
     "The JSON pointer of the number of an issue in the body of the hook, as `/issue/number`. The description then ends with `Closes #12`, so that the forge closes the issue with the merge."

@@ -21,6 +21,8 @@ export interface Authorship {
 export interface AuthorTerms {
   readonly author: DeliveryAuthor
   readonly trailers: DeliveryTrailers
+  /** The account or API key that asks for the delivery. */
+  readonly asker: Actor
 }
 
 /** So many co-authors does a commit name. */
@@ -38,16 +40,18 @@ export const makeAuthorship = Effect.gen(function* () {
   const turns = yield* TurnStore
 
   /** The author of the message that began the turn of a changeset; undefined for one that was captured without a turn. */
-  const beganBy = Effect.fnUntraced(function* ({ source_turn_id }: Changeset) {
+  const beganBy = Effect.fnUntraced(function* ({ source_turn_id }: Changeset, asker: Actor) {
     const turn = source_turn_id === null ? undefined : yield* turns.find(source_turn_id)
-    return turn === undefined ? undefined : (yield* messages.find(turn.message_id))?.author
+    const message = turn === undefined ? undefined : yield* messages.find(turn.message_id)
+    // The service writes the message of care, for the account that has put it.
+    return message?.kind === "care" ? asker : message?.author
   })
 
   return Effect.fnUntraced(function* (session: SeenSession, changeset: Changeset, terms: AuthorTerms) {
     const after: Timestamp | null = yield* deliveries.deliveredUntil(session.id, changeset.id)
     const senders = yield* messages.authors(session.id, { after, until: changeset.created_at })
     // A capture without a turn holds the work of the last turn.
-    const first = (yield* beganBy(changeset)) ?? senders.at(-1)
+    const first = (yield* beganBy(changeset, terms.asker)) ?? senders.at(-1)
     const gits = yield* accounts.gitsOf([...(first === undefined ? [] : [first]), ...senders])
     const author = terms.author === "service" || first === undefined ? null : (gits.get(first.id) ?? null)
     const found: Authorship = { author, trailers: trailersOf({ session, changeset, terms, author, senders, gits }) }

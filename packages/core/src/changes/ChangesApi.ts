@@ -2,7 +2,7 @@ import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { extension, idPath, NeedsMachine, optional, post, read, withStatus } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
-import { ConnectionId, SessionId } from "../domain/Ids.js"
+import { CheckId, ConnectionId, SessionId } from "../domain/Ids.js"
 import { MergeMethod } from "../domain/MergeMethod.js"
 import { Page } from "../domain/Page.js"
 import { integer, pageFields } from "../domain/Query.js"
@@ -10,10 +10,13 @@ import { BranchInput } from "../domain/RefName.js"
 import { refused } from "../domain/Refused.js"
 import { DeliveryObstacle, obstacleReasons } from "../git/Obstacle.js"
 import { OperationRef } from "../jobs/Job.js"
+import { CareInput } from "../projects/CarePolicy.js"
 import { DeliveryAuthor, DeliveryTransport } from "../projects/Project.js"
 import { Application, ApplicationStrategy } from "./Application.js"
 import { ActionableChangeset, ChangedFile } from "./Changeset.js"
 import { ActionableDelivery, DeliveryOnto, DeliveryState, UpdateStrategy } from "./Delivery.js"
+import { CareState } from "./looks/CareState.js"
+import { RequestCheckLog } from "./looks/CheckLogs.js"
 import { RequestCheck, RequestReview, RequestThread } from "./looks/RequestParts.js"
 import { MergeRequest, MergeRequestState } from "./MergeRequest.js"
 
@@ -153,6 +156,7 @@ export const MergeRequestInput = Schema.Struct({
     "The branch that it is to be merged into. When absent, the branch that the session started from."
   ),
   draft: field(optional(Schema.Boolean), "True marks it as not ready for review; true when absent."),
+  care: field(optional(CareInput), "How Reins cares for it until it is merged. When absent, as the project says."),
   expected_head: refused(mergingIsElsewhere),
   expected_head_sha: refused(mergingIsElsewhere)
 }).annotations({ identifier: "MergeRequestInput", description: "The merge request to open." })
@@ -166,6 +170,14 @@ export const MergeInput = Schema.Struct({
   method: field(optional(MergeMethod), "How to merge; `merge` when absent.")
 }).annotations({ identifier: "MergeInput", description: "The commit to merge." })
 export type MergeInput = typeof MergeInput.Type
+
+export const RerunInput = Schema.Struct({
+  check_ids: field(
+    optional(Schema.NonEmptyArray(CheckId).pipe(Schema.maxItems(100))),
+    "The checks of the head that have failed or were cancelled; all of them when absent."
+  )
+}).annotations({ identifier: "RerunInput", description: "The checks to begin anew." })
+export type RerunInput = typeof RerunInput.Type
 
 export const MergeRequestAnswer = Schema.Struct({
   operation: field(OperationRef, "The operation that does the work."),
@@ -297,7 +309,13 @@ export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
   .add(
     read("list", "/api/workspaces/:workspace_id/merge-requests", "List the merge requests of a workspace")
       .setPath(idPath("workspace_id"))
-      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(MergeRequestState, { exact: true }) }))
+      .setUrlParams(
+        Schema.Struct({
+          ...pageFields,
+          state: Schema.optionalWith(MergeRequestState, { exact: true }),
+          care: field(Schema.optionalWith(CareState, { exact: true }), "Only those whose care stands so.")
+        })
+      )
       .addSuccess(Page("WorkspaceMergeRequestList", MergeRequest))
       .annotateContext(extension)
   )
@@ -325,6 +343,19 @@ export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
       .setPath(mergeRequest)
       .setUrlParams(Schema.Struct(pageFields))
       .addSuccess(Page("RequestThreadList", RequestThread))
+      .annotateContext(extension)
+  )
+  .add(
+    read("getCheckLog", "/api/merge-request-checks/:check_id/log", "Read the log of a check that has failed")
+      .setPath(idPath("check_id"))
+      .addSuccess(RequestCheckLog)
+      .annotateContext(extension)
+  )
+  .add(
+    post("rerun", "/api/merge-requests/:merge_request_id/reruns", "Begin checks of the head anew")
+      .setPath(mergeRequest)
+      .setPayload(RerunInput)
+      .addSuccess(withStatus(MergeRequestAnswer, 202))
       .annotateContext(extension)
   )
   .add(

@@ -7,15 +7,21 @@ import type { Delivery } from "./Delivery.js"
 export interface DeliveryListener {
   /** A delivery has succeeded. */
   readonly delivered: (delivery: Delivery) => Effect.Effect<void, never, Commit>
+  /** A delivery has failed, waits for a person, or was cancelled. */
+  readonly undelivered: (delivery: Delivery) => Effect.Effect<void, never, Commit>
 }
 
 /** The rooms above that listen to deliveries. They register here, so that deliveries need not know them. */
 export class DeliveryListeners extends Context.Tag("@reins/core/changes/DeliveryListeners")<
   DeliveryListeners,
-  DeliveryListener & Pick<Hearers<DeliveryListener>, "register">
+  DeliveryListener & Pick<Hearers<Partial<DeliveryListener>>, "register">
 >() {
   static readonly layer = Layer.sync(DeliveryListeners, () => {
-    const { register, tell } = makeHearers<DeliveryListener>()
-    return DeliveryListeners.of({ register, delivered: (delivery) => tell((listener) => listener.delivered(delivery)) })
+    const { register, tell } = makeHearers<Partial<DeliveryListener>>()
+    return DeliveryListeners.of({
+      register,
+      delivered: (delivery) => tell((listener) => listener.delivered?.(delivery)),
+      undelivered: (delivery) => tell((listener) => listener.undelivered?.(delivery))
+    })
   })
 }

@@ -69,6 +69,8 @@ export interface BranchReads {
   readonly deliveredUntil: (sessionId: SessionId, changesetId: ChangesetId) => Effect.Effect<Timestamp | null>
   /** The commits that other deliveries of the session may have pushed to the branch of a delivery, the newest first. */
   readonly earlier: (delivery: Delivery) => Effect.Effect<ReadonlyArray<EarlierDelivery>>
+  /** The deliveries of a session that have reached a branch, the newest first. */
+  readonly pushedTo: (sessionId: SessionId, targetRef: string) => Effect.Effect<ReadonlyArray<EarlierDelivery>>
   /** The commit at which any delivery of the session has seen the same branch last; null when none has seen it. */
   readonly lastObserved: (delivery: Delivery) => Effect.Effect<string | null>
 }
@@ -101,6 +103,15 @@ export const branchReads = (db: Database["Type"]): BranchReads => {
             and target_ref = ${delivery.target_ref} and remote_url = ${delivery.remote_url}
             and deliveries.id <> ${delivery.id} and changesets.tree is not null
           order by deliveries.id desc limit ${maxEarlier}`),
+        (rows) => rows.map(({ tree, ...row }) => ({ tree, delivery: toDelivery(row) }))
+      ),
+    pushedTo: (sessionId, targetRef) =>
+      Effect.map(
+        db.all(sql<DeliveryRow & { readonly tree: string }>`select deliveries.*, changesets.tree from deliveries
+          join changesets on changesets.id = deliveries.changeset_id
+          where deliveries.session_id = ${sessionId} and transport = 'git_branch' and target_ref = ${targetRef}
+            and deliveries.state = 'succeeded' and deliveries.commit_sha is not null and changesets.tree is not null
+          order by deliveries.updated_at desc, deliveries.id desc limit ${maxEarlier}`),
         (rows) => rows.map(({ tree, ...row }) => ({ tree, delivery: toDelivery(row) }))
       ),
     lastObserved: (delivery) =>

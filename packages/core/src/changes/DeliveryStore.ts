@@ -194,6 +194,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
           const moved = yield* locked(id)
           yield* tell(moved, eventTypes[change.state], actor)
           if (moved.state === "succeeded") yield* listeners.delivered(moved)
+          else if (moved.state !== "pending" && moved.state !== "executing") yield* listeners.undelivered(moved)
           if (change.state !== "pending" && change.state !== "executing")
             yield* journal.afterCommit(observer.deliveryEnded(moved))
         })

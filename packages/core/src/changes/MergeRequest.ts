@@ -4,6 +4,7 @@ import { ChangesetId, ConnectionId, DeliveryId, MergeRequestId, SessionId } from
 import { installed } from "../domain/Installed.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { CareState } from "./looks/CareState.js"
 import { RequestStanding } from "./looks/RequestStanding.js"
 
 export const MergeRequestState = Schema.Literal("pending", "open", "merged", "closed", "failed").annotations({
@@ -70,6 +71,7 @@ export const MergeRequest = Schema.Struct({
     Schema.NullOr(Timestamp),
     "The time at which the forge was last read; null before the first time."
   ),
+  care_state: field(Schema.NullOr(CareState), "Where the care for it stands; null when nobody cares for it."),
   next_look_at: field(
     Schema.NullOr(Timestamp),
     "The time at which the forge is read again at the latest; null when the merge request is not open."

@@ -12,6 +12,8 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState, stateList } from "../store/StateList.js"
+import type { CareState } from "./looks/CareState.js"
+import { RequestListeners } from "./looks/RequestListeners.js"
 import type { RequestStanding, RequestSums } from "./looks/RequestStanding.js"
 import { WatchStore } from "./looks/WatchStore.js"
 import {
@@ -94,7 +96,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
     /** The merge requests of the sessions of a workspace, newest first. */
     readonly listOf: (
       workspaceId: string,
-      filter: StatePageRequest<MergeRequestState>
+      filter: RequestFilter
     ) => Effect.Effect<Page<MergeRequest>, ReinsError<"invalid_cursor">>
     /** Tells that the merge of an open merge request was asked for. */
     readonly mergeRequested: (mergeRequestId: MergeRequestId, actor: Actor) => Effect.Effect<void, never, Commit>
@@ -112,6 +114,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       const db = yield* Database
       const sql = db.sql
       const watches = yield* WatchStore
+      const listeners = yield* RequestListeners
       const { insert, move, stay, tell } = yield* writes
       const columns = columnsOf(sql)
       const ongoing = sql.literal(stateList(mergeRequestStates.ongoing))
@@ -155,6 +158,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
           if (remote.state === "open") return yield* Effect.asVoid(stay(id, columns))
           yield* move(id, remote.state, { ...columns, ...noReason }, actor)
           yield* watches.end(id)
+          yield* listeners.ended(yield* existing(id))
         }),
         looked: fn("MergeRequestStore.looked")(function* (id, standing, types, actor) {
           const looked = yield* stay(id, { standing: JSON.stringify(standing) })
@@ -164,7 +168,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
         listOf: fn("MergeRequestStore.listOf")(function* (workspaceId, filter) {
           const { before, limit } = yield* Keyset.descending(filter)
           const rows = yield* db.all(sql<MergeRequestRow>`select ${columns} from merge_requests
-            where id < ${before} ${andState(db, filter.state)} and session_id in
+            where id < ${before} ${andState(db, filter.state)} ${ofCare(sql, filter.care)} and session_id in
               (select id from sessions where workspace_id = ${workspaceId} and deleting_at is null)
             order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toMergeRequest), limit, (request) => request.id)
@@ -180,9 +184,18 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
   )
 }
 
+/** A care as a filter of merge requests. */
+export interface RequestFilter extends StatePageRequest<MergeRequestState> {
+  readonly care?: CareState
+}
+
+const ofCare = (sql: Database["Type"]["sql"], care: CareState | undefined) =>
+  care === undefined ? sql`` : sql`and id in (select merge_request_id from cares where state = ${care})`
+
 const columnsOf = (sql: Database["Type"]["sql"]) =>
   sql.literal(
-    `merge_requests.*, (select look_at from watches where merge_request_id = merge_requests.id) as next_look_at`
+    `merge_requests.*, (select look_at from watches where merge_request_id = merge_requests.id) as next_look_at,
+      (select state from cares where merge_request_id = merge_requests.id) as care_state`
   )
 
 /** The ways in which rows of merge requests change. */
@@ -258,7 +271,7 @@ const seenColumns = (remote: RemoteMergeRequest, at: Timestamp) => ({
   observed_at: at
 })
 
-export type MergeRequestEventType = EventType & `merge_request.${string}`
+export type MergeRequestEventType = Exclude<EventType & `merge_request.${string}`, `merge_request.care_${string}`>
 
 const eventTypes = {
   pending: "merge_request.requested",

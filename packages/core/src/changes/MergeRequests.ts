@@ -8,10 +8,10 @@ import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import type { MergeInput, MergeRequestAnswer, MergeRequestInput } from "./ChangesApi.js"
+import type { MergeInput, MergeRequestAnswer, MergeRequestInput, RerunInput } from "./ChangesApi.js"
 import { Deliveries } from "./Deliveries.js"
 import type { MergeRequest } from "./MergeRequest.js"
-import { makeMerge, makeOpenRequest } from "./MergeRequestCommands.js"
+import { makeMerge, makeOpenRequest, makeRerun } from "./MergeRequestCommands.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
@@ -60,6 +60,15 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       mergeRequestId: string,
       input: MergeInput
     ) => Command<MergeRequestAnswer, CommandRefusal | ReinsError<"unsupported_capability" | "remote_head_changed">>
+    /**
+     * Asks for checks of the head that have failed to begin anew. Fails with `unsupported_capability` for a forge that cannot, with
+     * `not_found` for a check that has not failed, and with `invalid_transition` unless it is open.
+     */
+    readonly rerun: (
+      principal: Principal,
+      mergeRequestId: string,
+      input: RerunInput
+    ) => Command<MergeRequestAnswer, CommandRefusal | ReinsError<"unsupported_capability">>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -71,6 +80,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       const store = yield* MergeRequestStore
       const open = yield* makeOpenRequest
       const merge = yield* makeMerge
+      const rerun = yield* makeRerun
 
       return MergeRequests.of({
         get: fn("MergeRequests.get")(function* (principal, id) {
@@ -94,6 +104,12 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
             "MergeRequests.merge",
             { by: principal, about: { type: "merge_request", id: id } },
             merge(principal, id, input)
+          ),
+        rerun: (principal, id, input) =>
+          journal.command(
+            "MergeRequests.rerun",
+            { by: principal, about: { type: "merge_request", id } },
+            rerun(principal, id, input)
           )
       })
     })

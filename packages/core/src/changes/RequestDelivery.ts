@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { actorOf } from "../access/Access.js"
 import { requireAll } from "../domain/Condition.js"
+import type { Actor } from "../domain/Event.js"
 import { DeliveryId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { Projects } from "../projects/Projects.js"
@@ -51,7 +52,11 @@ export const makeRequest = Effect.gen(function* () {
           onto: input.onto ?? "base",
           allow: input.allow ?? [],
           title: input.title ?? session.title,
-          ...(yield* commitOf(session, changeset, { ...input, transport: target.transport })),
+          ...(yield* commitOf(session, changeset, {
+            ...input,
+            transport: target.transport,
+            asker: actorOf(principal)
+          })),
           remoteUrl: target.transport === "git_branch" ? session.tree.repository : null
         },
         actorOf(principal)
@@ -86,11 +91,15 @@ const makeCommitTerms = Effect.gen(function* () {
   return Effect.fnUntraced(function* (
     session: SeenSession,
     changeset: Changeset,
-    input: Pick<DeliveryInput, "author" | "transport">
+    input: Pick<DeliveryInput, "author" | "transport"> & { readonly asker: Actor }
   ) {
     if (input.transport === "patch") return { ...nobody, signs: false, keyId: null }
     const { delivery } = yield* projects.specOf(session)
-    const terms = { author: input.author ?? delivery?.author ?? "requester", trailers: delivery?.trailers ?? {} }
+    const terms = {
+      author: input.author ?? delivery?.author ?? "requester",
+      trailers: delivery?.trailers ?? {},
+      asker: input.asker
+    }
     const signs = delivery?.sign ?? false
     return {
       ...(yield* authorship(session, changeset, terms)),

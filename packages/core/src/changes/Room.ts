@@ -5,6 +5,7 @@ import { mergeJob } from "./MergeJob.js"
 import { openMergeRequestJob } from "./OpenMergeRequestJob.js"
 import * as operations from "./Operations.js"
 import { refreshJob } from "./RefreshJob.js"
+import { rerunJob } from "./RerunJob.js"
 import { layer } from "./Services.js"
 import { signingKeyRecords } from "./SigningKeyStore.js"
 
@@ -24,5 +25,5 @@ export const changes = {
     "signing_keys"
   ],
   sealed: signingKeyRecords,
-  jobs: [captureJob, applyJob, deliveryJob, refreshJob, openMergeRequestJob, mergeJob]
+  jobs: [captureJob, applyJob, deliveryJob, refreshJob, openMergeRequestJob, mergeJob, rerunJob]
 } as const

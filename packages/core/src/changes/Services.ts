@@ -8,6 +8,7 @@ import { DeliveryListeners } from "./DeliveryListeners.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 import * as HookRings from "./looks/HookRings.js"
 import { MergeRequestLooks } from "./looks/MergeRequestLooks.js"
+import { RequestListeners } from "./looks/RequestListeners.js"
 import { WatchStore } from "./looks/WatchStore.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { MergeRequests } from "./MergeRequests.js"
@@ -19,6 +20,6 @@ export const layer = oneByOne(Applications.layer, MergeRequests.layer, HookRings
   onTopOf(Deliveries.layer),
   onTopOf(oneByOne(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer)),
   onTopOf(WatchStore.layer),
-  onTopOf(oneByOne(Changesets.layer, DeliveryListeners.layer)),
+  onTopOf(oneByOne(Changesets.layer, DeliveryListeners.layer, RequestListeners.layer)),
   onTopOf(ChangesetStore.layer)
 )

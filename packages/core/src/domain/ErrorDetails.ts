@@ -52,6 +52,7 @@ export interface ErrorDetails {
         readonly supported_by: ReadonlyArray<string>
       }
     | { readonly forge: string; readonly method: string; readonly supported: ReadonlyArray<string> }
+    | { readonly forge: string; readonly action: string }
   readonly executor_unavailable:
     | { readonly backend: string }
     | { readonly kind: string }

@@ -1,11 +1,11 @@
-import type { AccountId, ApiKeyId, SessionId, ShareId, TurnId, WorkspaceId } from "./Ids.js"
+import type { AccountId, ApiKeyId, MergeRequestId, SessionId, ShareId, TurnId, WorkspaceId } from "./Ids.js"
 import type { Scope } from "./Scope.js"
 
 /**
  * The caller of a command or a read, who acts for an account. Its rights are those of the account, which are looked up at each call, within the
  * bounds that `access/Reach.ts` sets for each kind.
  */
-export type Principal = AccountPrincipal | TurnPrincipal | AutomationPrincipal | SharePrincipal
+export type Principal = AccountPrincipal | TurnPrincipal | AutomationPrincipal | CarePrincipal | SharePrincipal
 
 /** The account itself, by its credentials. */
 export interface AccountPrincipal {
@@ -35,6 +35,11 @@ export interface TurnPrincipal extends ActingPrincipal {
 /** An automation, which acts for the account that owns it. */
 export interface AutomationPrincipal extends ActingPrincipal {
   readonly via: { readonly kind: "automation"; readonly automationId: string; readonly keyId: ApiKeyId | null }
+}
+
+/** The care for a merge request, which acts for the account that put it. */
+export interface CarePrincipal extends ActingPrincipal {
+  readonly via: { readonly kind: "care"; readonly mergeRequestId: MergeRequestId; readonly keyId: ApiKeyId | null }
 }
 
 /** Whoever has the link of a share, which acts for the account that shared the session. */

@@ -1,5 +1,6 @@
 import { Data, Effect, Schema } from "effect"
 import type { MergeMethod } from "../domain/MergeMethod.js"
+import type { CheckLog, CheckRun, PostedComment } from "./CheckRun.js"
 import type { ForgeCall, ForgeErrorKind, ForgeLimit, RemoteMergeRequest } from "./ForgeCalls.js"
 import type { ForgeView, ViewMemory } from "./ForgeView.js"
 
@@ -62,6 +63,8 @@ export interface Ask {
   (call: ForgeCall): Effect.Effect<unknown, ForgeError | Refusal>
   /** The same for a read whose answer may be known by its mark. */
   readonly marked: (call: ForgeCall, known: string | undefined) => Effect.Effect<MarkedAnswer, ForgeError | Refusal>
+  /** The same for an answer that is text. One redirect to another host is followed, without any header of ours. */
+  readonly text: (call: ForgeCall) => Effect.Effect<string, ForgeError | Refusal>
 }
 
 /** A refusal of 300 or above that is not about the credential, a limit or the health of the forge. */
@@ -89,8 +92,22 @@ export const decodeAnswer =
         })
     )
 
+/** What is done on a forge around a merge request. */
+export interface ForgeActs {
+  /** The log of a run; undefined when the forge has none for it, or does not show it to the token. */
+  readonly log: (check: CheckRun) => Effect.Effect<CheckLog | undefined, ForgeError>
+  /** Begins a run anew. False when the forge cannot. */
+  readonly rerun: (check: CheckRun) => Effect.Effect<boolean, ForgeError>
+  /** Writes a comment on a merge request. */
+  readonly reply: (number: number, text: string) => Effect.Effect<PostedComment, ForgeError>
+  /** The comment on a merge request that holds a mark; undefined for none. */
+  readonly posted: (number: number, mark: string) => Effect.Effect<PostedComment | undefined, ForgeError>
+  /** True when somebody may write to the repository. False too when the forge does not tell. */
+  readonly mayWrite: (login: string) => Effect.Effect<boolean, ForgeError>
+}
+
 /** One repository on a forge, with a token. A forge asks its own host only. Redirects are followed below the root of its API. */
-export interface Forge {
+export interface Forge extends ForgeActs {
   /** The open merge request of the two branches, or undefined when there is none. */
   readonly find: (branches: Branches) => Effect.Effect<RemoteMergeRequest | undefined, ForgeError>
   /** Fails with `exists` when the forge reports that there may be one already. Look for it again then. */
@@ -136,6 +153,9 @@ export interface ForgeHooks {
   readonly remove: (id: string) => Effect.Effect<void, ForgeError>
 }
 
+/** What not every forge can. `rerun` begins a run of a check anew. */
+export type ForgeAbility = "rerun"
+
 /** The web address of a forge, which the URLs of its repositories have, and the root of its API without a trailing slash. */
 export interface ForgeAddress {
   /** Its path is that of the forge on its host. */
@@ -157,6 +177,8 @@ export interface ForgeKind {
   readonly apiPath: string
   /** The address of the API, for hosts where the forge has it elsewhere. Undefined for every other host. */
   readonly addressOf?: (given: URL) => ForgeAddress | undefined
+  /** What the forge can do besides. */
+  readonly can: ReadonlySet<ForgeAbility>
   /** The ways to merge that the forge offers. */
   readonly mergeMethods: ReadonlySet<MergeMethod>
   /** True when a repository may lie in nested groups. Otherwise its path is `owner/name`. */

@@ -54,9 +54,35 @@ export const askForge = (access: ForgeAccess): Ask => {
       const body = yield* answered(access, answer)
       const mark = answer.headers.etag ?? `${digestMark}${createHash("sha256").update(answer.body).digest("hex")}`
       return { answer: mark === known ? undefined : { body }, mark, limit } satisfies MarkedAnswer
+    }),
+    text: Effect.fnUntraced(function* (call: ForgeCall) {
+      const url = `${access.api}${pathNow(call.path, moved)}`
+      const first = yield* send(access, call, url, undefined)
+      const location = first.status === 302 || isRedirect(first.status) ? first.headers.location : undefined
+      const answer =
+        location === undefined
+          ? first
+          : below(access.api, url, location) === undefined
+            ? yield* elsewhere(access, new URL(location, url))
+            : yield* at(call, url, undefined)
+      const failure = failureOf(new URL(access.api).host, answer, "")
+      if (failure !== undefined) return yield* failure
+      if (answer.status >= 300) return yield* new Refusal({ status: answer.status, said: "" })
+      return answer.body
     })
   })
 }
+
+/** Reads what a forge keeps at another host. That host gets nothing of ours, and leads no further. */
+const elsewhere = (access: ForgeAccess, url: URL) =>
+  url.protocol === "https:" || url.protocol === new URL(access.api).protocol
+    ? access.outbound.fetch(url.href, {}, { maxBytes: maxAnswerBytes }).pipe(Effect.mapError(unreached))
+    : Effect.fail(
+        new ForgeError({
+          kind: "rejected",
+          message: "The forge keeps it at an address without TLS, which is not asked."
+        })
+      )
 
 /** The beginning of the mark of an answer that came without an ETag. */
 const digestMark = "sha256:"

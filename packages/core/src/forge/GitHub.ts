@@ -2,8 +2,12 @@ import { Effect, Schema } from "effect"
 import { type Ask, decodeAnswer, type Forge, type ForgeKind } from "./Forge.js"
 import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { gitHubHooks } from "./ForgeHooks.js"
+import { loadedActs } from "./LoadedActs.js"
 import { privateEmailOf } from "./PrivateEmail.js"
 import { pullRequests } from "./PullRequests.js"
+
+/** Null when the repository was deleted. */
+const Repository = Schema.optional(Schema.NullOr(Schema.Struct({ id: Schema.Int })))
 
 const PullRequest = Schema.Struct({
   number: Schema.Int,
@@ -12,7 +16,8 @@ const PullRequest = Schema.Struct({
   merged_at: Schema.NullOr(Schema.String),
   draft: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   body: Schema.NullOr(Schema.String),
-  head: Schema.Struct({ sha: Schema.String })
+  head: Schema.Struct({ sha: Schema.String, repo: Repository }),
+  base: Schema.optional(Schema.Struct({ repo: Repository }))
 })
 
 const toRemote = (pull: typeof PullRequest.Type): RemoteMergeRequest => ({
@@ -21,7 +26,8 @@ const toRemote = (pull: typeof PullRequest.Type): RemoteMergeRequest => ({
   state: pull.merged_at !== null ? "merged" : pull.state,
   draft: pull.draft,
   description: pull.body ?? "",
-  headSha: pull.head.sha
+  headSha: pull.head.sha,
+  ...(pull.head.repo !== undefined && { isFork: pull.head.repo?.id !== pull.base?.repo?.id })
 })
 
 const open = (call: Ask, repository: string): Forge => {
@@ -53,6 +59,7 @@ const open = (call: Ask, repository: string): Forge => {
           return gitHubView(call, repository, standing)(number, memory)
         }
       ),
+    ...loadedActs(() => import("./GitHubActs.js").then(({ gitHubActs }) => gitHubActs(call, repository))),
     merge: (number, { expectedHead, method }) =>
       pulls.merge(number, "PUT", { sha: expectedHead, merge_method: method }, ({ said, status }) => {
         if (status === 409) return "remote_head_changed"
@@ -75,6 +82,7 @@ export const gitHub: ForgeKind = {
     web.hostname = web.hostname.replace(/^api\./, "")
     return { web, api: `${web.protocol}//api.${web.host}` }
   },
+  can: new Set(["rerun"]),
   mergeMethods: new Set(["merge", "squash", "rebase"]),
   nestsGroups: false,
   headers: (token) => ({

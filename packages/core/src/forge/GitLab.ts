@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { type Ask, decodeAnswer, type Forge, ForgeError, type ForgeKind, type Refusal, refusedWith } from "./Forge.js"
 import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { gitLabHooks } from "./ForgeHooks.js"
+import { loadedActs } from "./LoadedActs.js"
 import { privateEmailOf } from "./PrivateEmail.js"
 
 const MergeRequest = Schema.Struct({
@@ -25,7 +26,8 @@ const toRemote = (request: typeof MergeRequest.Type): RemoteMergeRequest => ({
   state: states[request.state],
   draft: request.draft,
   description: request.description ?? "",
-  headSha: request.sha ?? ""
+  headSha: request.sha ?? "",
+  isFork: request.source_project_id !== request.target_project_id
 })
 
 const open = (call: Ask, repository: string): Forge => {
@@ -71,6 +73,7 @@ const open = (call: Ask, repository: string): Forge => {
           return gitLabView(call, repository, standing)(number, memory)
         }
       ),
+    ...loadedActs(() => import("./GitLabActs.js").then(({ gitLabActs }) => gitLabActs(call, repository))),
     merge: (number, { expectedHead, method }) =>
       call({
         method: "PUT",
@@ -112,6 +115,7 @@ export const gitLab: ForgeKind = {
   defaultUrl: "https://gitlab.com",
   apiPath: "/api/v4",
   // GitLab rebases by the settings of the project only.
+  can: new Set(["rerun"]),
   mergeMethods: new Set(["merge", "squash"]),
   nestsGroups: true,
   // GitLab takes personal, project and OAuth tokens as bearers.

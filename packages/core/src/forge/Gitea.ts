@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { type Ask, type Branches, decodeAnswer, type Forge, type ForgeError, type ForgeKind } from "./Forge.js"
 import type { RemoteMergeRequest } from "./ForgeCalls.js"
 import { giteaHooks } from "./ForgeHooks.js"
+import { loadedActs } from "./LoadedActs.js"
 import { pullRequests } from "./PullRequests.js"
 
 const PullRequest = Schema.Struct({
@@ -22,7 +23,8 @@ const toRemote = (pull: PullRequest): RemoteMergeRequest => ({
   state: pull.merged ? "merged" : pull.state,
   draft: pull.draft,
   description: pull.body,
-  headSha: pull.head.sha
+  headSha: pull.head.sha,
+  isFork: pull.head.repo_id !== pull.base.repo_id
 })
 
 const pageSize = 50
@@ -60,6 +62,7 @@ const open = (call: Ask, repository: string): Forge => {
           return giteaView(call, repository, standing)(number, memory)
         }
       ),
+    ...loadedActs(() => import("./GiteaActs.js").then(({ giteaActs }) => giteaActs(call, repository))),
     merge: (number, { expectedHead, method }) =>
       pulls.merge(number, "POST", { Do: method, head_commit_id: expectedHead }, ({ said, status }) => {
         // A conflict of the content also has the status 409, with another text.
@@ -78,6 +81,7 @@ export const gitea: ForgeKind = {
   kind: "gitea",
   defaultUrl: "https://gitea.com",
   apiPath: "/api/v1",
+  can: new Set(),
   mergeMethods: new Set(["merge", "squash", "rebase"]),
   nestsGroups: false,
   headers: (token) => ({ authorization: `token ${token}` }),

@@ -32,6 +32,13 @@ const Payload = Schema.Union(
     automation_id: Schema.String,
     name: Schema.String,
     reason: Schema.String
+  }),
+  Schema.Struct({
+    template: Schema.Literal("care_handed_over"),
+    account_id: Schema.String,
+    merge_request_id: Schema.String,
+    title: Schema.String,
+    reason: Schema.String
   })
 )
 
@@ -71,6 +78,16 @@ export const automationMailTo = (
   job(
     { type: "account", id: accountId },
     { template: "automation_paused", account_id: accountId, automation_id: id, name, reason }
+  )
+
+/** The job that tells somebody that a merge request is left to a person, and why. */
+export const careMailTo = (
+  accountId: AccountId,
+  { id, reason, title }: { readonly id: string; readonly title: string; readonly reason: string }
+): NewJob =>
+  job(
+    { type: "account", id: accountId },
+    { template: "care_handed_over", account_id: accountId, merge_request_id: id, title, reason }
   )
 
 /**
@@ -119,6 +136,8 @@ export const make = (
         return account?.state === "active" ? Templates.webhookDisabled(options, account, payload) : undefined
       if (payload.template === "automation_paused")
         return account?.state === "active" ? Templates.automationPaused(options, account, payload) : undefined
+      if (payload.template === "care_handed_over")
+        return account?.state === "active" ? Templates.careHandedOver(options, account, payload) : undefined
       if (account?.state !== stateFor[payload.template]) return undefined
       return yield* composeTo(attempt, payload.template, account)
     })

@@ -174,6 +174,27 @@ Resume it with reins automations resume ${automation.automation_id}.
 `
 })
 
+/** Tells somebody that a merge request is left to a person. */
+export const careHandedOver = (
+  options: MailOptions,
+  account: AccountRow,
+  request: { readonly merge_request_id: string; readonly title: string; readonly reason: string }
+): Mail => ({
+  to: account.email,
+  subject: "A merge request needs you",
+  text: `${greeting(account)}
+
+Reins at ${options.publicUrl} leaves the merge request
+${oneLine(request.title)} (${request.merge_request_id}) to you.
+
+${request.reason}
+
+What it has done so far:
+
+  GET ${options.publicUrl}/api/merge-requests/${request.merge_request_id}/attentions
+`
+})
+
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ")
 
 const greeting = (account: AccountRow): string =>

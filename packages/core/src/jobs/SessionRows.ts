@@ -9,7 +9,7 @@ export const deletionJobKind = "session.delete"
 export const projectDeletionKind = "project.delete"
 
 /** The tables of what jobs work on besides sessions. */
-const subjects = ["turns", "changesets", "deliveries", "applications", "merge_requests", "delegations"]
+const subjects = ["turns", "changesets", "deliveries", "applications", "merge_requests", "attentions", "delegations"]
 
 /** The condition of the jobs that work on a session or on what is in it, but for its deletion. */
 export const isJobOf = (sql: Database["Type"]["sql"], id: string): Fragment => {

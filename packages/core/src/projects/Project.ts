@@ -10,6 +10,7 @@ import { SparseFolders } from "../domain/SparseFolders.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
+import { CareInput } from "./CarePolicy.js"
 import { ProjectServers } from "./ProjectServer.js"
 import { Environment, Setup } from "./ProjectSetup.js"
 import { ProjectInstructions, SkillPins } from "./skills/Skill.js"
@@ -170,6 +171,10 @@ export const ProjectSpec = Schema.Struct({
         sign: field(
           optional(Schema.Boolean),
           "True signs the commits with the newest signing key of the workspace, and blocks a delivery where there is none. False by default."
+        ),
+        care: field(
+          optional(CareInput),
+          "How Reins cares for the merge requests of deliveries. Each takes it over when it is opened; nothing by default."
         )
       })
     ),

@@ -19,7 +19,9 @@ const sentences: Readonly<Record<string, string>> = {
   "turn.action_required": "Needs your answer.",
   "turn.failed": "The turn failed.",
   "turn.interrupted": "The turn was interrupted.",
-  "turn.succeeded": "The turn has ended."
+  "turn.succeeded": "The turn has ended.",
+  "merge_request.care_handed_over": "A merge request needs you.",
+  "merge_request.care_proposed": "A merge request has a proposal for you."
 }
 
 /** A push service that does not take a notice is asked again, until the notice is so old. */

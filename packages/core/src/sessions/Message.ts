@@ -202,8 +202,8 @@ export const Message = Schema.Struct({
   ordinal: field(Schema.Int, "The number of the message in its session, counted from 1."),
   role: field(MessageRole, "Who speaks."),
   kind: field(
-    Schema.Literal("message", "handoff_summary", "delegation"),
-    "`handoff_summary` is what a session begins with that goes on from another one; `delegation` passes between a session and its child; all others are a `message`."
+    Schema.Literal("message", "handoff_summary", "delegation", "care"),
+    "`handoff_summary` is what a session begins with that goes on from another one; `delegation` passes between a session and its child; `care` is what a merge request of the session needs; all others are a `message`."
   ),
   author: field(
     Schema.Struct({

@@ -4,6 +4,7 @@ import { access } from "./schema/access.js"
 import { artifacts } from "./schema/artifacts.js"
 import { automations } from "./schema/automations.js"
 import { budgets } from "./schema/budgets.js"
+import { care } from "./schema/care.js"
 import { changes } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
 import { delegations } from "./schema/delegations.js"
@@ -50,5 +51,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0018_automations": original(statements(automations)),
   "0019_push": original(statements(push)),
   "0020_hooks": original(statements(hooks)),
-  "0021_artifacts": original(byDialect(artifacts))
+  "0021_artifacts": original(byDialect(artifacts)),
+  "0022_care": original(statements(care))
 }

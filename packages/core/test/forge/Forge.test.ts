@@ -1,4 +1,5 @@
 import { builtInForges } from "@reins/core/forge/Forges"
+import { forgeActsSuite } from "@reins/testing/forge/ForgeActsSuite"
 import { dialects } from "@reins/testing/forge/ForgeDialects"
 import type { Canned } from "@reins/testing/forge/ForgeServer"
 import { forgeSuite } from "@reins/testing/forge/ForgeSuite"
@@ -27,4 +28,5 @@ for (const forge of builtInForges) {
   const subject = { forge, repository: product.path, dialect: dialect(product.path), ...product }
   forgeSuite(subject)
   forgeViewSuite(subject)
+  forgeActsSuite(subject)
 }

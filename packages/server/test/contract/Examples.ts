@@ -1,6 +1,7 @@
 import { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
 import { newCaller, newKey, password } from "../Service.js"
+import { proposed } from "./CareParts.js"
 import { fill, type Operation } from "./Document.js"
 import {
   freshAutomation,
@@ -331,6 +332,17 @@ const examples = {
   "POST /api/deliveries/{delivery_id}/cancellations": (tenant: Tenant) => freshDelivery(tenant, "pending"),
   "POST /api/deliveries/{delivery_id}/merge-requests": (tenant: Tenant) =>
     Effect.map(newBranch(tenant), (id) => ({ ids: { delivery_id: id }, body: { base_branch: "main", draft: false } })),
+  "PUT /api/merge-requests/{merge_request_id}/care": (tenant: Tenant) =>
+    Effect.map(newMergeRequest(tenant), (id) => ({
+      ids: { merge_request_id: id },
+      body: { checks: "fix", reviews: "propose", max_turns: 3 }
+    })),
+  "DELETE /api/merge-requests/{merge_request_id}/care": (tenant: Tenant) =>
+    Effect.map(proposed(tenant), (ids) => ({ ids })),
+  "POST /api/merge-requests/{merge_request_id}/reruns": (tenant: Tenant) =>
+    Effect.map(proposed(tenant), (ids) => ({ ids, body: { check_ids: [ids.check_id] } })),
+  "POST /api/attentions/{attention_id}/deliveries": (tenant: Tenant) =>
+    Effect.map(proposed(tenant), (ids) => ({ ids })),
   "POST /api/merge-requests/{merge_request_id}/looks": (tenant: Tenant) =>
     Effect.map(newMergeRequest(tenant), (id) => ({ ids: { merge_request_id: id } })),
   "POST /api/merge-requests/{merge_request_id}/merges": (tenant: Tenant) =>

@@ -30,6 +30,7 @@ import { json, localServer } from "@reins/testing/connections/LocalServer"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { Context, Effect, Layer, Schema } from "effect"
 import { change, newCaller, send } from "../Service.js"
+import { caredFor } from "./CaredFor.js"
 import type { Json } from "./Document.js"
 
 const actor = systemActor("test")
@@ -391,7 +392,17 @@ export const newTenant = Effect.gen(function* () {
     interaction_id: yield* newInteraction(tenant),
     artifact_id: yield* newArtifact(tenant)
   }
+  const cared = yield* caredFor({
+    mergeRequestId: more.merge_request_id,
+    sessionId,
+    changesetId: tenant.ids.changeset_id,
+    accountId: person.account.id,
+    headSha
+  })
   const share = textAt(yield* done(person, "POST", `/api/sessions/${sessionId}/shares`), "id")
   const signingKey = textAt(yield* done(person, "POST", `${workspace}/signing-keys`), "id")
-  return { ...tenant, ids: { ...tenant.ids, ...more, share_id: share, signing_key_id: signingKey } } satisfies Tenant
+  return {
+    ...tenant,
+    ids: { ...tenant.ids, ...more, ...cared, share_id: share, signing_key_id: signingKey }
+  } satisfies Tenant
 }).pipe(Effect.orDie)

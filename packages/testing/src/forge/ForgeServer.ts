@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
 import { Schema } from "effect"
+import { type ActsHeld, answerAct, logAt } from "./ForgeActs.js"
 import { ForgeHookList } from "./ForgeHookList.js"
 import type { HeldCheck, HeldComment, HeldReview, Oddities, StandingRoute } from "./ForgeStanding.js"
 
@@ -39,6 +40,10 @@ export interface Branches {
 export interface Answer {
   readonly status: number
   readonly body: unknown
+  /** A plain text in the place of a body. */
+  readonly text?: string
+  /** The path outside of the API that it leads to. */
+  readonly location?: string
 }
 
 export type ForgeOperation =
@@ -67,6 +72,8 @@ export class ForgeServer {
     mergedResult: undefined,
     limit: undefined
   }
+  /** Those who may write to the repository, by their logins. */
+  readonly writers = new Set(["ann"])
   private ids = 0
   /** True after the repository has got another name: its old paths redirect, or tell that they do not. */
   moved = false
@@ -124,11 +131,25 @@ export class ForgeServer {
     return added
   }
 
+  private readonly held: ActsHeld = {
+    checks: this.checks,
+    comments: this.comments,
+    writers: this.writers,
+    check: this.check,
+    comment: this.comment
+  }
+
   private readonly firstHead = (): string => this.branches.headOf(this.pulls[0]?.head ?? "") ?? ""
 
   /** Answers a request to the API and gives true; false for any other. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): boolean => {
     const url = new URL(request.url ?? "/", "http://localhost")
+    const log = logAt(this, url)
+    if (log !== undefined) {
+      this.seen.push({ method: request.method ?? "", path: url.pathname, headers: request.headers })
+      response.writeHead(200, { "content-type": "text/plain" }).end(log)
+      return true
+    }
     if (!url.pathname.startsWith("/api/")) return false
     this.seen.push({ method: request.method ?? "", path: `${url.pathname}${url.search}`, headers: request.headers })
     if (this.moved && url.pathname.startsWith(this.dialect.root)) {
@@ -146,7 +167,11 @@ export class ForgeServer {
     request.on("end", () => {
       const canned = this.canned.shift()
       if (canned === undefined || canned.after === true) {
-        const { body, status } = this.answer(request, url, Buffer.concat(chunks).toString("utf8"))
+        const { body, location, status, text } = this.answer(request, url, Buffer.concat(chunks).toString("utf8"))
+        if (canned === undefined && (text !== undefined || location !== undefined)) {
+          response.writeHead(status, location === undefined ? {} : { location }).end(text ?? "")
+          return
+        }
         if (canned === undefined) {
           this.send(request, response, status, body === undefined ? "" : JSON.stringify(body))
           return
@@ -180,6 +205,8 @@ export class ForgeServer {
     const isGraphql = url.pathname === "/api/graphql"
     if (isGraphql || url.pathname.startsWith(this.dialect.root)) {
       const rest = isGraphql ? "/graphql" : url.pathname.slice(this.dialect.root.length)
+      const act = answerAct(this.held, { method: request.method ?? "", rest, url, body: raw })
+      if (act !== undefined) return act
       const standing = this.dialect.standing(this, rest, url, raw)
       if (standing !== undefined) return standing
     }

@@ -291,7 +291,7 @@ export const giteaStanding: StandingRoute = (held, rest, url) => {
         status: { pending: "pending", passed: "success", failed: "failure", cancelled: "error", skipped: "skipped" }[
           check.state
         ],
-        target_url: "",
+        target_url: `https://gitea.example/acme/shop/actions/runs/1/jobs/${check.id}`,
         created_at: check.startedAt,
         updated_at: check.startedAt
       }))

@@ -11,9 +11,11 @@ import { DeliveryStore } from "../DeliveryStore.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
 import { afterFailureMs } from "./Cadence.js"
+import { makeReadLogs } from "./CheckLogs.js"
 import { makeRecord, type WatchMemory } from "./Record.js"
 import { waiting } from "./Summing.js"
 import { type Watch, type WatchLost, WatchStore } from "./WatchStore.js"
+import { makeAskWriters } from "./Writers.js"
 
 const actor = systemActor("merge_requests")
 
@@ -33,6 +35,8 @@ export const makeLook = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
   const record = yield* makeRecord
+  const readLogs = yield* makeReadLogs
+  const askWriters = yield* makeAskWriters
 
   const readForge = Effect.fnUntraced(function* (request: MergeRequest, memory: WatchMemory) {
     const session = yield* sessions.find(request.session_id)
@@ -53,7 +57,9 @@ export const makeLook = Effect.gen(function* () {
         )
       )
     const self = kept.self === undefined ? ((yield* forges.loginOf(connection)) ?? null) : kept.self
-    return { view, memory: { ...memory, credential: connection.credentialId, self, view: view.memory } }
+    const logs = yield* readLogs(request, view.memory.head ?? request.head_sha ?? "", view, forge)
+    const writers = yield* askWriters(request, view, forge, kept.writers ?? {})
+    return { view, logs, memory: { ...memory, credential: connection.credentialId, self, writers, view: view.memory } }
   })
 
   const failed = (watch: Watch, request: MergeRequest, error: ForgeError) =>

@@ -2,16 +2,17 @@ import { Context, Effect, Layer } from "effect"
 import { Access, type Denied, type Unseen } from "../../access/Access.js"
 import { fn } from "../../base/Traced.js"
 import type { ConnectionId, MergeRequestId } from "../../domain/Ids.js"
-import type { Page, PageRequest, StatePageRequest } from "../../domain/Page.js"
+import type { Page, PageRequest } from "../../domain/Page.js"
 import type { Principal } from "../../domain/Principal.js"
-import { notFound, type ReinsError } from "../../domain/ReinsError.js"
+import { notFound, ReinsError } from "../../domain/ReinsError.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import type { Command } from "../../store/Command.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
-import { type MergeRequest, type MergeRequestState, mergeRequestStates } from "../MergeRequest.js"
-import { MergeRequestStore } from "../MergeRequestStore.js"
+import { type MergeRequest, mergeRequestStates } from "../MergeRequest.js"
+import { MergeRequestStore, type RequestFilter } from "../MergeRequestStore.js"
+import { checkLogs, type RequestCheckLog } from "./CheckLogs.js"
 import { partReads } from "./PartRows.js"
 import type { RequestCheck, RequestReview, RequestThread } from "./RequestParts.js"
 import { WatchStore } from "./WatchStore.js"
@@ -48,7 +49,7 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
     readonly list: (
       principal: Principal,
       workspaceId: string,
-      filter: StatePageRequest<MergeRequestState>
+      filter: RequestFilter
     ) => Effect.Effect<Page<MergeRequest>, Refused>
     /** Checks of all heads that were seen, or of one, newest first. */
     readonly checks: (
@@ -56,6 +57,11 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
       mergeRequestId: string,
       page: PageRequest & { readonly head_sha?: string }
     ) => Effect.Effect<Page<RequestCheck>, Refused>
+    /** What a check has written. Fails with `result_not_ready` unless its newest run has failed and its log was read. */
+    readonly log: (
+      principal: Principal,
+      checkId: string
+    ) => Effect.Effect<RequestCheckLog, Unseen | ReinsError<"result_not_ready">>
     /** Reviews, newest first. */
     readonly reviews: (
       principal: Principal,
@@ -80,6 +86,7 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
       const store = yield* MergeRequestStore
       const watches = yield* WatchStore
       const reads = yield* partReads
+      const logs = yield* checkLogs
 
       const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const request = yield* store.find(id)
@@ -124,6 +131,12 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
         checks: fn("MergeRequestLooks.checks")(function* (principal, id, page) {
           return yield* reads.checks((yield* readable(principal, id)).id, page)
         }),
+        log: fn("MergeRequestLooks.log")(function* (principal, checkId) {
+          const owner = yield* reads.requestOf(checkId)
+          if (owner === undefined) return yield* notFound()
+          yield* readable(principal, owner)
+          return (yield* logs.find(checkId)) ?? (yield* noLogYet)
+        }),
         reviews: fn("MergeRequestLooks.reviews")(function* (principal, id, page) {
           return yield* reads.reviews((yield* readable(principal, id)).id, page)
         }),
@@ -134,3 +147,9 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
     })
   )
 }
+
+const noLogYet = new ReinsError({
+  code: "result_not_ready",
+  message:
+    "Only checks that have failed have a log here, and this one was not read yet. Look at the check again after the next look."
+})

@@ -4,6 +4,7 @@ import type { PageRequest } from "../../domain/Page.js"
 import type { RemoteAuthor, RemoteCheck, RemoteReview, RemoteThread } from "../../forge/ForgeView.js"
 import { Database } from "../../store/Database.js"
 import * as Keyset from "../../store/Keyset.js"
+import type { SeenCheck } from "./CheckLogs.js"
 import type { ForgeAuthor, RequestCheck, RequestReview, RequestThread, ThreadComment } from "./RequestParts.js"
 
 interface CheckRow extends Omit<RequestCheck, "optional"> {
@@ -79,12 +80,25 @@ export const partReads = Effect.map(Database, ({ all, sql }) => {
       pageOf<ReviewRow, RequestReview>("request_reviews", id, page, toReview),
     threads: (id: MergeRequestId, page: PageRequest) =>
       pageOf<ThreadRow, RequestThread>("request_threads", id, page, toThread),
+    /** The merge request of a check. */
+    requestOf: (checkId: string) =>
+      Effect.map(
+        all(sql<{ id: MergeRequestId }>`select merge_request_id as id from request_checks where id = ${checkId}`),
+        ([row]) => row?.id
+      ),
     checksOf: (id: MergeRequestId, headSha: string) =>
       Effect.map(
         all(
           sql<CheckRow>`select * from request_checks where merge_request_id = ${id} and head_sha = ${headSha} order by id`
         ),
         (rows) => rows.map(toCheck)
+      ),
+    seenChecksOf: (id: MergeRequestId, headSha: string) =>
+      Effect.map(
+        all(
+          sql<CheckRow>`select * from request_checks where merge_request_id = ${id} and head_sha = ${headSha} order by id`
+        ),
+        (rows): ReadonlyArray<SeenCheck> => rows.map((row) => ({ ...toCheck(row), key: row.key, run: row.run }))
       ),
     reviewsOf: (id: MergeRequestId) =>
       Effect.map(every<ReviewRow>("request_reviews", id), (rows) => rows.map(toReview)),

@@ -7,10 +7,13 @@ import type { ForgeView, ViewMemory, ViewPart } from "../../forge/ForgeView.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { type MergeRequestEventType, MergeRequestStore } from "../MergeRequestStore.js"
 import { nextLookMs } from "./Cadence.js"
+import { checkLogs, type ReadLog } from "./CheckLogs.js"
 import { partReads, partWrites } from "./PartRows.js"
+import { RequestListeners } from "./RequestListeners.js"
 import type { RequestStanding } from "./RequestStanding.js"
 import { standingOf, type Unread } from "./Summing.js"
 import { type Watch, WatchStore } from "./WatchStore.js"
+import type { AskedWriters } from "./Writers.js"
 
 const actor = systemActor("merge_requests")
 
@@ -28,12 +31,16 @@ export interface WatchMemory {
   readonly head?: string
   /** False when the forge has more checks than were read. */
   readonly isComplete?: boolean
+  readonly isFork?: boolean
+  readonly writers?: AskedWriters
 }
 
 /** A view, and the memory to keep of it. */
 export interface ReadRequest {
   readonly view: ForgeView
   readonly memory: WatchMemory
+  /** The logs of failed checks of the head that were not kept before. */
+  readonly logs: ReadonlyArray<ReadLog>
 }
 
 /** A check is expected to report within so many milliseconds. */
@@ -43,7 +50,9 @@ const reportMs = 10 * 60_000
 export const makeRecord = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
-  const { checksOf, isDelivered, reviewsOf, threadsOf } = yield* partReads
+  const listeners = yield* RequestListeners
+  const logs = yield* checkLogs
+  const { isDelivered, reviewsOf, seenChecksOf, threadsOf } = yield* partReads
   const writes = yield* partWrites
 
   const writeParts = Effect.fnUntraced(function* (before: MergeRequest, head: string, { memory, view }: ReadRequest) {
@@ -77,14 +86,18 @@ export const makeRecord = Effect.gen(function* () {
         const head = request.state === "read" ? request.value.headSha : (before.head_sha ?? "")
         const memory = remembered(read, head, nowMs)
         const { hasChanged, types } = yield* writeParts(before, head, read)
+        yield* logs.keep(id, head, read.logs, fromMillis(nowMs))
+        const parts = {
+          checks: yield* seenChecksOf(id, head),
+          reviews: yield* reviewsOf(id),
+          threads: yield* threadsOf(id)
+        }
         const standing = standingOf({
           headSha: head,
           isDraft: request.state === "read" ? request.value.draft : before.draft,
           isOurs: yield* isDelivered(before.session_id, before.head_branch, head),
           conflicts: memory.conflicts ?? "unknown",
-          checks: yield* checksOf(id, head),
-          reviews: yield* reviewsOf(id),
-          threads: yield* threadsOf(id),
+          ...parts,
           isComplete: memory.isComplete ?? true,
           unread: unreadOf(read.view),
           isLate: nowMs - (memory.headSince ?? nowMs) >= reportMs
@@ -96,6 +109,8 @@ export const makeRecord = Effect.gen(function* () {
           told.add("merge_request.conflicted")
         const isOther = hasChanged || JSON.stringify(standing) !== JSON.stringify(before.standing)
         if (isOther) yield* store.looked(id, standing, [...told], actor)
+        const seen = { ...parts, ...sightIn(memory, nowMs), request: (yield* store.find(id)) ?? before }
+        const wishMs = yield* listeners.looked(seen)
         const rest = restMs(read.view.limit, nowMs)
         if (rest > 0) yield* watches.pause(watch.connection_id, rest, true)
         const nextMs = nextLookMs({
@@ -110,11 +125,18 @@ export const makeRecord = Effect.gen(function* () {
             memory: JSON.stringify(memory),
             moved_at: isOther ? fromMillis(nowMs) : watch.moved_at,
             failures: 0,
-            nextMs: Math.max(rest, nextMs)
+            nextMs: Math.max(rest, Math.min(nextMs, wishMs ?? nextMs))
           }
         }
       })
     )
+})
+
+const sightIn = ({ headSince, isFork, writers = {} }: WatchMemory, nowMs: number) => ({
+  writers: Object.fromEntries(Object.entries(writers).map(([login, { may }]) => [login, may])),
+  isFork: isFork ?? false,
+  headAgeMs: nowMs - (headSince ?? nowMs),
+  nowMs
 })
 
 const differs = (
@@ -135,6 +157,7 @@ const remembered = ({ memory, view }: ReadRequest, head: string, nowMs: number):
     head,
     headSince: isSame ? (memory.headSince ?? nowMs) : nowMs,
     conflicts: conflicts ?? "unknown",
+    isFork: view.request.state === "read" ? (view.request.value.isFork ?? false) : (memory.isFork ?? false),
     isComplete: view.checks.state === "read" ? view.checks.complete : isSame ? (memory.isComplete ?? true) : true,
     ...(isSuspected && { suspected: head })
   }

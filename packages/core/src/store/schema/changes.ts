@@ -130,6 +130,15 @@ export const changes: ReadonlyArray<string> = [
     ended_at text,
     unique (merge_request_id, head_sha, key)
   )`,
+  `create table request_logs (
+    merge_request_id text not null references merge_requests(id) on delete cascade,
+    head_sha text not null,
+    key text not null,
+    run text not null,
+    log text not null,
+    read_at text not null,
+    primary key (merge_request_id, head_sha, key)
+  )`,
   `create table request_reviews (
     id text primary key,
     merge_request_id text not null references merge_requests(id) on delete cascade,

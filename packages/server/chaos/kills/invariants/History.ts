@@ -159,6 +159,9 @@ const onceOf = (event: TypedEvent): string | undefined => {
     case "merge_request.opened":
     case "merge_request.merged":
       return `${event.type} ${event.payload.merge_request_id}`
+    case "merge_request.care_began":
+    case "merge_request.care_delivered":
+      return `${event.type} ${event.payload.attention_id}`
     case "delegation.created":
     case "delegation.active":
     case "delegation.succeeded":

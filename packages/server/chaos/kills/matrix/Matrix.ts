@@ -1,5 +1,6 @@
 import type { ServerPoint } from "@reins/core/base/Failpoint"
 import { occurrenceRunsOnce } from "./AutomationRows.js"
+import { redCheckHasOneTurn } from "./CareRows.js"
 import {
   branchIsPushedOnce,
   captureIsSealedOnce,
@@ -105,6 +106,9 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "merge_request.looked_up": [mergeRequestIsOpenedOnce(again)],
   "merge_request.created": [mergeRequestIsOpenedOnce(again)],
   "merge_request.merged": [mergeRequestIsMergedOnce],
+  "care.prepared": [redCheckHasOneTurn],
+  "care.begun": [redCheckHasOneTurn],
+  "care.replied": [redCheckHasOneTurn],
   "tool.called": [childIsMadeOnce("after the kill")],
   "tool.committed": [childIsMadeOnce("before the kill"), fileIsPublishedOnce],
   "tool.asked": [functionIsAnsweredOnce("after the kill"), questionIsAskedOnce("after the kill")],
@@ -135,6 +139,7 @@ export const onPostgres: ReadonlyArray<ServerPoint> = [
   "application.file_written",
   "delivery.pushed",
   "merge_request.created",
+  "care.begun",
   "wait.delivered",
   "tool.committed",
   "result.accepted",

@@ -1,0 +1,207 @@
+import { Effect } from "effect"
+import { ChangesetStore } from "../changes/ChangesetStore.js"
+import type { EarlierDelivery } from "../changes/DeliveryRows.js"
+import { DeliveryStore } from "../changes/DeliveryStore.js"
+import type { RequestSight } from "../changes/looks/RequestListeners.js"
+import { rerunJobKind } from "../changes/MergeRequestCommands.js"
+import { AttentionId, newId } from "../domain/Ids.js"
+import { now, toMillis } from "../domain/Timestamp.js"
+import { Forges } from "../forge/Forges.js"
+import { JobStore } from "../jobs/JobStore.js"
+import type { SessionRow } from "../sessions/SessionRow.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import type { AttentionCause } from "./Care.js"
+import { type CareRow, CareStore, leftOf, policyOf } from "./CareStore.js"
+import { type CareSeen, type CareStep, decide, type SeenComment } from "./Decision.js"
+import { makeHandOver } from "./HandOver.js"
+
+/** The kind of the job that makes the turn of an attention ready. */
+export const prepareJobKind = "care.prepare"
+
+/** A forge shows our push within so long. */
+const behindMs = 10 * 60_000
+
+/** Gives the function that decides in the commit of a look, and writes down what follows. It gives the milliseconds until it has to decide again. */
+export const makeDeciding = Effect.gen(function* () {
+  const store = yield* CareStore
+  const sessions = yield* SessionStore
+  const jobs = yield* JobStore
+  const handOver = yield* makeHandOver
+  const seenOf = yield* makeSeen
+  const supersede = yield* makeSupersede
+
+  const attend = Effect.fnUntraced(function* (
+    { request }: RequestSight,
+    row: CareRow,
+    session: SessionRow,
+    step: Extract<CareStep, { readonly do: "turn" }>
+  ) {
+    const at = yield* now
+    const causes: ReadonlyArray<AttentionCause> = [
+      ...(step.checks.length > 0 ? [{ kind: "checks" as const, check_ids: step.checks, comment_ids: [] }] : []),
+      ...(step.comments.length > 0 ? [{ kind: "comments" as const, check_ids: [], comment_ids: step.comments }] : [])
+    ] as ReadonlyArray<AttentionCause>
+    const id = yield* newId(AttentionId)
+    yield* store.attend(
+      {
+        id,
+        merge_request_id: request.id,
+        session_id: request.session_id,
+        generation: row.generation,
+        head_sha: request.head_sha ?? "",
+        state: "preparing",
+        fingerprint: step.fingerprint,
+        causes: JSON.stringify(causes),
+        proposes: step.proposes ? 1 : 0,
+        tree_before: null,
+        message_id: null,
+        turn_id: null,
+        changeset_id: null,
+        delivery_id: null,
+        commit_sha: null,
+        reason: null,
+        created_at: at,
+        updated_at: at
+      },
+      step.causes
+    )
+    yield* store.change(row, { state: "working", attention_id: id })
+    yield* jobs.enqueue({
+      kind: prepareJobKind,
+      subject: { type: "attention", id },
+      workspaceId: session.workspace_id,
+      payload: {},
+      filesOf: session.id,
+      maxAttempts: 8
+    })
+  })
+
+  const act = Effect.fnUntraced(function* (sight: RequestSight, row: CareRow, session: SessionRow, step: CareStep) {
+    const { request } = sight
+    switch (step.do) {
+      case "wait":
+        return step.untilMs === undefined ? undefined : Math.max(0, step.untilMs - sight.nowMs)
+      case "hand_over":
+        yield* store.settle(request.id, step.causes)
+        yield* handOver(request, row, step.reason)
+        return undefined
+      case "rerun":
+        yield* store.noteReruns(request.id, step.keys)
+        yield* jobs.enqueue({
+          kind: rerunJobKind,
+          subject: { type: "merge_request", id: request.id },
+          workspaceId: session.workspace_id,
+          payload: { check_ids: step.checks },
+          maxAttempts: 5
+        })
+        return undefined
+      case "turn":
+        return yield* Effect.as(attend(sight, row, session, step), undefined)
+    }
+  })
+
+  return Effect.fnUntraced(function* (sight: RequestSight) {
+    const { request } = sight
+    if ((yield* store.find(request.id)) === undefined) return undefined
+    const session = yield* sessions.lock(request.session_id)
+    const locked = yield* store.lock(request.id)
+    if (session === undefined || locked === undefined) return undefined
+    const row = yield* supersede(locked, request.head_sha)
+    if (row.state !== "watching") return undefined
+    const rules = policyOf(row)
+    const memory = { ...(yield* store.memory(row)), turns: row.turns, isSpent: leftOf(row) === undefined }
+    return yield* act(sight, row, session, decide(yield* seenOf(sight, session), memory, rules, sight.nowMs))
+  })
+})
+
+/** Gives the function that lets a care go on when somebody has moved the branch past what it has proposed. */
+const makeSupersede = Effect.gen(function* () {
+  const store = yield* CareStore
+  return Effect.fnUntraced(function* (row: CareRow, head: string | null) {
+    if (row.state !== "working" || row.attention_id === null) return row
+    const attention = yield* store.attention(row.attention_id)
+    if (attention?.state !== "proposed" || attention.head_sha === head) return row
+    yield* store.move(attention, "superseded")
+    return yield* store.change(row, { state: "watching", attention_id: null })
+  })
+})
+
+/** Gives the function that puts together what a decision is made of. */
+const makeSeen = Effect.gen(function* () {
+  const store = yield* CareStore
+  const deliveries = yield* DeliveryStore
+  const forges = yield* Forges
+  const isUndelivered = yield* makeIsUndelivered
+
+  return Effect.fnUntraced(function* (sight: RequestSight, session: SessionRow) {
+    const { request } = sight
+    const head = request.head_sha ?? ""
+    const pushed = yield* deliveries.pushedTo(request.session_id, request.head_branch)
+    const posts = yield* store.postsOf(request.id)
+    const ids = new Set(posts.map(({ forge_id }) => forge_id))
+    const isOurs = (id: string, body: string) => ids.has(id) || posts.some(({ mark }) => body.includes(mark))
+    const seen: CareSeen = {
+      isFork: sight.isFork,
+      head,
+      isBehind: isBehind(pushed, head, sight.nowMs),
+      isBusy: session.turns.active !== null || session.turns.queued > 0,
+      isUndelivered: yield* isUndelivered(session, pushed[0]),
+      checks:
+        request.standing === null || request.standing.waiting_for.some(({ kind }) => kind === "checks_unreadable")
+          ? undefined
+          : sight.checks.map(({ ended_at, id, key, name, optional, started_at, state }) => {
+              const at = Date.parse(ended_at ?? started_at ?? "")
+              return { id, key, name, optional, state, endedMs: Number.isNaN(at) ? null : at }
+            }),
+      canRerun: forges.find(request.forge)?.can.has("rerun") === true,
+      comments: commentsOf(sight, isOurs),
+      isConflicted: request.standing?.conflicts === "conflicts"
+    }
+    return seen
+  })
+})
+
+/** True for a head that was there before our newest push, which the forge has not looked at yet. */
+const isBehind = (pushed: ReadonlyArray<EarlierDelivery>, head: string, nowMs: number): boolean => {
+  const newest = pushed[0]?.delivery
+  if (newest === undefined || newest.commit === head || nowMs - toMillis(newest.updated_at) > behindMs) return false
+  return newest.parents.includes(head) || pushed.some(({ delivery }) => delivery.commit === head)
+}
+
+/** Gives the function that finds changes of people in a session which were not delivered. What a turn of care has left is none. */
+const makeIsUndelivered = Effect.gen(function* () {
+  const store = yield* CareStore
+  const changesets = yield* ChangesetStore
+  return Effect.fnUntraced(function* (session: SessionRow, pushed: EarlierDelivery | undefined) {
+    const newest = yield* changesets.newestSealed(session.id)
+    if (newest === undefined || pushed === undefined || newest.tree === pushed.tree) return false
+    if (newest.id <= pushed.delivery.changeset_id) return false
+    return newest.source_turn_id === null || (yield* store.attentionOfTurn(newest.source_turn_id)) === undefined
+  })
+})
+
+const commentsOf = (
+  { reviews, threads, writers }: RequestSight,
+  isOurs: (id: string, body: string) => boolean
+): ReadonlyArray<SeenComment> => [
+  ...threads.flatMap(({ comments, resolved }) =>
+    comments.map(({ author, body, forge_id, written_at }) => ({
+      id: forge_id,
+      author: { login: author.login, isBot: author.kind === "bot", mayWrite: writers[author.login] === true },
+      isOurs: isOurs(forge_id, body),
+      isResolved: resolved === true,
+      writtenMs: Date.parse(written_at) || 0,
+      body
+    }))
+  ),
+  ...reviews
+    .filter(({ body, state }) => body.trim() !== "" && (state === "changes_requested" || state === "commented"))
+    .map(({ author, body, id, submitted_at }) => ({
+      id,
+      author: { login: author.login, isBot: author.kind === "bot", mayWrite: writers[author.login] === true },
+      isOurs: isOurs(id, body),
+      isResolved: false,
+      writtenMs: Date.parse(submitted_at ?? "") || 0,
+      body
+    }))
+]

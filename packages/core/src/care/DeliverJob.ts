@@ -1,0 +1,116 @@
+import { Effect } from "effect"
+import { fn } from "../base/Traced.js"
+import { Bench } from "../bench/Bench.js"
+import type { Changeset } from "../changes/Changeset.js"
+import { ChangesetStore } from "../changes/ChangesetStore.js"
+import { deliveryError } from "../changes/DeliveryRemote.js"
+import { WatchStore } from "../changes/looks/WatchStore.js"
+import type { JobKind, RunningAttempt } from "../jobs/JobKind.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import { CareStore, policyOf } from "./CareStore.js"
+import { makeDeliver } from "./Delivering.js"
+import { makeHandOver } from "./HandOver.js"
+import { fitsPattern } from "./Paths.js"
+import { makePost } from "./Posting.js"
+import { makeSummary } from "./Summary.js"
+import { type CareWork, makeEndWork, makeFindWork } from "./Work.js"
+
+/** The kind of the job that judges what a turn has made, and has it delivered. */
+export const deliverCareKind = "care.deliver"
+
+const done = { state: "succeeded", command: Effect.void } as const
+
+/** Judges what the turn of an attention has made: nothing, something for a person, or a delivery on top of the head. */
+export const deliverCareJob = Effect.gen(function* () {
+  const find = yield* makeFindWork
+  const end = yield* makeEndWork
+  const changesets = yield* ChangesetStore
+  const touched = yield* makeTouched
+  const steps = yield* makeSteps
+  const deliver = yield* makeDeliver
+
+  const judge = Effect.fnUntraced(function* (attempt: RunningAttempt, work: CareWork) {
+    const { attention, row, session } = work
+    const newest = yield* changesets.newestSealed(session.id)
+    const made = newest?.source_turn_id === attention.turn_id ? newest : undefined
+    if (made === undefined || made.tree === null || made.tree === attention.tree_before)
+      return yield* attempt.commit(steps.nothing(attention.id))
+    const paths = yield* touched(work, made.tree)
+    const { protected_paths } = policyOf(row)
+    const isProtected = paths.some((path) => protected_paths.some((pattern) => fitsPattern(path, pattern)))
+    if (isProtected || attention.proposes === 1)
+      return yield* attempt.commit(steps.propose(attention.id, made, isProtected))
+    yield* deliver(attempt, work, made)
+  })
+
+  return {
+    kind: deliverCareKind,
+    concurrency: 4,
+    deadlineMs: 10 * 60_000,
+    run: fn("deliverCareJob.run")(function* (attempt) {
+      const work = yield* find(attempt.claim.subject.id, "delivering")
+      if (work !== undefined && work.attention.delivery_id === null) yield* judge(attempt, work)
+      return done
+    }),
+    failed: ({ subject }) => end(subject.id, "turn_failed"),
+    lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+  } satisfies JobKind
+})
+
+/** Gives the function that finds the paths that a turn has changed. */
+const makeTouched = Effect.gen(function* () {
+  const { changes } = yield* Bench
+  const trees = yield* WorkingTrees
+  return Effect.fnUntraced(function* ({ attention, session }: CareWork, tree: string) {
+    yield* trees.requireOwned(session.id)
+    const { files } = yield* changes
+      .diff({ session: session.id, base: attention.tree_before, tree }, {})
+      .pipe(Effect.mapError(deliveryError))
+    return files.flatMap(({ old_path, path }) => [path, ...(old_path === undefined ? [] : [old_path])])
+  })
+})
+
+/** The commits of turns that deliver nothing by themselves. */
+const makeSteps = Effect.gen(function* () {
+  const store = yield* CareStore
+  const sessions = yield* SessionStore
+  const watches = yield* WatchStore
+  const find = yield* makeFindWork
+  const handOver = yield* makeHandOver
+  const post = yield* makePost
+  const summaryOf = yield* makeSummary
+
+  const held = Effect.fnUntraced(function* (id: string) {
+    const known = yield* store.attention(id)
+    if (known === undefined) return undefined
+    yield* sessions.lock(known.session_id)
+    yield* store.lock(known.merge_request_id)
+    return yield* find(id, "delivering")
+  })
+
+  return {
+    /** A turn that has changed nothing has answered comments, and has mended no check. */
+    nothing: Effect.fnUntraced(function* (id: string) {
+      const work = yield* held(id)
+      if (work === undefined) return
+      const { attention, request, row } = work
+      if (attention.fingerprint !== null) return yield* Effect.asVoid(handOver(request, row, "no_change", attention))
+      const ended = yield* store.move(attention, "done")
+      const watching = yield* store.change(row, { state: "watching", attention_id: null })
+      yield* post(request, watching, { id: ended.id, attention: ended, text: yield* summaryOf(ended) })
+      yield* watches.ring(request.id, false)
+    }),
+    propose: Effect.fnUntraced(function* (id: string, { id: changesetId }: Changeset, isProtected: boolean) {
+      const work = yield* held(id)
+      if (work === undefined) return
+      const { attention, request, row } = work
+      const proposed = yield* store.move(attention, "proposed", {
+        changeset_id: changesetId,
+        reason: isProtected ? "protected_path" : null
+      })
+      yield* store.tell(request, row, "merge_request.care_proposed", proposed)
+      if (isProtected) yield* handOver(request, row, "protected_path", proposed)
+    })
+  }
+})

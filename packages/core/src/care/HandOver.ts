@@ -1,0 +1,51 @@
+import { Effect } from "effect"
+import * as Memberships from "../access/Memberships.js"
+import type { MergeRequest } from "../changes/MergeRequest.js"
+import { careMailTo } from "../identity/MailJob.js"
+import { JobStore } from "../jobs/JobStore.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { Database } from "../store/Database.js"
+import type { CareReason } from "./Care.js"
+import { type AttentionRow, type CareRow, CareStore } from "./CareStore.js"
+import { makePost } from "./Posting.js"
+import { reasonMessages } from "./Reasons.js"
+
+/**
+ * Gives the function that hands a merge request over to a person: the care and its attention end, the workspace is told, the account that it acts for gets
+ * a mail, and the merge request a comment. Owners get the mail where that account has lost its rights.
+ */
+export const makeHandOver = Effect.gen(function* () {
+  const store = yield* CareStore
+  const db = yield* Database
+  const jobs = yield* JobStore
+  const sessions = yield* SessionStore
+  const post = yield* makePost
+
+  const mail = Effect.fnUntraced(function* (request: MergeRequest, row: CareRow, reason: CareReason) {
+    const session = yield* sessions.find(request.session_id)
+    if (session === undefined) return
+    const people =
+      reason === "owner_lost_access" ? yield* Memberships.ownersOf(db, session.workspace_id) : [row.acts_for]
+    const about = { id: request.id, title: request.title, reason: reasonMessages[reason] }
+    yield* Effect.forEach(new Set(people), (id) => jobs.enqueue(careMailTo(id, about)), { discard: true })
+  })
+
+  return Effect.fnUntraced(function* (
+    request: MergeRequest,
+    row: CareRow,
+    reason: CareReason,
+    attention?: AttentionRow
+  ) {
+    // What was proposed stays for a person.
+    if (attention !== undefined && attention.state !== "proposed") yield* store.move(attention, "failed", { reason })
+    const handed = yield* store.change(row, { state: "handed_over", reason, attention_id: null })
+    yield* store.tell(request, handed, "merge_request.care_handed_over", attention)
+    yield* mail(request, handed, reason)
+    yield* post(request, handed, {
+      id: `${request.id}:${handed.version}`,
+      attention,
+      text: `Reins leaves this to a person now. ${reasonMessages[reason]}`
+    })
+    return handed
+  })
+})

@@ -1,0 +1,101 @@
+import { randomBytes } from "node:crypto"
+import { Effect } from "effect"
+import { failpoint } from "../base/Failpoint.js"
+import { fn } from "../base/Traced.js"
+import type { JobFailure } from "../jobs/Job.js"
+import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
+import { Inbox } from "../sessions/Inbox.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { Oversight } from "../store/Oversight.js"
+import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
+import { carePrincipal, makeCareMayAct } from "./Acting.js"
+import type { CareReason } from "./Care.js"
+import { CareStore, careActor, leftOf } from "./CareStore.js"
+import { prepareJobKind } from "./Deciding.js"
+import { makeMessageOf } from "./MessageFacts.js"
+import { makeSync, type Synced } from "./Syncing.js"
+import { type CareWork, makeEndWork, makeFindWork } from "./Work.js"
+
+const done = { state: "succeeded", command: Effect.void } as const
+
+/** Makes the turn of an attention ready: it brings the commits of others into the files, and queues the message. A repetition does nothing twice. */
+export const prepareJob = Effect.gen(function* () {
+  const find = yield* makeFindWork
+  const begin = yield* makeBegin
+  const sync = yield* makeSync
+  const end = yield* makeEndWork
+  const mayAct = yield* makeCareMayAct
+  const messageOf = yield* makeMessageOf
+  const oversight = yield* Oversight
+
+  const prepare = Effect.fnUntraced(function* (attempt: RunningAttempt, work: CareWork) {
+    const { row, session } = work
+    const commanded = {
+      name: "Cares.turn",
+      by: carePrincipal(row, session.workspace_id),
+      about: { type: "merge_request", id: work.request.id }
+    }
+    const isAllowed =
+      (yield* mayAct(row, session.workspace_id)) && (yield* Effect.isSuccess(oversight.before(commanded)))
+    if (!isAllowed) return yield* attempt.commit(end(work.attention.id, "owner_lost_access"))
+    const synced = yield* sync(work)
+    if (typeof synced === "string")
+      return yield* attempt.commit(end(work.attention.id, synced === "moved" ? undefined : synced))
+    const content = yield* messageOf(work, { ...synced, mark: randomBytes(9).toString("hex") })
+    // Its checks and comments are gone.
+    if (content === undefined) return yield* attempt.commit(end(work.attention.id, undefined))
+    yield* failpoint("care.prepared")
+    yield* attempt
+      .commit(Effect.zipRight(begin(work, synced, content), oversight.inCommit(commanded)))
+      .pipe(Effect.catchTag("ReinsError", ({ code, message }) => new JobError({ code, message, retryable: true })))
+    yield* failpoint("care.begun")
+  })
+
+  return {
+    kind: prepareJobKind,
+    concurrency: 4,
+    deadlineMs: 20 * 60_000,
+    beginsWork: true,
+    run: fn("prepareJob.run")(function* (attempt) {
+      const work = yield* find(attempt.claim.subject.id, "preparing")
+      if (work !== undefined) yield* prepare(attempt, work)
+      return done
+    }),
+    failed: ({ subject }, failure) => end(subject.id, reasonOf(failure)),
+    lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+  } satisfies JobKind
+})
+
+const reasonOf = ({ code }: JobFailure): CareReason => (code === "auth_required" ? "auth_required" : "turn_failed")
+
+/** Gives the commit that queues the turn. A turn of somebody else that came in between goes first, and the causes count again after it. */
+const makeBegin = Effect.gen(function* () {
+  const store = yield* CareStore
+  const sessions = yield* SessionStore
+  const inbox = yield* Inbox
+  const snapshots = yield* Snapshots
+  const find = yield* makeFindWork
+  const end = yield* makeEndWork
+
+  return Effect.fnUntraced(function* (
+    { attention: { id }, session: { id: sessionId } }: CareWork,
+    synced: Synced,
+    content: string
+  ) {
+    const session = yield* sessions.lock(sessionId)
+    const work = yield* find(id, "preparing")
+    if (session === undefined || work === undefined) return
+    if (synced.isSynced) yield* snapshots.changed(sessionId)
+    if (session.turns.active !== null || session.turns.queued > 0) return yield* end(id, undefined)
+    const budget = leftOf(work.row)
+    if (budget === undefined) return yield* end(id, "budget_exhausted")
+    const sent = yield* inbox.post(session, careActor, { content, ...(budget !== null && { budget }) }, "care")
+    const turning = yield* store.move(work.attention, "turning", {
+      message_id: sent.message.id,
+      turn_id: sent.turn_id ?? null,
+      tree_before: synced.tree
+    })
+    const row = yield* store.change(work.row, { turns: work.row.turns + 1 })
+    yield* store.tell(work.request, row, "merge_request.care_began", turning)
+  })
+})

@@ -1,0 +1,42 @@
+import { Effect } from "effect"
+import { DeliveryStore } from "../changes/DeliveryStore.js"
+import { MergeRequestStore } from "../changes/MergeRequestStore.js"
+import { makeRequest } from "../changes/RequestDelivery.js"
+import type { Principal } from "../domain/Principal.js"
+import { notFound } from "../domain/ReinsError.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { Journal } from "../store/Journal.js"
+import { attentionStates } from "./Care.js"
+import { CareStore } from "./CareStore.js"
+
+/** Gives the command that delivers what was proposed. */
+export const makeDeliverProposed = Effect.gen(function* () {
+  const journal = yield* Journal
+  const store = yield* CareStore
+  const sessions = yield* SessionStore
+  const requests = yield* MergeRequestStore
+  const deliveries = yield* DeliveryStore
+  const request = yield* makeRequest
+
+  const inside = Effect.fnUntraced(function* (principal: Principal, id: string) {
+    const known = yield* store.attention(id)
+    if (known === undefined) return yield* notFound()
+    yield* sessions.writable(principal, known.session_id)
+    yield* store.lock(known.merge_request_id)
+    const attention = (yield* store.attention(id)) ?? known
+    yield* attentionStates.check(attention.state, "delivering")
+    const about = yield* requests.find(attention.merge_request_id)
+    if (about === undefined || attention.changeset_id === null) return yield* notFound()
+    const earlier = yield* deliveries.find(about.delivery_id)
+    const answer = yield* request(principal, attention.changeset_id, {
+      onto: "head",
+      target_ref: about.head_branch,
+      ...(earlier?.connection_id != null && { connection_id: earlier.connection_id })
+    })
+    yield* store.move(attention, "delivering", { delivery_id: answer.delivery.id })
+    return answer
+  })
+
+  return (principal: Principal, id: string) =>
+    journal.command("Cares.deliver", { by: principal, about: { type: "attention", id } }, inside(principal, id))
+})

@@ -1,0 +1,73 @@
+import { Context, Effect, Layer } from "effect"
+import { type Hearers, makeHearers } from "../../base/Hearers.js"
+import type { Principal } from "../../domain/Principal.js"
+import type { CareInput } from "../../projects/CarePolicy.js"
+import type { Commit } from "../../store/Commit.js"
+import type { MergeRequest } from "../MergeRequest.js"
+import type { SeenCheck } from "./CheckLogs.js"
+import type { RequestReview, RequestThread } from "./RequestParts.js"
+
+/** An open merge request as a look has just found it. */
+export interface RequestSight {
+  /** It has its standing. */
+  readonly request: MergeRequest
+  /** The checks of its head. */
+  readonly checks: ReadonlyArray<SeenCheck>
+  readonly reviews: ReadonlyArray<RequestReview>
+  readonly threads: ReadonlyArray<RequestThread>
+  /** Whether people may write to the repository, by their logins. Who was not asked about is absent. */
+  readonly writers: Readonly<Record<string, boolean>>
+  /** True when its branch is in another repository. */
+  readonly isFork: boolean
+  /** Since its head was first seen, in milliseconds. */
+  readonly headAgeMs: number
+  /** The time of the look, in milliseconds since 1970. */
+  readonly nowMs: number
+}
+
+/** A room that has to know of merge requests in the very commit that changes them. It may write, and must not fail. */
+export interface RequestListener {
+  /** One is to be opened, by a principal. `care` is what the request or the project says; undefined for nothing. */
+  readonly requested: (
+    request: MergeRequest,
+    by: Principal,
+    care: CareInput | undefined
+  ) => Effect.Effect<void, never, Commit>
+  /** A look has read an open one. Gives the milliseconds until it has to be looked at again; undefined for no wish. */
+  readonly looked: (sight: RequestSight) => Effect.Effect<number | undefined, never, Commit>
+  /** One was merged or closed. */
+  readonly ended: (request: MergeRequest) => Effect.Effect<void, never, Commit>
+  /** True when a look has to ask which people may write to the repository. */
+  readonly wantsWriters: (request: MergeRequest) => Effect.Effect<boolean>
+}
+
+/** The rooms above that listen to merge requests. They register here, so that merge requests need not know them. */
+export class RequestListeners extends Context.Tag("@reins/core/changes/looks/RequestListeners")<
+  RequestListeners,
+  RequestListener & Pick<Hearers<Partial<RequestListener>>, "register">
+>() {
+  static readonly layer = Layer.sync(RequestListeners, () => {
+    const { ask, register, tell } = makeHearers<Partial<RequestListener>>()
+    return RequestListeners.of({
+      register,
+      requested: (request, by, care) => tell((listener) => listener.requested?.(request, by, care)),
+      looked: Effect.fnUntraced(function* (sight) {
+        let soonest: number | undefined
+        yield* tell(
+          ({ looked }) =>
+            looked &&
+            Effect.map(looked(sight), (waitMs) => {
+              if (waitMs !== undefined) soonest = Math.min(waitMs, soonest ?? waitMs)
+            })
+        )
+        return soonest
+      }),
+      ended: (request) => tell((listener) => listener.ended?.(request)),
+      wantsWriters: (request) =>
+        Effect.map(
+          ask(({ wantsWriters }) => wantsWriters && Effect.map(wantsWriters(request), (does) => does || undefined)),
+          (found) => found ?? false
+        )
+    })
+  })
+}

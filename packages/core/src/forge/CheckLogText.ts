@@ -1,0 +1,45 @@
+import { cutEnd, cutText } from "../base/CutText.js"
+import type { CheckLog, CheckRemark } from "./CheckRun.js"
+
+/** The most characters of a log that are kept, and the most remarks. */
+const mostText = 65_536
+const mostRemarks = 50
+const mostOfRemark = 1_000
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: terminals speak in these
+const sequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what is not text is left out
+const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g
+/** GitHub and Gitea begin each line with its time. */
+const times = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z /gm
+
+/** A log as plain text, without colours, times and what a terminal had overwritten. */
+export const plainLog = (log: string): string =>
+  log
+    .replace(sequences, "")
+    .replace(/\r\n/g, "\n")
+    .replace(/^.*\r(?=[^\n])/gm, "")
+    .replace(controls, "")
+    .replace(times, "")
+
+/** The end of a log with its remarks. */
+export const checkLogOf = (log: string, remarks: ReadonlyArray<CheckRemark>): CheckLog => {
+  const plain = plainLog(log)
+  return {
+    text: tailOf(plain, mostText),
+    truncated: plain.length > mostText,
+    remarks: remarks.slice(0, mostRemarks).map(({ line, message, path }) => ({
+      path: cutText(plainLog(path), mostOfRemark),
+      line,
+      message: cutText(plainLog(message), mostOfRemark)
+    }))
+  }
+}
+
+/** The end of a text, from the beginning of a line where one is near. */
+export const tailOf = (text: string, most: number): string => {
+  if (text.length <= most) return text
+  const tail = cutEnd(text, most)
+  const line = tail.indexOf("\n")
+  return line >= 0 && line < most / 2 ? tail.slice(line + 1) : tail
+}

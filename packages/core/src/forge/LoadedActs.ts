@@ -1,0 +1,14 @@
+import { Effect } from "effect"
+import type { ForgeActs } from "./Forge.js"
+
+/** What is done around merge requests, loaded with the first use. */
+export const loadedActs = (load: () => Promise<ForgeActs>): ForgeActs => {
+  const acts = Effect.promise(load)
+  return {
+    log: (check) => Effect.flatMap(acts, ({ log }) => log(check)),
+    rerun: (check) => Effect.flatMap(acts, ({ rerun }) => rerun(check)),
+    reply: (number, text) => Effect.flatMap(acts, ({ reply }) => reply(number, text)),
+    posted: (number, mark) => Effect.flatMap(acts, ({ posted }) => posted(number, mark)),
+    mayWrite: (login) => Effect.flatMap(acts, ({ mayWrite }) => mayWrite(login))
+  }
+}

@@ -1,0 +1,239 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  type CareMemory,
+  type CareRules,
+  type CareSeen,
+  decide,
+  type SeenComment,
+  type SeenRed
+} from "@reins/core/care/Decision"
+import fc from "fast-check"
+
+const rules: CareRules = { checks: "fix", reviews: "fix", max_turns: 3, rerun_first: false, bots: ["lint[bot]"] }
+const later = 60 * 60_000
+
+const seen = (more: Partial<CareSeen> = {}): CareSeen => ({
+  isFork: false,
+  head: "h1",
+  isBehind: false,
+  isBusy: false,
+  isUndelivered: false,
+  checks: [],
+  canRerun: true,
+  comments: [],
+  isConflicted: false,
+  ...more
+})
+const memory = (more: Partial<CareMemory> = {}): CareMemory => ({
+  handled: new Set(),
+  reruns: new Set(),
+  failures: [],
+  turns: 0,
+  isSpent: false,
+  ...more
+})
+const red = (more: Partial<SeenRed> = {}): SeenRed => ({
+  id: "chk_1",
+  key: "run:test",
+  name: "test",
+  state: "failing",
+  optional: false,
+  endedMs: 1_000,
+  ...more
+})
+const comment = (more: Partial<SeenComment> = {}, author: Partial<SeenComment["author"]> = {}): SeenComment => ({
+  id: "7",
+  author: { login: "ann", isBot: false, mayWrite: true, ...author },
+  isOurs: false,
+  isResolved: false,
+  writtenMs: 0,
+  body: "rename it",
+  ...more
+})
+const stranger = { login: "eve", mayWrite: false }
+
+/** What is decided, in one word. */
+const told = (now: CareSeen, known = memory(), policy: Partial<CareRules> = {}, nowMs = later): string => {
+  const step = decide(now, known, { ...rules, ...policy }, nowMs)
+  return step.do === "turn" ? step.causes.join(" ") : step.do === "hand_over" ? step.reason : step.do
+}
+
+const scenarios: ReadonlyArray<readonly [string, string, string]> = [
+  ["a red check", told(seen({ checks: [red()] })), "checks:h1:test"],
+  ["a red check that may fail", told(seen({ checks: [red({ optional: true })] })), "wait"],
+  ["checks that cannot be read", told(seen({ checks: undefined })), "wait"],
+  ["checks that nobody cares for", told(seen({ checks: [red()] }), memory(), { checks: "off" }), "wait"],
+  ["red a moment ago", told(seen({ checks: [red({ endedMs: later - 1_000 })] })), "wait"],
+  ["red without a time", told(seen({ checks: [red({ endedMs: null })] })), "checks:h1:test"],
+  ["red by a clock that is ahead", told(seen({ checks: [red({ endedMs: later * 2 })] })), "checks:h1:test"],
+  [
+    "red while another runs",
+    told(seen({ checks: [red({ endedMs: later - 5 * 60_000 }), red({ key: "lint", state: "pending" })] })),
+    "wait"
+  ],
+  [
+    "red while another hangs",
+    told(seen({ checks: [red(), red({ key: "lint", state: "pending" })] })),
+    "checks:h1:test"
+  ],
+  ["red, begun anew first", told(seen({ checks: [red()] }), memory(), { rerun_first: true }), "rerun"],
+  [
+    "red, where nothing begins anew",
+    told(seen({ checks: [red()], canRerun: false }), memory(), { rerun_first: true }),
+    "checks:h1:test"
+  ],
+  [
+    "red, and was begun anew",
+    told(seen({ checks: [red()] }), memory({ reruns: new Set(["run:test@h1"]) }), { rerun_first: true }),
+    "checks:h1:test"
+  ],
+  ["red, and had its turn", told(seen({ checks: [red()] }), memory({ handled: new Set(["checks:h1:test"]) })), "wait"],
+  [
+    "red for the third time in the same way",
+    told(seen({ checks: [red()] }), memory({ failures: ["test", "test"] })),
+    "same_failure"
+  ],
+  ["red in another way", told(seen({ checks: [red()] }), memory({ failures: ["test", "lint"] })), "checks:h1:test"],
+  ["red, no turn left", told(seen({ checks: [red()] }), memory({ turns: 3 })), "turns_exhausted"],
+  ["red, no budget left", told(seen({ checks: [red()] }), memory({ isSpent: true })), "budget_exhausted"],
+  ["red, and a person has work there", told(seen({ checks: [red()], isUndelivered: true })), "undelivered_changes"],
+  ["red, and a person works", told(seen({ checks: [red()], isBusy: true })), "wait"],
+  ["a push that the forge has not seen", told(seen({ checks: [red()], isBehind: true })), "wait"],
+  ["a comment of a person", told(seen({ comments: [comment()] })), "comment:7"],
+  ["a comment of a moment ago", told(seen({ comments: [comment({ writtenMs: later - 10 })] })), "wait"],
+  ["our own words through a person's token", told(seen({ comments: [comment({ isOurs: true })] })), "wait"],
+  ["a stranger", told(seen({ comments: [comment({}, stranger)] })), "wait"],
+  ["a stranger who asks to stop", told(seen({ comments: [comment({ body: "/reins stop" }, stranger)] })), "wait"],
+  [
+    "a writer who asks to stop",
+    told(seen({ comments: [comment({ body: "please\n/reins stop" })] })),
+    "stopped_by_comment"
+  ],
+  ["a writer who writes about stopping", told(seen({ comments: [comment({ body: "use /reins stop" })] })), "comment:7"],
+  ["another bot", told(seen({ comments: [comment({}, { login: "x[bot]", isBot: true })] })), "wait"],
+  [
+    "a bot by its name",
+    told(seen({ comments: [comment({}, { login: "lint[bot]", isBot: true, mayWrite: false })] })),
+    "comment:7"
+  ],
+  ["a thread that is resolved", told(seen({ comments: [comment({ isResolved: true })] })), "wait"],
+  ["comments that nobody cares for", told(seen({ comments: [comment()] }), memory(), { reviews: "off" }), "wait"],
+  ["a fork", told(seen({ isFork: true, checks: [red()] })), "fork"],
+  [
+    "a check that waits for approval",
+    told(seen({ checks: [red({ state: "action_required" })] })),
+    "checks_need_approval"
+  ],
+  ["cancelled", told(seen({ checks: [red({ state: "cancelled" })] })), "rerun"],
+  [
+    "cancelled where nothing begins anew",
+    told(seen({ checks: [red({ state: "cancelled" })], canRerun: false })),
+    "checks_do_not_run"
+  ],
+  [
+    "cancelled again",
+    told(seen({ checks: [red({ state: "cancelled" })] }), memory({ reruns: new Set(["run:test@h1"]) })),
+    "checks_do_not_run"
+  ],
+  [
+    "another one is red beside it",
+    told(seen({ checks: [red(), red({ key: "lint", name: "lint", state: "cancelled" })] })),
+    "checks:h1:test"
+  ],
+  ["all together", told(seen({ checks: [red()], comments: [comment()] })), "checks:h1:test comment:7"],
+  ["a conflict with the base", told(seen({ isConflicted: true })), "merge_conflict"],
+  ["a conflict beside a red check", told(seen({ isConflicted: true, checks: [red()] })), "checks:h1:test"],
+  [
+    "a conflict that nobody cares for",
+    told(seen({ isConflicted: true }), memory(), { checks: "off", reviews: "off" }),
+    "wait"
+  ],
+  ["green", told(seen({ checks: [red({ state: "passing" })] })), "wait"]
+]
+
+describe("the decision of care", () => {
+  for (const [what, is, wanted] of scenarios) it(`${what}: ${wanted}`, () => assert.strictEqual(is, wanted))
+
+  it("proposes when one of its causes is only to be proposed", () => {
+    const step = decide(
+      seen({ checks: [red()], comments: [comment()] }),
+      memory(),
+      { ...rules, reviews: "propose" },
+      later
+    )
+    assert.isTrue(step.do === "turn" && step.proposes)
+  })
+
+  it("gives no cause two turns, passes no cap and acts on the head alone, in any life with deaths before commits", () => {
+    const happening = fc.oneof(
+      fc.record({ what: fc.constant("check" as const), name: fc.constantFrom("test", "lint"), isRed: fc.boolean() }),
+      fc.record({ what: fc.constant("comment" as const), mayWrite: fc.boolean(), isOurs: fc.boolean() }),
+      fc.record({ what: fc.constant("push" as const) }),
+      fc.record({ what: fc.constant("end" as const) }),
+      fc.record({ what: fc.constant("look" as const), dies: fc.boolean(), times: fc.integer({ min: 1, max: 5 }) })
+    )
+    const life = fc.array(fc.tuple(happening, fc.integer({ min: 0, max: 200_000 })), { maxLength: 120 })
+    fc.assert(
+      fc.property(life, fc.boolean(), (events, rerunFirst) => {
+        const policy = { ...rules, rerun_first: rerunFirst }
+        const handled = new Set<string>()
+        const reruns = new Set<string>()
+        const failures: Array<string> = []
+        let [turns, heads, nowMs, isBusy, isOver] = [0, 1, 0, false, false]
+        let checks: ReadonlyArray<SeenRed> = []
+        const comments: Array<SeenComment> = []
+        const look = (dies: boolean) => {
+          if (isOver) return
+          const head = `h${heads}`
+          const step = decide(
+            seen({ head, checks, comments, isBusy }),
+            { handled, reruns, failures, turns, isSpent: false },
+            policy,
+            nowMs
+          )
+          if (dies) return
+          if (step.do === "hand_over") isOver = true
+          if (step.do === "rerun") {
+            for (const key of step.keys) assert.isFalse(reruns.has(key))
+            for (const key of step.keys) reruns.add(key)
+          }
+          if (step.do !== "turn") return
+          for (const key of step.causes) {
+            assert.isFalse(handled.has(key), key)
+            handled.add(key)
+            if (key.startsWith("checks:")) assert.isTrue(key.startsWith(`checks:${head}:`))
+          }
+          for (const id of step.comments)
+            assert.isTrue(comments.some((each) => each.id === id && each.author.mayWrite && !each.isOurs))
+          if (step.fingerprint !== null) failures.push(step.fingerprint)
+          assert.isAtMost(++turns, policy.max_turns)
+          isBusy = true
+        }
+        events.forEach(([event, passedMs], at) => {
+          nowMs += passedMs
+          if (event.what === "check") {
+            const check = red({
+              id: `chk_${at}`,
+              key: event.name,
+              name: event.name,
+              state: event.isRed ? "failing" : "passing",
+              endedMs: nowMs
+            })
+            checks = [...checks.filter(({ key }) => key !== event.name), check]
+          }
+          if (event.what === "comment") {
+            const author = { mayWrite: event.mayWrite }
+            comments.push(comment({ id: String(at), writtenMs: nowMs, isOurs: event.isOurs }, author))
+          }
+          if (event.what === "push" || (event.what === "end" && isBusy)) {
+            heads += 1
+            checks = []
+            isBusy = false
+          }
+          if (event.what === "look") for (let n = 0; n < event.times; n++) look(event.dies)
+        })
+      }),
+      { numRuns: 2_000 }
+    )
+  })
+})

@@ -1,0 +1,38 @@
+import { ChangesetId, newId } from "@reins/core/domain/Ids"
+import { now } from "@reins/core/domain/Timestamp"
+import { Database } from "@reins/core/store/Database"
+import { Effect } from "effect"
+import { caredFor } from "./CaredFor.js"
+import { headSha, newMergeRequest, newSession, repository, type Tenant, textAt } from "./Tenant.js"
+
+/** What a session of its own with a repository has: an open merge request that is cared for. */
+export const proposed = (tenant: Tenant) =>
+  Effect.gen(function* () {
+    const { run, sql } = yield* Database
+    const { session } = yield* newSession(tenant, { repository: { url: repository } })
+    const sessionId = textAt(session, "id")
+    const changesetId = yield* newId(ChangesetId)
+    const at = yield* now
+    yield* run(
+      sql`insert into changesets ${sql.insert({
+        id: changesetId,
+        session_id: sessionId,
+        origin: "explicit",
+        state: "ready",
+        tree: "a".repeat(40),
+        subject_digest: "sha256:0",
+        files: "[]",
+        additions: 0,
+        deletions: 0,
+        diagnostics: "[]",
+        created_at: at,
+        sealed_at: at
+      })}`
+    )
+    const own = { ...tenant, ids: { ...tenant.ids, session_id: sessionId, changeset_id: changesetId } }
+    const mergeRequestId = yield* newMergeRequest(own)
+    yield* run(sql`update merge_requests set forge = 'github' where id = ${mergeRequestId}`)
+    const accountId = tenant.person.account.id
+    const parts = yield* caredFor({ mergeRequestId, sessionId, changesetId, accountId, headSha })
+    return { merge_request_id: mergeRequestId, ...parts }
+  })

@@ -57,6 +57,7 @@ export type ServerPoint =
   | "merge_request.looked_up"
   | "merge_request.created"
   | "merge_request.merged"
+  | "conditions.held"
   | "tool.called"
   | "tool.committed"
   | "tool.asked"

@@ -159,12 +159,19 @@ export const MergeRequestInput = Schema.Struct({
 export type MergeRequestInput = typeof MergeRequestInput.Type
 
 export const MergeInput = Schema.Struct({
-  expected_head_sha: field(
-    Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/)),
-    "The full id of the commit that was reviewed. No other commit is merged."
+  when: field(
+    optional(Schema.Literal("now", "conditions")),
+    "`conditions` merges the head of the last look if the merge conditions hold there; `now` when absent."
   ),
-  method: field(optional(MergeMethod), "How to merge; `merge` when absent.")
-}).annotations({ identifier: "MergeInput", description: "The commit to merge." })
+  expected_head_sha: field(
+    optional(Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/))),
+    "The full id of the commit that was reviewed. No other commit is merged. It is needed for `now`, and not taken for `conditions`."
+  ),
+  method: field(
+    optional(MergeMethod),
+    "How to merge; `merge` when absent. It is not taken for `conditions`, which have a method of their own."
+  )
+}).annotations({ identifier: "MergeInput", description: "The commit to merge, or the word that conditions decide." })
 export type MergeInput = typeof MergeInput.Type
 
 export const MergeRequestAnswer = Schema.Struct({

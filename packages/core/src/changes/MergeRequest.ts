@@ -4,6 +4,7 @@ import { ChangesetId, ConnectionId, DeliveryId, MergeRequestId, SessionId } from
 import { installed } from "../domain/Installed.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { MergeConditions } from "./conditions/MergeConditions.js"
 import { RequestStanding } from "./looks/RequestStanding.js"
 
 export const MergeRequestState = Schema.Literal("pending", "open", "merged", "closed", "failed").annotations({
@@ -65,6 +66,10 @@ export const MergeRequest = Schema.Struct({
   standing: field(
     Schema.NullOr(RequestStanding),
     "Its checks, reviews, threads and conflicts, as last read; null before the first look."
+  ),
+  conditions: field(
+    Schema.NullOr(MergeConditions),
+    "The conditions under which it is merged by itself, and what they wait for; null for none."
   ),
   observed_at: field(
     Schema.NullOr(Timestamp),

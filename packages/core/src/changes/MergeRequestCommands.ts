@@ -1,30 +1,27 @@
-import { Effect } from "effect"
+import { Effect, ParseResult, Schema } from "effect"
 import { actorOf } from "../access/Access.js"
 import { requireAll } from "../domain/Condition.js"
 import { MergeRequestId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { Forges } from "../forge/Forges.js"
 import { jobStates, type OperationRef } from "../jobs/Job.js"
 import { JobStore } from "../jobs/JobStore.js"
+import { Projects } from "../projects/Projects.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { deliveryRules } from "./ChangeRules.js"
 import type { MergeInput, MergeRequestInput } from "./ChangesApi.js"
+import { makeMergeByConditions } from "./conditions/MergeByConditions.js"
+import { makeSetConditions, requireMethod } from "./conditions/SetConditions.js"
 import { Deliveries } from "./Deliveries.js"
 import { type MergeRequest, mergeRequestStates } from "./MergeRequest.js"
+import { maxAttempts, mergeJobKind, openJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { baseBranchOf, forgePlace, titleOf } from "./MergeRequestTerms.js"
-
-/** The kind of the job that opens a merge request. */
-export const openJobKind = "merge_request.open"
-/** The kind of the job that merges one; its payload is `{expected_head_sha, method}`. */
-export const mergeJobKind = "merge_request.merge"
-
-/** A forge that limits requests may refuse several attempts before it takes one. */
-const maxAttempts = 8
 
 /** The inside of `MergeRequests.open`. */
 export const makeOpenRequest = Effect.gen(function* () {
@@ -33,6 +30,8 @@ export const makeOpenRequest = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const store = yield* MergeRequestStore
   const placeOf = yield* forgePlace
+  const projects = yield* Projects
+  const setConditions = yield* makeSetConditions
   const { answer, start } = yield* makeAnswer
 
   return Effect.fnUntraced(function* (principal: Principal, deliveryId: string, input: MergeRequestInput) {
@@ -62,6 +61,8 @@ export const makeOpenRequest = Effect.gen(function* () {
       },
       actorOf(principal)
     )
+    const conditions = (yield* projects.specOf(session)).delivery?.merge_conditions
+    if (conditions !== undefined) yield* setConditions(principal, request, conditions)
     return yield* answer(request.id, principal, yield* start(openJobKind, request, session, {}))
   })
 })
@@ -72,6 +73,7 @@ export const makeMerge = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const store = yield* MergeRequestStore
   const forges = yield* Forges
+  const byConditions = yield* makeMergeByConditions
   const { answer, existing, start } = yield* makeAnswer
 
   return Effect.fnUntraced(function* (principal: Principal, id: string, input: MergeInput) {
@@ -80,9 +82,13 @@ export const makeMerge = Effect.gen(function* () {
     const session = yield* sessions.writable(principal, found.session_id)
     const request = yield* existing(id)
     yield* mergeRequestStates.check(request.state, "merged")
+    if (input.when === "conditions") {
+      yield* requireNothingElse(input)
+      return yield* answer(request.id, principal, yield* byConditions(principal, request, session))
+    }
+    if (input.expected_head_sha === undefined) return yield* misfit("expected_head_sha", "Field required", undefined)
     const method = input.method ?? "merge"
-    const methods = forges.find(request.forge)?.mergeMethods ?? new Set()
-    if (!methods.has(method)) return yield* unsupportedMethod(request.forge, method, methods)
+    yield* requireMethod(forges.find(request.forge), request.forge, method)
     if (request.head_sha !== input.expected_head_sha) return yield* headChanged(request)
     const last = yield* jobs.newestOf(request.id)
     if (!jobStates.isTerminal(last.state)) return yield* answer(request.id, principal, last)
@@ -116,16 +122,21 @@ const makeAnswer = Effect.gen(function* () {
   }
 })
 
-const unsupportedMethod = (
-  forge: string,
-  method: string,
-  supported: ReadonlySet<string>
-): ReinsError<"unsupported_capability"> =>
-  new ReinsError({
-    code: "unsupported_capability",
-    message: `${forge} cannot be asked to merge with the method "${method}". Use another one.`,
-    details: { forge, method, supported: [...supported] }
-  })
+/** A merge by conditions has the head and the method that they say. */
+const requireNothingElse = ({ expected_head_sha, method }: MergeInput): Effect.Effect<void, RequestInvalid> => {
+  const why = 'Input should be absent with when "conditions"'
+  if (expected_head_sha !== undefined) return misfit("expected_head_sha", why, expected_head_sha)
+  return method === undefined ? Effect.void : misfit("method", why, method)
+}
+
+const misfit = (name: keyof MergeInput, message: string, input: unknown): Effect.Effect<never, RequestInvalid> =>
+  Effect.fail(
+    new RequestInvalid({
+      loc: ["body", name],
+      issue: new ParseResult.Type(Schema.String.ast, input, message),
+      input
+    })
+  )
 
 const headChanged = (request: MergeRequest): ReinsError<"remote_head_changed"> =>
   new ReinsError({

@@ -12,6 +12,7 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState, stateList } from "../store/StateList.js"
+import { conditionRows } from "./conditions/ConditionRows.js"
 import type { RequestStanding, RequestSums } from "./looks/RequestStanding.js"
 import { WatchStore } from "./looks/WatchStore.js"
 import {
@@ -96,6 +97,12 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       workspaceId: string,
       filter: StatePageRequest<MergeRequestState>
     ) => Effect.Effect<Page<MergeRequest>, ReinsError<"invalid_cursor">>
+    /** Notes that the conditions of a merge request have changed in this commit, and tells of it. */
+    readonly conditioned: (
+      mergeRequestId: MergeRequestId,
+      types: ReadonlyArray<MergeRequestEventType>,
+      actor: Actor
+    ) => Effect.Effect<void, never, Commit>
     /** Tells that the merge of an open merge request was asked for. */
     readonly mergeRequested: (mergeRequestId: MergeRequestId, actor: Actor) => Effect.Effect<void, never, Commit>
     /** Leaves a merge request open and tells why it was not merged. */
@@ -112,7 +119,8 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       const db = yield* Database
       const sql = db.sql
       const watches = yield* WatchStore
-      const { insert, move, stay, tell } = yield* writes
+      const { change, insert, move, stay, tell } = yield* writes
+      const conditions = yield* conditionRows
       const columns = columnsOf(sql)
       const ongoing = sql.literal(stateList(mergeRequestStates.ongoing))
 
@@ -153,6 +161,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
         observed: fn("MergeRequestStore.observed")(function* (id, remote, actor) {
           const columns = seenColumns(remote, yield* now)
           if (remote.state === "open") return yield* Effect.asVoid(stay(id, columns))
+          yield* conditions.end(id, remote.state)
           yield* move(id, remote.state, { ...columns, ...noReason }, actor)
           yield* watches.end(id)
         }),
@@ -169,6 +178,10 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
             order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toMergeRequest), limit, (request) => request.id)
         }),
+        conditioned: fn("MergeRequestStore.conditioned")(function* (id, types, actor) {
+          const changed = yield* change(id, {})
+          for (const type of types) yield* tell(changed, type, actor)
+        }),
         mergeRequested: (id, actor) =>
           Effect.flatMap(stay(id, noReason), (request) => tell(request, "merge_request.merge_requested", actor)),
         mergeDeclined: (id, declined, actor) =>
@@ -182,7 +195,8 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
 
 const columnsOf = (sql: Database["Type"]["sql"]) =>
   sql.literal(
-    `merge_requests.*, (select look_at from watches where merge_request_id = merge_requests.id) as next_look_at`
+    `merge_requests.*, (select look_at from watches where merge_request_id = merge_requests.id) as next_look_at,
+      (select shown from merge_conditions where merge_request_id = merge_requests.id) as conditions`
   )
 
 /** The ways in which rows of merge requests change. */
@@ -210,6 +224,7 @@ const writes = Effect.gen(function* () {
   })
 
   return {
+    change,
     tell,
     insert: fn("MergeRequestStore.insert")(function* ({ draft, ...request }: NewMergeRequest, actor: Actor) {
       const at = yield* now
@@ -291,9 +306,10 @@ const sumsOf = (standing: RequestStanding | null): RequestSums | null => {
   return sums
 }
 
-interface MergeRequestRow extends Omit<MergeRequest, "draft" | "adopted" | "standing"> {
+interface MergeRequestRow extends Omit<MergeRequest, "draft" | "adopted" | "standing" | "conditions"> {
   readonly draft: number
   readonly standing: string | null
+  readonly conditions: string | null
   readonly adopted: number
 }
 
@@ -301,6 +317,7 @@ const toMergeRequest = (row: MergeRequestRow): MergeRequest => ({
   ...row,
   draft: row.draft === 1,
   standing: row.standing === null ? null : JSON.parse(row.standing),
+  conditions: row.conditions === null ? null : JSON.parse(row.conditions),
   adopted: row.adopted === 1
 })
 

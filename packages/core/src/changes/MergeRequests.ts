@@ -39,6 +39,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
     /**
      * Asks for a merge request of a delivered branch. A pending or open one for the same base branch is given back. Fails with
      * `delivery_unresolved` until the delivery has succeeded, with `invalid_transition` for a delivery without a branch, with
+     * `unsupported_capability` when the project's conditions name a method that the forge does not have, with
      * `connection_required` without a connection to the forge of the repository, and with `RequestInvalid` for a base that is no branch,
      * or when none is named and the session did not start from a branch.
      */
@@ -48,18 +49,26 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       input: MergeRequestInput
     ) => Command<
       MergeRequestAnswer,
-      Denied | ReinsError<"invalid_transition" | "delivery_unresolved" | "connection_required"> | RequestInvalid
+      | Denied
+      | ReinsError<"invalid_transition" | "delivery_unresolved" | "connection_required" | "unsupported_capability">
+      | RequestInvalid
     >
     /**
      * Asks for the merge of an open merge request. While a job works on it that job is given back. No other commit than
      * `expected_head_sha` is merged. Fails with `remote_head_changed` unless the head was last seen there, with `unsupported_capability` for
-     * a method that the forge does not have, and with `invalid_transition` unless it is open.
+     * a method that the forge does not have, and with `invalid_transition` unless it is open. With `when: "conditions"` it merges the head of the last
+     * look. It fails with `conditions_unmet` when the conditions do not hold there, and with `invalid_transition` when there are none.
      */
     readonly merge: (
       principal: Principal,
       mergeRequestId: string,
       input: MergeInput
-    ) => Command<MergeRequestAnswer, CommandRefusal | ReinsError<"unsupported_capability" | "remote_head_changed">>
+    ) => Command<
+      MergeRequestAnswer,
+      | CommandRefusal
+      | ReinsError<"unsupported_capability" | "remote_head_changed" | "conditions_unmet">
+      | RequestInvalid
+    >
   }
 >() {
   static readonly layer = Layer.effect(

@@ -28,8 +28,11 @@ const toRemote = (request: typeof MergeRequest.Type): RemoteMergeRequest => ({
   headSha: request.sha ?? ""
 })
 
+const ruleReads = Effect.promise(() => import("./RuleReads.js"))
+
 const open = (call: Ask, repository: string): Forge => {
-  const requests = `/projects/${encodeURIComponent(repository)}/merge_requests`
+  const project = `/projects/${encodeURIComponent(repository)}`
+  const requests = `${project}/merge_requests`
   return {
     find: ({ base, head }) => {
       const query = new URLSearchParams({ state: "opened", source_branch: head, target_branch: base })
@@ -71,6 +74,14 @@ const open = (call: Ask, repository: string): Forge => {
           return gitLabView(call, repository, standing)(number, memory)
         }
       ),
+    // GitLab demands pipelines as a whole and names no check, so all that reported count.
+    rules: () => Effect.succeed({ requiredChecks: [] }),
+    access: (login) => Effect.flatMap(ruleReads, ({ memberAccessOf }) => memberAccessOf(call, project)(login)),
+    removeBranch: (branch, head) =>
+      Effect.flatMap(ruleReads, ({ branchRemoval }) => {
+        const path = (name: string) => `${project}/repository/branches/${encodeURIComponent(name)}`
+        return branchRemoval(call, { read: path, remove: path })(branch, head)
+      }),
     merge: (number, { expectedHead, method }) =>
       call({
         method: "PUT",

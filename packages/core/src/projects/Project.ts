@@ -10,6 +10,7 @@ import { SparseFolders } from "../domain/SparseFolders.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
+import { ProjectMergeConditions } from "./MergeTerms.js"
 import { ProjectServers } from "./ProjectServer.js"
 import { Environment, Setup } from "./ProjectSetup.js"
 import { ProjectInstructions, SkillPins } from "./skills/Skill.js"
@@ -170,6 +171,10 @@ export const ProjectSpec = Schema.Struct({
         sign: field(
           optional(Schema.Boolean),
           "True signs the commits with the newest signing key of the workspace, and blocks a delivery where there is none. False by default."
+        ),
+        merge_conditions: field(
+          optional(ProjectMergeConditions),
+          "The conditions under which merge requests are merged by themselves. Each one takes them over as it is opened. None when absent."
         )
       })
     ),

@@ -1,5 +1,6 @@
 import { builtInForges } from "@reins/core/forge/Forges"
 import { dialects } from "@reins/testing/forge/ForgeDialects"
+import { forgeRulesSuite } from "@reins/testing/forge/ForgeRulesSuite"
 import type { Canned } from "@reins/testing/forge/ForgeServer"
 import { forgeSuite } from "@reins/testing/forge/ForgeSuite"
 import { forgeViewSuite } from "@reins/testing/forge/ForgeViewSuite"
@@ -27,4 +28,5 @@ for (const forge of builtInForges) {
   const subject = { forge, repository: product.path, dialect: dialect(product.path), ...product }
   forgeSuite(subject)
   forgeViewSuite(subject)
+  forgeRulesSuite(subject)
 }

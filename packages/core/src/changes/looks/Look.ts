@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
+import { failpoint } from "../../base/Failpoint.js"
 import { limited } from "../../base/Limited.js"
 import { fn } from "../../base/Traced.js"
 import { ConnectionStore } from "../../connections/ConnectionStore.js"
@@ -7,6 +8,8 @@ import { ForgeError } from "../../forge/Forge.js"
 import { Forges } from "../../forge/Forges.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import { Journal } from "../../store/Journal.js"
+import { makeAdvance } from "../conditions/Advance.js"
+import { makeConditionReads } from "../conditions/ConditionReads.js"
 import { DeliveryStore } from "../DeliveryStore.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
@@ -33,6 +36,8 @@ export const makeLook = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
   const record = yield* makeRecord
+  const readForConditions = yield* makeConditionReads
+  const advance = yield* makeAdvance
 
   const readForge = Effect.fnUntraced(function* (request: MergeRequest, memory: WatchMemory) {
     const session = yield* sessions.find(request.session_id)
@@ -53,7 +58,8 @@ export const makeLook = Effect.gen(function* () {
         )
       )
     const self = kept.self === undefined ? ((yield* forges.loginOf(connection)) ?? null) : kept.self
-    return { view, memory: { ...memory, credential: connection.credentialId, self, view: view.memory } }
+    const conditions = yield* readForConditions(forge, request, view)
+    return { view, conditions, memory: { ...memory, credential: connection.credentialId, self, view: view.memory } }
   })
 
   const failed = (watch: Watch, request: MergeRequest, error: ForgeError) =>
@@ -67,7 +73,8 @@ export const makeLook = Effect.gen(function* () {
         const isPassing = isPause || error.kind === "unavailable"
         const current = yield* store.find(request.id)
         if (!isPassing && current?.state === "open") yield* unreadable(current, error)
-        const nextMs = isPause ? pauseMs : afterFailureMs(isPassing ? failures : failures + 6)
+        const dueMs = current?.state === "open" ? yield* advance.afterFailure(current.id) : Number.POSITIVE_INFINITY
+        const nextMs = isPause ? pauseMs : Math.min(dueMs, afterFailureMs(isPassing ? failures : failures + 6))
         return { value: undefined, looked: { ...kept(watch), failures, nextMs } }
       })
     )
@@ -93,7 +100,7 @@ export const makeLook = Effect.gen(function* () {
       limited(readForge(request, memory), Effect.timeoutFail({ duration: longestMs, onTimeout: () => late }))
     )
     if (seen._tag === "Left") yield* failed(watch, request, seen.left)
-    else yield* record(watch, request.id, seen.right)
+    else if (yield* record(watch, request.id, seen.right)) yield* failpoint("conditions.held")
   })
 })
 

@@ -4,6 +4,8 @@ import type { MergeRequestId } from "../../domain/Ids.js"
 import { fromMillis, toMillis } from "../../domain/Timestamp.js"
 import type { ForgeLimit } from "../../forge/ForgeCalls.js"
 import type { ForgeView, ViewMemory, ViewPart } from "../../forge/ForgeView.js"
+import { makeAdvance } from "../conditions/Advance.js"
+import type { SeenForConditions } from "../conditions/ConditionRows.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { type MergeRequestEventType, MergeRequestStore } from "../MergeRequestStore.js"
 import { nextLookMs } from "./Cadence.js"
@@ -28,23 +30,31 @@ export interface WatchMemory {
   readonly head?: string
   /** False when the forge has more checks than were read. */
   readonly isComplete?: boolean
+  /** The parts of which the forge has more than was read. */
+  readonly partial?: ReadonlyArray<"reviews" | "threads">
 }
 
 /** A view, and the memory to keep of it. */
 export interface ReadRequest {
   readonly view: ForgeView
   readonly memory: WatchMemory
+  /** The reads for the merge conditions; undefined without conditions. */
+  readonly conditions: SeenForConditions | undefined
 }
 
 /** A check is expected to report within so many milliseconds. */
 const reportMs = 10 * 60_000
 
-/** Gives the function that ends a look: it writes what differs and tells it, in the commit that gives the watch back. */
+/**
+ * Gives the function that ends a look: it writes what differs and tells it, in the commit that gives the watch back. It is true when the commit has
+ * begun a merge by conditions.
+ */
 export const makeRecord = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
   const { checksOf, isDelivered, reviewsOf, threadsOf } = yield* partReads
   const writes = yield* partWrites
+  const advance = yield* makeAdvance
 
   const writeParts = Effect.fnUntraced(function* (before: MergeRequest, head: string, { memory, view }: ReadRequest) {
     const { id } = before
@@ -68,11 +78,11 @@ export const makeRecord = Effect.gen(function* () {
         const nowMs = yield* Clock.currentTimeMillis
         const before = yield* store.find(id)
         const ended = { memory: watch.memory, moved_at: watch.moved_at, failures: 0, nextMs: 0 }
-        if (before?.state !== "open") return { value: undefined, looked: ended }
+        if (before?.state !== "open") return { value: false, looked: ended }
         const { request } = read.view
         if (request.state === "read" && differs(before, request.value)) yield* store.observed(id, request.value, actor)
         else yield* store.sighted(id, fromMillis(nowMs))
-        if (request.state === "read" && request.value.state !== "open") return { value: undefined, looked: ended }
+        if (request.state === "read" && request.value.state !== "open") return { value: false, looked: ended }
 
         const head = request.state === "read" ? request.value.headSha : (before.head_sha ?? "")
         const memory = remembered(read, head, nowMs)
@@ -86,7 +96,7 @@ export const makeRecord = Effect.gen(function* () {
           reviews: yield* reviewsOf(id),
           threads: yield* threadsOf(id),
           isComplete: memory.isComplete ?? true,
-          unread: unreadOf(read.view),
+          unread: { ...partsLeft(memory), ...unreadOf(read.view) },
           isLate: nowMs - (memory.headSince ?? nowMs) >= reportMs
         })
         const told = new Set(types)
@@ -96,6 +106,7 @@ export const makeRecord = Effect.gen(function* () {
           told.add("merge_request.conflicted")
         const isOther = hasChanged || JSON.stringify(standing) !== JSON.stringify(before.standing)
         if (isOther) yield* store.looked(id, standing, [...told], actor)
+        const { dueMs, hasBegun } = yield* advance.afterLook(id, read.conditions)
         const rest = restMs(read.view.limit, nowMs)
         if (rest > 0) yield* watches.pause(watch.connection_id, rest, true)
         const nextMs = nextLookMs({
@@ -105,12 +116,12 @@ export const makeRecord = Effect.gen(function* () {
           heardAgoMs: watch.heard_at === null ? Number.POSITIVE_INFINITY : nowMs - toMillis(watch.heard_at)
         })
         return {
-          value: undefined,
+          value: hasBegun,
           looked: {
             memory: JSON.stringify(memory),
             moved_at: isOther ? fromMillis(nowMs) : watch.moved_at,
             failures: 0,
-            nextMs: Math.max(rest, nextMs)
+            nextMs: Math.max(rest, Math.min(nextMs, dueMs))
           }
         }
       })
@@ -136,9 +147,22 @@ const remembered = ({ memory, view }: ReadRequest, head: string, nowMs: number):
     headSince: isSame ? (memory.headSince ?? nowMs) : nowMs,
     conflicts: conflicts ?? "unknown",
     isComplete: view.checks.state === "read" ? view.checks.complete : isSame ? (memory.isComplete ?? true) : true,
+    partial: [...leftOf("reviews", view.reviews, memory), ...leftOf("threads", view.threads, memory)],
     ...(isSuspected && { suspected: head })
   }
 }
+
+const leftOf = <Name extends "reviews" | "threads">(
+  name: Name,
+  part: ViewPart<unknown>,
+  { partial = [] }: WatchMemory
+): ReadonlyArray<Name> => ((part.state === "read" ? !part.complete : partial.includes(name)) ? [name] : [])
+
+/** A part of which the forge has more than was read may hold a word against the merge. */
+const partsLeft = ({ partial = [] }: WatchMemory) =>
+  Object.fromEntries(
+    partial.map((name) => [name, { kind: "rejected" as const, message: "The forge has more than are read." }])
+  )
 
 const unreadOf = ({ checks, reviews, threads }: ForgeView) => ({
   ...why("checks", checks),

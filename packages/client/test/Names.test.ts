@@ -49,6 +49,7 @@ const verbs = new Set([
     "revoke",
     "rotate",
     "send",
+    "set",
     "share",
     "start",
     "submit",

@@ -38,7 +38,7 @@ export const operationErrors = {
     "not_found",
     "unsupported_capability"
   ],
-  "changesets.giveVerdict": ["forbidden", "not_found", "stale_subject"],
+  "changesets.submitVerdict": ["forbidden", "not_found", "stale_subject"],
   "changesets.listVerdicts": ["invalid_cursor", "not_found"],
   "mergeRequests.setConditions": ["forbidden", "invalid_transition", "not_found", "unsupported_capability"],
   "mergeRequests.removeConditions": ["forbidden", "not_found"],

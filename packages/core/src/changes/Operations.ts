@@ -31,7 +31,7 @@ export const changesets = Effect.gen(function* () {
   const verdicts = yield* Verdicts
   const operations: Operations<typeof ChangesetsApi, typeof operationErrors> &
     Operations<typeof VerdictsApi, typeof operationErrors> = {
-    giveVerdict: ({ body, path, principal }) => verdicts.give(principal, path.changeset_id, body),
+    submitVerdict: ({ body, path, principal }) => verdicts.give(principal, path.changeset_id, body),
     listVerdicts: ({ path, principal, query }) => verdicts.list(principal, path.changeset_id, query),
     get: ({ path, principal }) => changesets.get(principal, path.changeset_id),
     getDiff: ({ path, principal, query }) => changesets.diff(principal, path.changeset_id, query),

@@ -4,6 +4,7 @@ import { Applications } from "./Applications.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 import { Changesets } from "./Changesets.js"
 import { Conditions } from "./conditions/Conditions.js"
+import * as DecideByLook from "./conditions/DecideByLook.js"
 import { VerdictStore } from "./conditions/VerdictStore.js"
 import { Verdicts } from "./conditions/Verdicts.js"
 import { Deliveries } from "./Deliveries.js"
@@ -20,6 +21,7 @@ import { SigningKeys } from "./SigningKeys.js"
 export const layer = oneByOne(
   Applications.layer,
   Conditions.layer,
+  DecideByLook.layer,
   MergeRequests.layer,
   HookRings.layer,
   SigningKeys.layer,

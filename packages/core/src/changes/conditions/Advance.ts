@@ -7,6 +7,7 @@ import { jobStates, type OperationRef } from "../../jobs/Job.js"
 import { JobStore } from "../../jobs/JobStore.js"
 import type { SessionRow } from "../../sessions/SessionRow.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
+import type { SequelEnd } from "../looks/LookSequel.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { maxAttempts, mergeJobKind } from "../MergeRequestJobs.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
@@ -22,14 +23,7 @@ export const pauseAfterMs = (refusals: number): number => 15_000 * 4 ** Math.max
 /** The time until a merge that somebody else has asked for is expected to have ended, in milliseconds. */
 const busyMs = 30_000
 
-/** The result of an advance. `dueMs` is the time until the next look is of use; infinite for none. */
-export interface Advanced {
-  readonly dueMs: number
-  /** True when the merge has begun in this commit. */
-  readonly hasBegun: boolean
-}
-
-const idle: Advanced = { dueMs: Number.POSITIVE_INFINITY, hasBegun: false }
+const idle: SequelEnd = { dueMs: Number.POSITIVE_INFINITY, hasBegun: false }
 
 /** Gives the functions that give conditions up and begin their merge, in the commit of whoever has decided that. */
 export const makeConditionMoves = Effect.gen(function* () {
@@ -101,7 +95,7 @@ export const makeAdvance = Effect.gen(function* () {
       return { dueMs: leftMs, hasBegun: false }
     }
     if (!(yield* mayChange(row, session))) {
-      yield* giveUp(row, "owner_lost_access", lostAccess)
+      yield* giveUp(row, "owner_lost_access", mergeRightLost)
       return idle
     }
     const { refused } = row.seen
@@ -138,5 +132,5 @@ export const makeAdvance = Effect.gen(function* () {
 
 const tooLong = "The conditions did not hold in time. Set them again if they still should be waited for."
 
-export const lostAccess =
+export const mergeRightLost =
   "The account that has set the conditions may not change the session any more, or its API key is gone. Somebody who may has to set them again."

@@ -6,7 +6,7 @@ import { Page } from "../../domain/Page.js"
 import { pageFields } from "../../domain/Query.js"
 import { MergeConditionsInput } from "../../projects/MergeTerms.js"
 import { MergeRequest } from "../MergeRequest.js"
-import { Verdict, VerdictInput } from "./Verdict.js"
+import { ChangesetVerdict, VerdictInput } from "./ChangesetVerdict.js"
 
 const ConditionsAnswer = Schema.Struct({
   merge_request: field(MergeRequest, "The merge request with its conditions.")
@@ -30,15 +30,15 @@ export class ConditionsApi extends HttpApiGroup.make("mergeRequests")
 
 export class VerdictsApi extends HttpApiGroup.make("changesets")
   .add(
-    post("giveVerdict", "/api/changesets/:changeset_id/verdicts", "Approve or reject a changeset")
+    post("submitVerdict", "/api/changesets/:changeset_id/verdicts", "Approve or reject a changeset")
       .setPath(idPath("changeset_id"))
       .setPayload(VerdictInput)
-      .addSuccess(withStatus(Verdict, 201))
+      .addSuccess(withStatus(ChangesetVerdict, 201))
   )
   .add(
     read("listVerdicts", "/api/changesets/:changeset_id/verdicts", "List the verdicts on a changeset")
       .setPath(idPath("changeset_id"))
       .setUrlParams(Schema.Struct(pageFields))
-      .addSuccess(Page("VerdictList", Verdict))
+      .addSuccess(Page("VerdictList", ChangesetVerdict))
   )
   .annotateEndpointsContext(extension) {}

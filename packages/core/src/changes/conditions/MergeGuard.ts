@@ -5,7 +5,7 @@ import { SessionStore } from "../../sessions/SessionStore.js"
 import { WatchStore } from "../looks/WatchStore.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
-import { lostAccess, makeConditionMoves } from "./Advance.js"
+import { makeConditionMoves, mergeRightLost } from "./Advance.js"
 import { conditionRows, movedTo } from "./ConditionRows.js"
 import { makeMayChange } from "./FactReads.js"
 import { unmet } from "./MergeConditions.js"
@@ -39,7 +39,7 @@ export const makeMergeGuard = Effect.gen(function* () {
       if (row === undefined) return conditionsChanged
       const session = yield* sessions.find(request.session_id)
       if (session !== undefined && (yield* mayChange(row, session))) return undefined
-      yield* giveUp(row, "owner_lost_access", lostAccess)
+      yield* giveUp(row, "owner_lost_access", mergeRightLost)
       return ownerLost
     }),
     /** Writes down that a merge request was not merged, so that its conditions wait again or are given up. */
@@ -70,4 +70,4 @@ const conditionsChanged = {
   message: "The conditions were set anew or taken back before the merge, so nothing was merged."
 }
 
-const ownerLost = { code: "owner_lost_access", message: lostAccess }
+const ownerLost = { code: "owner_lost_access", message: mergeRightLost }

@@ -11,7 +11,7 @@ import { conditionRows } from "./ConditionRows.js"
 import { type MergeTerms, unmet } from "./MergeConditions.js"
 
 /** The terms with every choice made. */
-export const termsOf = (input: MergeConditionsInput): MergeTerms => ({
+export const mergeTermsOf = (input: MergeConditionsInput): MergeTerms => ({
   checks: input.checks ?? "required",
   approvals: input.approvals ?? 0,
   threads_resolved: input.threads_resolved ?? true,
@@ -49,7 +49,7 @@ export const makeSetConditions = Effect.gen(function* () {
     request: Pick<MergeRequest, "id" | "forge">,
     input: MergeConditionsInput
   ) {
-    const terms = termsOf(input)
+    const terms = mergeTermsOf(input)
     yield* requireMethod(forges.find(request.forge), request.forge, terms.method)
     const before = yield* rows.hold(request.id)
     const seconds = terms.max_wait_seconds

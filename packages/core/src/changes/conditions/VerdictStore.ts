@@ -9,7 +9,7 @@ import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import * as Keyset from "../../store/Keyset.js"
 import { WatchStore } from "../looks/WatchStore.js"
-import type { Verdict } from "./Verdict.js"
+import type { ChangesetVerdict } from "./ChangesetVerdict.js"
 
 /** The rows of verdicts. A verdict is never changed, and the newest one of each judge counts. */
 export class VerdictStore extends Context.Tag("@reins/core/changes/conditions/VerdictStore")<
@@ -18,15 +18,15 @@ export class VerdictStore extends Context.Tag("@reins/core/changes/conditions/Ve
     /** Adds a verdict without a check of access, and has the open merge requests of the session looked at. */
     readonly add: (
       sessionId: SessionId,
-      verdict: Omit<Verdict, "id" | "created_at">
-    ) => Effect.Effect<Verdict, never, Commit>
+      verdict: Omit<ChangesetVerdict, "id" | "created_at">
+    ) => Effect.Effect<ChangesetVerdict, never, Commit>
     /** The verdicts on a changeset, newest first. */
     readonly list: (
       changesetId: ChangesetId,
       page: PageRequest
-    ) => Effect.Effect<Page<Verdict>, ReinsError<"invalid_cursor">>
+    ) => Effect.Effect<Page<ChangesetVerdict>, ReinsError<"invalid_cursor">>
     /** The verdicts on the changesets of a session that have a digest, the oldest first. */
-    readonly ofDigest: (sessionId: SessionId, digest: string) => Effect.Effect<ReadonlyArray<Verdict>>
+    readonly ofDigest: (sessionId: SessionId, digest: string) => Effect.Effect<ReadonlyArray<ChangesetVerdict>>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -37,7 +37,7 @@ export class VerdictStore extends Context.Tag("@reins/core/changes/conditions/Ve
       return VerdictStore.of({
         add: fn("VerdictStore.add")(function* (sessionId, given) {
           const note = given.note === null ? null : cutText(given.note, longestNote)
-          const verdict: Verdict = { ...given, note, id: yield* newId(VerdictId), created_at: yield* now }
+          const verdict: ChangesetVerdict = { ...given, note, id: yield* newId(VerdictId), created_at: yield* now }
           const { from, ...columns } = verdict
           yield* run(sql`insert into verdicts ${sql.insert({ ...columns, source: from })}`)
           const open = yield* all(sql<{ id: Parameters<WatchStore["Type"]["ring"]>[0] }>`select id from merge_requests
@@ -65,8 +65,8 @@ export class VerdictStore extends Context.Tag("@reins/core/changes/conditions/Ve
 /** The longest note in characters. */
 const longestNote = 4000
 
-interface VerdictRow extends Omit<Verdict, "from"> {
-  readonly source: Verdict["from"]
+interface VerdictRow extends Omit<ChangesetVerdict, "from"> {
+  readonly source: ChangesetVerdict["from"]
 }
 
-const toVerdict = ({ source, ...row }: VerdictRow): Verdict => ({ ...row, from: source })
+const toVerdict = ({ source, ...row }: VerdictRow): ChangesetVerdict => ({ ...row, from: source })

@@ -8,7 +8,7 @@ import { SessionStore } from "../../sessions/SessionStore.js"
 import type { Command } from "../../store/Command.js"
 import { Journal } from "../../store/Journal.js"
 import { Changesets } from "../Changesets.js"
-import type { Verdict, VerdictInput } from "./Verdict.js"
+import type { ChangesetVerdict, VerdictInput } from "./ChangesetVerdict.js"
 import { VerdictStore } from "./VerdictStore.js"
 
 /** Judgements of sealed changesets by members of the workspace. */
@@ -20,7 +20,7 @@ export class Verdicts extends Context.Tag("@reins/core/changes/conditions/Verdic
       principal: Principal,
       changesetId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<Verdict>, Unseen | ReinsError<"invalid_cursor">>
+    ) => Effect.Effect<Page<ChangesetVerdict>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Judges a sealed changeset, bound to its `subject_digest`. Fails with `stale_subject` for one that is not sealed or has another digest than was
      * expected, and with `forbidden` for anybody but a member who acts on their own: an agent or an automation judges for nobody.
@@ -29,7 +29,7 @@ export class Verdicts extends Context.Tag("@reins/core/changes/conditions/Verdic
       principal: Principal,
       changesetId: string,
       input: VerdictInput
-    ) => Command<Verdict, Denied | ReinsError<"stale_subject">>
+    ) => Command<ChangesetVerdict, Denied | ReinsError<"stale_subject">>
   }
 >() {
   static readonly layer = Layer.effect(

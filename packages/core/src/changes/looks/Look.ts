@@ -8,12 +8,11 @@ import { ForgeError } from "../../forge/Forge.js"
 import { Forges } from "../../forge/Forges.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import { Journal } from "../../store/Journal.js"
-import { makeAdvance } from "../conditions/Advance.js"
-import { makeConditionReads } from "../conditions/ConditionReads.js"
 import { DeliveryStore } from "../DeliveryStore.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
 import { afterFailureMs } from "./Cadence.js"
+import { LookSequel } from "./LookSequel.js"
 import { makeRecord, type WatchMemory } from "./Record.js"
 import { waiting } from "./Summing.js"
 import { type Watch, type WatchLost, WatchStore } from "./WatchStore.js"
@@ -36,8 +35,7 @@ export const makeLook = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
   const record = yield* makeRecord
-  const readForConditions = yield* makeConditionReads
-  const advance = yield* makeAdvance
+  const follow = yield* LookSequel
 
   const readForge = Effect.fnUntraced(function* (request: MergeRequest, memory: WatchMemory) {
     const session = yield* sessions.find(request.session_id)
@@ -58,8 +56,8 @@ export const makeLook = Effect.gen(function* () {
         )
       )
     const self = kept.self === undefined ? ((yield* forges.loginOf(connection)) ?? null) : kept.self
-    const conditions = yield* readForConditions(forge, request, view)
-    return { view, conditions, memory: { ...memory, credential: connection.credentialId, self, view: view.memory } }
+    const sequel = yield* follow.prepare(forge, request, view)
+    return { view, sequel, memory: { ...memory, credential: connection.credentialId, self, view: view.memory } }
   })
 
   const failed = (watch: Watch, request: MergeRequest, error: ForgeError) =>
@@ -73,7 +71,7 @@ export const makeLook = Effect.gen(function* () {
         const isPassing = isPause || error.kind === "unavailable"
         const current = yield* store.find(request.id)
         if (!isPassing && current?.state === "open") yield* unreadable(current, error)
-        const dueMs = current?.state === "open" ? yield* advance.afterFailure(current.id) : Number.POSITIVE_INFINITY
+        const dueMs = current?.state === "open" ? yield* follow.missed(current.id) : Number.POSITIVE_INFINITY
         const nextMs = isPause ? pauseMs : Math.min(dueMs, afterFailureMs(isPassing ? failures : failures + 6))
         return { value: undefined, looked: { ...kept(watch), failures, nextMs } }
       })

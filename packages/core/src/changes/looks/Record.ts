@@ -4,11 +4,11 @@ import type { MergeRequestId } from "../../domain/Ids.js"
 import { fromMillis, toMillis } from "../../domain/Timestamp.js"
 import type { ForgeLimit } from "../../forge/ForgeCalls.js"
 import type { ForgeView, ViewMemory, ViewPart } from "../../forge/ForgeView.js"
-import { makeAdvance } from "../conditions/Advance.js"
-import type { SeenForConditions } from "../conditions/ConditionRows.js"
+import type { Commit } from "../../store/Commit.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { type MergeRequestEventType, MergeRequestStore } from "../MergeRequestStore.js"
 import { nextLookMs } from "./Cadence.js"
+import type { SequelEnd } from "./LookSequel.js"
 import { partReads, partWrites } from "./PartRows.js"
 import type { RequestStanding } from "./RequestStanding.js"
 import { standingOf, type Unread } from "./Summing.js"
@@ -38,8 +38,8 @@ export interface WatchMemory {
 export interface ReadRequest {
   readonly view: ForgeView
   readonly memory: WatchMemory
-  /** The reads for the merge conditions; undefined without conditions. */
-  readonly conditions: SeenForConditions | undefined
+  /** The decisions that follow, in the commit of the look. */
+  readonly sequel: Effect.Effect<SequelEnd, never, Commit>
 }
 
 /** A check is expected to report within so many milliseconds. */
@@ -54,7 +54,6 @@ export const makeRecord = Effect.gen(function* () {
   const watches = yield* WatchStore
   const { checksOf, isDelivered, reviewsOf, threadsOf } = yield* partReads
   const writes = yield* partWrites
-  const advance = yield* makeAdvance
 
   const writeParts = Effect.fnUntraced(function* (before: MergeRequest, head: string, { memory, view }: ReadRequest) {
     const { id } = before
@@ -106,7 +105,7 @@ export const makeRecord = Effect.gen(function* () {
           told.add("merge_request.conflicted")
         const isOther = hasChanged || JSON.stringify(standing) !== JSON.stringify(before.standing)
         if (isOther) yield* store.looked(id, standing, [...told], actor)
-        const { dueMs, hasBegun } = yield* advance.afterLook(id, read.conditions)
+        const { dueMs, hasBegun } = yield* read.sequel
         const rest = restMs(read.view.limit, nowMs)
         if (rest > 0) yield* watches.pause(watch.connection_id, rest, true)
         const nextMs = nextLookMs({

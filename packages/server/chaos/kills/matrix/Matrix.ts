@@ -5,6 +5,7 @@ import {
   captureIsSealedOnce,
   changesetIsAppliedOnce,
   fileIsUploaded,
+  heldConditionsMergeOnce,
   mergeRequestIsMergedOnce,
   mergeRequestIsOpenedOnce
 } from "./ChangeRows.js"
@@ -104,7 +105,8 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "delivery.push_recorded": [branchIsPushedOnce(again)],
   "merge_request.looked_up": [mergeRequestIsOpenedOnce(again)],
   "merge_request.created": [mergeRequestIsOpenedOnce(again)],
-  "merge_request.merged": [mergeRequestIsMergedOnce],
+  "merge_request.merged": [mergeRequestIsMergedOnce, heldConditionsMergeOnce],
+  "conditions.held": [heldConditionsMergeOnce],
   "tool.called": [childIsMadeOnce("after the kill")],
   "tool.committed": [childIsMadeOnce("before the kill"), fileIsPublishedOnce],
   "tool.asked": [functionIsAnsweredOnce("after the kill"), questionIsAskedOnce("after the kill")],
@@ -135,6 +137,7 @@ export const onPostgres: ReadonlyArray<ServerPoint> = [
   "application.file_written",
   "delivery.pushed",
   "merge_request.created",
+  "conditions.held",
   "wait.delivered",
   "tool.committed",
   "result.accepted",

@@ -23,7 +23,7 @@ export const VerdictInput = Schema.Struct({
 }).annotations({ identifier: "VerdictInput", description: "A judgement of a sealed changeset." })
 export type VerdictInput = typeof VerdictInput.Type
 
-export const Verdict = Schema.Struct({
+export const ChangesetVerdict = Schema.Struct({
   id: field(VerdictId, "The id of the verdict."),
   changeset_id: field(ChangesetId, "The changeset that was judged."),
   subject_digest: field(Schema.String, "The digest of the change that was judged. It is about nothing else."),
@@ -34,4 +34,4 @@ export const Verdict = Schema.Struct({
   delegation_id: field(Schema.NullOr(DelegationId), "The delegation that has judged; null for a member."),
   created_at: field(Timestamp, "The time of the verdict.")
 }).annotations({ identifier: "Verdict", description: "A judgement of a changeset, bound to its digest." })
-export type Verdict = typeof Verdict.Type
+export type ChangesetVerdict = typeof ChangesetVerdict.Type

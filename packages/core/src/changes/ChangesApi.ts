@@ -15,7 +15,7 @@ import { Application, ApplicationStrategy } from "./Application.js"
 import { ActionableChangeset, ChangedFile } from "./Changeset.js"
 import { ActionableDelivery, DeliveryOnto, DeliveryState, UpdateStrategy } from "./Delivery.js"
 import { RequestCheck, RequestReview, RequestThread } from "./looks/RequestParts.js"
-import { MergeRequest, MergeRequestState } from "./MergeRequest.js"
+import { ActionableMergeRequest, MergeRequestState } from "./MergeRequest.js"
 
 const Omission = Schema.Struct({
   path: field(Schema.String, "The path of the file."),
@@ -176,7 +176,7 @@ export type MergeInput = typeof MergeInput.Type
 
 export const MergeRequestAnswer = Schema.Struct({
   operation: field(OperationRef, "The operation that does the work."),
-  merge_request: field(MergeRequest, "The merge request as it is now."),
+  merge_request: field(ActionableMergeRequest, "The merge request as it is now."),
   event_watermark: field(
     Schema.Int,
     "The `seq` of the newest event of the session; read on from it to follow the work."
@@ -271,7 +271,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
     read("listMergeRequests", "/api/deliveries/:delivery_id/merge-requests", "List the merge requests of a delivery")
       .setPath(delivery)
       .setUrlParams(Schema.Struct(pageFields))
-      .addSuccess(Page("MergeRequestList", MergeRequest))
+      .addSuccess(Page("MergeRequestList", ActionableMergeRequest))
       .annotateContext(extension)
   )
   .add(
@@ -284,14 +284,17 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
 const mergeRequest = idPath("merge_request_id")
 
 const LookAnswer = Schema.Struct({
-  merge_request: field(MergeRequest, "The merge request as it is now. The look is done when `observed_at` is later.")
+  merge_request: field(
+    ActionableMergeRequest,
+    "The merge request as it is now. The look is done when `observed_at` is later."
+  )
 }).annotations({ identifier: "LookAnswer", description: "The merge request that is looked at." })
 
 export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
   .add(
     read("get", "/api/merge-requests/:merge_request_id", "Read a merge request as it was last observed")
       .setPath(mergeRequest)
-      .addSuccess(MergeRequest)
+      .addSuccess(ActionableMergeRequest)
       .annotateContext(extension)
   )
   .add(
@@ -305,7 +308,7 @@ export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
     read("list", "/api/workspaces/:workspace_id/merge-requests", "List the merge requests of a workspace")
       .setPath(idPath("workspace_id"))
       .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(MergeRequestState, { exact: true }) }))
-      .addSuccess(Page("WorkspaceMergeRequestList", MergeRequest))
+      .addSuccess(Page("WorkspaceMergeRequestList", ActionableMergeRequest))
       .annotateContext(extension)
   )
   .add(

@@ -41,7 +41,7 @@ export const operationErrors = {
   "changesets.submitVerdict": ["forbidden", "not_found", "stale_subject"],
   "changesets.listVerdicts": ["invalid_cursor", "not_found"],
   "mergeRequests.setConditions": ["forbidden", "invalid_transition", "not_found", "unsupported_capability"],
-  "mergeRequests.removeConditions": ["forbidden", "not_found"],
+  "mergeRequests.removeConditions": ["forbidden", "invalid_transition", "not_found"],
   "signingKeys.list": ["forbidden", "insufficient_scope", "invalid_cursor", "not_found"],
   "signingKeys.create": ["forbidden", "insufficient_scope", "not_found", "quota_exhausted"],
   "signingKeys.remove": ["forbidden", "insufficient_scope", "not_found"],

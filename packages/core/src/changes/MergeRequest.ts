@@ -87,3 +87,22 @@ export const MergeRequest = Schema.Struct({
   description: "The merge request of a delivered branch on its forge, as it was last observed."
 })
 export type MergeRequest = typeof MergeRequest.Type
+
+export const MergeRequestAction = Schema.Literal("look", "merge", "set_conditions", "remove_conditions").annotations({
+  description: "A command on a merge request that its caller can give."
+})
+export type MergeRequestAction = typeof MergeRequestAction.Type
+
+/** A merge request as clients read it, with what they can do with it. */
+export const ActionableMergeRequest = Schema.Struct({
+  ...MergeRequest.fields,
+  actions: field(
+    Schema.Array(MergeRequestAction),
+    "What the caller can do with the merge request now: its state, the role and the scope of the credentials allow it. The forge has a say of its own. Empty for credentials that may only read."
+  )
+}).annotations({
+  identifier: "MergeRequest",
+  description:
+    "The merge request of a delivered branch on its forge, as it was last observed, with what the caller can do with it."
+})
+export type ActionableMergeRequest = typeof ActionableMergeRequest.Type

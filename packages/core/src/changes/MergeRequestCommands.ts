@@ -9,7 +9,7 @@ import { Forges } from "../forge/Forges.js"
 import { jobStates, type OperationRef } from "../jobs/Job.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import type { SeenSession, SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -18,8 +18,9 @@ import type { MergeInput, MergeRequestInput } from "./ChangesApi.js"
 import { makeMergeByConditions } from "./conditions/MergeByConditions.js"
 import { makeSetConditions, requireMethod } from "./conditions/SetConditions.js"
 import { Deliveries } from "./Deliveries.js"
-import { type MergeRequest, mergeRequestStates } from "./MergeRequest.js"
+import type { MergeRequest } from "./MergeRequest.js"
 import { maxAttempts, mergeJobKind, openJobKind } from "./MergeRequestJobs.js"
+import { mergeRequestRules, toMergeRequestFor } from "./MergeRequestRules.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { baseBranchOf, forgePlace, titleOf } from "./MergeRequestTerms.js"
 
@@ -42,7 +43,8 @@ export const makeOpenRequest = Effect.gen(function* () {
     yield* requireAll(deliveryRules.open_merge_request, delivery)
     const base = yield* baseBranchOf(session, delivery, input)
     const known = yield* store.findOngoing(delivery.id, base)
-    if (known !== undefined) return yield* answer(known.id, principal, yield* jobs.newestOf(known.id))
+    const answered = answer(principal, session)
+    if (known !== undefined) return yield* answered(known.id, yield* jobs.newestOf(known.id))
     const { connection, forge, repository } = yield* placeOf(principal, delivery, session)
     const request = yield* store.insert(
       {
@@ -63,7 +65,7 @@ export const makeOpenRequest = Effect.gen(function* () {
     )
     const conditions = (yield* projects.specOf(session)).delivery?.merge_conditions
     if (conditions !== undefined) yield* setConditions(principal, request, conditions)
-    return yield* answer(request.id, principal, yield* start(openJobKind, request, session, {}))
+    return yield* answered(request.id, yield* start(openJobKind, request, session, {}))
   })
 })
 
@@ -81,20 +83,21 @@ export const makeMerge = Effect.gen(function* () {
     if (found === undefined) return yield* notFound()
     const session = yield* sessions.writable(principal, found.session_id)
     const request = yield* existing(id)
-    yield* mergeRequestStates.check(request.state, "merged")
+    const answered = answer(principal, session)
+    yield* requireAll(mergeRequestRules.merge, request)
     if (input.when === "conditions") {
       yield* requireNothingElse(input)
-      return yield* answer(request.id, principal, yield* byConditions(principal, request, session))
+      return yield* answered(request.id, yield* byConditions(principal, request, session))
     }
     if (input.expected_head_sha === undefined) return yield* misfit("expected_head_sha", "Field required", undefined)
     const method = input.method ?? "merge"
     yield* requireMethod(forges.find(request.forge), request.forge, method)
     if (request.head_sha !== input.expected_head_sha) return yield* headChanged(request)
     const last = yield* jobs.newestOf(request.id)
-    if (!jobStates.isTerminal(last.state)) return yield* answer(request.id, principal, last)
+    if (!jobStates.isTerminal(last.state)) return yield* answered(request.id, last)
     yield* store.mergeRequested(request.id, actorOf(principal))
     const payload = { expected_head_sha: input.expected_head_sha, method }
-    return yield* answer(request.id, principal, yield* start(mergeJobKind, request, session, payload))
+    return yield* answered(request.id, yield* start(mergeJobKind, request, session, payload))
   })
 })
 
@@ -106,11 +109,12 @@ const makeAnswer = Effect.gen(function* () {
   const existing = existingOf("merge request", store.find)
   return {
     existing,
-    answer: Effect.fnUntraced(function* (id: MergeRequestId, principal: Principal, operation: OperationRef) {
-      const request = yield* existing(id)
-      const watermark = yield* journal.append(request.session_id, actorOf(principal), [])
-      return { operation, merge_request: request, event_watermark: watermark }
-    }),
+    answer: (principal: Principal, session: SeenSession) =>
+      Effect.fnUntraced(function* (id: MergeRequestId, operation: OperationRef) {
+        const request = toMergeRequestFor(principal, session)(yield* existing(id))
+        const watermark = yield* journal.append(request.session_id, actorOf(principal), [])
+        return { operation, merge_request: request, event_watermark: watermark }
+      }),
     start: (kind: string, { id }: MergeRequest, session: SessionRow, payload: Readonly<Record<string, unknown>>) =>
       jobs.enqueue({
         kind,

@@ -10,6 +10,7 @@ import { Verdicts } from "./conditions/Verdicts.js"
 import { Deliveries } from "./Deliveries.js"
 import { DeliveryListeners } from "./DeliveryListeners.js"
 import { DeliveryStore } from "./DeliveryStore.js"
+import * as DeliveryRings from "./looks/DeliveryRings.js"
 import * as HookRings from "./looks/HookRings.js"
 import { MergeRequestLooks } from "./looks/MergeRequestLooks.js"
 import { WatchStore } from "./looks/WatchStore.js"
@@ -22,6 +23,7 @@ export const layer = oneByOne(
   Applications.layer,
   Conditions.layer,
   DecideByLook.layer,
+  DeliveryRings.layer,
   MergeRequests.layer,
   HookRings.layer,
   SigningKeys.layer,

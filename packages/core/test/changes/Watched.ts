@@ -53,5 +53,5 @@ export const watched = (kind: KnownForge, spec?: ProjectSpec) =>
       return yield* get
     })
     const head = delivery.commit ?? ""
-    return { connection, delivery, get, head, id, look, looks, origin, principal, session }
+    return { change, connection, delivery, get, head, id, look, looks, origin, principal, session }
   })

@@ -29,7 +29,7 @@ export const makeConditionReads = Effect.gen(function* () {
         ? reviews.value.map(({ author, state }) => ({ login: author.login, state }))
         : (yield* reviewsOf(request.id)).map(({ author, state }) => ({ login: author.login, state }))
     const logins = all.flatMap(({ login, state }) => (state === "approved" ? [login] : []))
-    return [...new Set(logins)].slice(0, mostAccounts)
+    return new Set(logins)
   })
 
   return Effect.fnUntraced(function* (forge: Forge, request: MergeRequest, view: ForgeView) {
@@ -45,14 +45,13 @@ export const makeConditionReads = Effect.gen(function* () {
       })
     }
     if (row.shown.approvals === 0) return read
-    const known: Record<string, { readonly may: boolean; readonly at: number }> = {}
+    const known = new Map<string, { readonly may: boolean; readonly at: number }>()
+    let asked = 0
     for (const login of yield* approving(request, view)) {
       const before = Object.hasOwn(writers, login) ? writers[login] : undefined
-      known[login] =
-        before !== undefined && at - before.at < rightMs
-          ? before
-          : { may: (yield* forge.access(login)) === "write", at }
+      if (before !== undefined && at - before.at < rightMs) known.set(login, before)
+      else if (asked++ < mostAccounts) known.set(login, { may: (yield* forge.access(login)) === "write", at })
     }
-    return { ...read, writers: known } satisfies SeenForConditions
+    return { ...read, writers: Object.fromEntries(known) } satisfies SeenForConditions
   })
 })

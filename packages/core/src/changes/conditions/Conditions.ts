@@ -1,20 +1,22 @@
 import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied } from "../../access/Access.js"
+import { requireAll } from "../../domain/Condition.js"
 import type { Principal } from "../../domain/Principal.js"
-import { notFound, ReinsError } from "../../domain/ReinsError.js"
+import { notFound, type ReinsError } from "../../domain/ReinsError.js"
 import type { MergeConditionsInput } from "../../projects/MergeTerms.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import type { Command } from "../../store/Command.js"
 import { existingOf } from "../../store/Existing.js"
 import { Journal } from "../../store/Journal.js"
-import { type MergeRequest, mergeRequestStates } from "../MergeRequest.js"
+import type { ActionableMergeRequest } from "../MergeRequest.js"
+import { mergeRequestRules, toMergeRequestFor } from "../MergeRequestRules.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
 import { conditionRows } from "./ConditionRows.js"
 import { makeSetConditions } from "./SetConditions.js"
 
 /** A merge request with its conditions. */
 export interface ConditionsAnswer {
-  readonly merge_request: MergeRequest
+  readonly merge_request: ActionableMergeRequest
 }
 
 /** The conditions under which merge requests are merged by themselves. */
@@ -30,8 +32,11 @@ export class Conditions extends Context.Tag("@reins/core/changes/conditions/Cond
       mergeRequestId: string,
       input: MergeConditionsInput
     ) => Command<ConditionsAnswer, Denied | ReinsError<"invalid_transition" | "unsupported_capability">>
-    /** Takes the conditions back. A merge that the forge has been asked for already may still happen. Fails with `not_found` where there are none. */
-    readonly remove: (principal: Principal, mergeRequestId: string) => Command<ConditionsAnswer, Denied>
+    /** Takes the conditions back. A merge that the forge has been asked for already may still happen. Fails with `not_found` where there are none, and with `invalid_transition` for one that has ended. */
+    readonly remove: (
+      principal: Principal,
+      mergeRequestId: string
+    ) => Command<ConditionsAnswer, Denied | ReinsError<"invalid_transition" | "not_found">>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -47,8 +52,11 @@ export class Conditions extends Context.Tag("@reins/core/changes/conditions/Cond
       const writable = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const found = yield* store.find(id)
         if (found === undefined) return yield* notFound()
-        yield* sessions.writable(principal, found.session_id)
-        return yield* existing(id)
+        const session = yield* sessions.writable(principal, found.session_id)
+        const answer = Effect.map(existing(id), (request) => ({
+          merge_request: toMergeRequestFor(principal, session)(request)
+        }))
+        return { request: yield* existing(id), answer }
       })
 
       return Conditions.of({
@@ -57,11 +65,11 @@ export class Conditions extends Context.Tag("@reins/core/changes/conditions/Cond
             "Conditions.set",
             { by: principal, about: { type: "merge_request", id } },
             Effect.gen(function* () {
-              const request = yield* writable(principal, id)
-              if (mergeRequestStates.isTerminal(request.state)) return yield* ended(request)
+              const { answer, request } = yield* writable(principal, id)
+              yield* requireAll(mergeRequestRules.set_conditions, request)
               yield* set(principal, request, input)
               yield* store.conditioned(request.id, [], actorOf(principal))
-              return { merge_request: yield* existing(id) }
+              return yield* answer
             })
           ),
         remove: (principal, id) =>
@@ -69,21 +77,14 @@ export class Conditions extends Context.Tag("@reins/core/changes/conditions/Cond
             "Conditions.remove",
             { by: principal, about: { type: "merge_request", id } },
             Effect.gen(function* () {
-              const request = yield* writable(principal, id)
-              if (request.conditions === null) return yield* notFound()
+              const { answer, request } = yield* writable(principal, id)
+              yield* requireAll(mergeRequestRules.remove_conditions, request)
               yield* rows.remove(request.id)
               yield* store.conditioned(request.id, [], actorOf(principal))
-              return { merge_request: yield* existing(id) }
+              return yield* answer
             })
           )
       })
     })
   )
 }
-
-const ended = ({ state }: MergeRequest): ReinsError<"invalid_transition"> =>
-  new ReinsError({
-    code: "invalid_transition",
-    message: `A merge request that is ${state} has no more merges to wait for.`,
-    details: { resource: "merge request", from: state, to: "merged", allowed: [] }
-  })

@@ -5,11 +5,11 @@ import { field } from "../../domain/Field.js"
 import { Page } from "../../domain/Page.js"
 import { pageFields } from "../../domain/Query.js"
 import { MergeConditionsInput } from "../../projects/MergeTerms.js"
-import { MergeRequest } from "../MergeRequest.js"
+import { ActionableMergeRequest } from "../MergeRequest.js"
 import { ChangesetVerdict, VerdictInput } from "./ChangesetVerdict.js"
 
 const ConditionsAnswer = Schema.Struct({
-  merge_request: field(MergeRequest, "The merge request with its conditions.")
+  merge_request: field(ActionableMergeRequest, "The merge request with its conditions.")
 }).annotations({ identifier: "ConditionsAnswer", description: "The merge request whose conditions were changed." })
 
 const conditionsPath = "/api/merge-requests/:merge_request_id/merge-conditions"

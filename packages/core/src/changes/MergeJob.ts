@@ -43,11 +43,13 @@ export const mergeJob = Effect.gen(function* () {
     deadlineMs: 5 * 60_000,
     run: fn("mergeJob.run")(function* (attempt) {
       const request = yield* store.find(mergeRequestOf(attempt.claim))
-      if (request?.state !== "open" || request.number === null) {
+      const payload = payloadOf(attempt.claim)
+      // A look may have seen the merge before an attempt that died has removed the branch.
+      const hasWork = request?.state === "open" || (request?.state === "merged" && payload.delete_branch === true)
+      if (request === undefined || !hasWork || request.number === null) {
         return { state: "succeeded" as const, command: Effect.void }
       }
       const { number } = request
-      const payload = payloadOf(attempt.claim)
       const stop = payload.round === undefined ? Effect.succeed(undefined) : guard.stop(request, payload.round)
       const work = { attempt, request, number, payload, stop }
       return yield* access(attempt, request, (forge) => mergeOn(forge, work)).pipe(

@@ -157,7 +157,8 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
           const opened = yield* existing(id)
           yield* watches.begin(opened.id, opened.connection_id)
         }),
-        failed: (id, declined, actor) => move(id, "failed", declinedColumns(declined), actor),
+        failed: (id, declined, actor) =>
+          Effect.zipRight(conditions.end(id, "failed"), move(id, "failed", declinedColumns(declined), actor)),
         observed: fn("MergeRequestStore.observed")(function* (id, remote, actor) {
           const columns = seenColumns(remote, yield* now)
           if (remote.state === "open") return yield* Effect.asVoid(stay(id, columns))

@@ -78,10 +78,10 @@ export const conditionRows = Effect.map(Database, ({ first, forUpdate, run, sql 
     remove: (id: MergeRequestId): Effect.Effect<void, never, Commit> =>
       run(sql`delete from merge_conditions where merge_request_id = ${id}`),
     /** Ends the conditions of a merge request that has ended. */
-    end: Effect.fnUntraced(function* (id: MergeRequestId, state: "merged" | "closed") {
+    end: Effect.fnUntraced(function* (id: MergeRequestId, state: "merged" | "closed" | "failed") {
       const row = yield* hold(id)
       if (row === undefined) return
-      const closed = { reason: "closed" as const, reason_message: closedMessage }
+      const reason_message = state === "failed" ? failedMessage : closedMessage
       yield* write({
         ...row,
         shown: {
@@ -89,12 +89,14 @@ export const conditionRows = Effect.map(Database, ({ first, forUpdate, run, sql 
           waiting_for: [],
           ...(state === "merged"
             ? { state: "merged" as const, reason: null, reason_message: null }
-            : { state: "given_up" as const, ...closed })
+            : { state: "given_up" as const, reason: "closed" as const, reason_message })
         }
       })
-    }) satisfies (id: MergeRequestId, state: "merged" | "closed") => Effect.Effect<void, never, Commit>
+    }) satisfies (id: MergeRequestId, state: "merged" | "closed" | "failed") => Effect.Effect<void, never, Commit>
   }
 })
+
+const failedMessage = "The merge request could not be opened. Mend the reason, then open a new one."
 
 const closedMessage =
   "The merge request was closed on the forge. Open a new one of the delivery, if it is still wanted."

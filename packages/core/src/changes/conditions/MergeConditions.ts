@@ -69,7 +69,7 @@ export const GivenUpReason = Schema.Literal(
   "closed"
 ).annotations({
   description:
-    "`forge_refused`: the forge has declined three merges of one head. `owner_lost_access`: who set the conditions may not merge any more."
+    "`forge_refused`: the forge has declined three merges of one head. `owner_lost_access`: who set the conditions may not merge any more. `closed`: the merge request was closed, or could not be opened."
 })
 export type GivenUpReason = typeof GivenUpReason.Type
 

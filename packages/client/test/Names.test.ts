@@ -50,6 +50,7 @@ const verbs = new Set([
     "revoke",
     "rotate",
     "send",
+    "set",
     "share",
     "start",
     "submit",

@@ -27,6 +27,7 @@ export const sentences: Readonly<Record<string, Sentence>> = {
     text: "This agent has no connection to models yet. Add one.",
     mend: { label: "Add a connection", href: "connections" }
   },
+  conditions_unmet: { text: "Not all merge conditions hold yet. It is merged by itself once they do." },
   connection_revoked: { text: "This connection was revoked. Choose or add another one.", mend: connections },
   context_unavailable: {
     text: "The agent has lost its record of this conversation. Start a new session with a short summary.",

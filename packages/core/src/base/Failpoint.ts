@@ -60,6 +60,7 @@ export type ServerPoint =
   | "care.prepared"
   | "care.begun"
   | "care.replied"
+  | "conditions.held"
   | "tool.called"
   | "tool.committed"
   | "tool.asked"

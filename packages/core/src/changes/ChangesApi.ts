@@ -18,7 +18,7 @@ import { ActionableDelivery, DeliveryOnto, DeliveryState, UpdateStrategy } from 
 import { CareState } from "./looks/CareState.js"
 import { RequestCheckLog } from "./looks/CheckLogs.js"
 import { RequestCheck, RequestReview, RequestThread } from "./looks/RequestParts.js"
-import { MergeRequest, MergeRequestState } from "./MergeRequest.js"
+import { ActionableMergeRequest, MergeRequestState } from "./MergeRequest.js"
 
 const Omission = Schema.Struct({
   path: field(Schema.String, "The path of the file."),
@@ -163,12 +163,19 @@ export const MergeRequestInput = Schema.Struct({
 export type MergeRequestInput = typeof MergeRequestInput.Type
 
 export const MergeInput = Schema.Struct({
-  expected_head_sha: field(
-    Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/)),
-    "The full id of the commit that was reviewed. No other commit is merged."
+  when: field(
+    optional(Schema.Literal("now", "conditions")),
+    "`conditions` merges the head of the last look if the merge conditions hold there; `now` when absent."
   ),
-  method: field(optional(MergeMethod), "How to merge; `merge` when absent.")
-}).annotations({ identifier: "MergeInput", description: "The commit to merge." })
+  expected_head_sha: field(
+    optional(Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/))),
+    "The full id of the commit that was reviewed. No other commit is merged. It is needed for `now`, and not taken for `conditions`."
+  ),
+  method: field(
+    optional(MergeMethod),
+    "How to merge; `merge` when absent. It is not taken for `conditions`, which have a method of their own."
+  )
+}).annotations({ identifier: "MergeInput", description: "The commit to merge, or the word that conditions decide." })
 export type MergeInput = typeof MergeInput.Type
 
 export const RerunInput = Schema.Struct({
@@ -181,7 +188,7 @@ export type RerunInput = typeof RerunInput.Type
 
 export const MergeRequestAnswer = Schema.Struct({
   operation: field(OperationRef, "The operation that does the work."),
-  merge_request: field(MergeRequest, "The merge request as it is now."),
+  merge_request: field(ActionableMergeRequest, "The merge request as it is now."),
   event_watermark: field(
     Schema.Int,
     "The `seq` of the newest event of the session; read on from it to follow the work."
@@ -276,7 +283,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
     read("listMergeRequests", "/api/deliveries/:delivery_id/merge-requests", "List the merge requests of a delivery")
       .setPath(delivery)
       .setUrlParams(Schema.Struct(pageFields))
-      .addSuccess(Page("MergeRequestList", MergeRequest))
+      .addSuccess(Page("MergeRequestList", ActionableMergeRequest))
       .annotateContext(extension)
   )
   .add(
@@ -289,14 +296,17 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
 const mergeRequest = idPath("merge_request_id")
 
 const LookAnswer = Schema.Struct({
-  merge_request: field(MergeRequest, "The merge request as it is now. The look is done when `observed_at` is later.")
+  merge_request: field(
+    ActionableMergeRequest,
+    "The merge request as it is now. The look is done when `observed_at` is later."
+  )
 }).annotations({ identifier: "LookAnswer", description: "The merge request that is looked at." })
 
 export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
   .add(
     read("get", "/api/merge-requests/:merge_request_id", "Read a merge request as it was last observed")
       .setPath(mergeRequest)
-      .addSuccess(MergeRequest)
+      .addSuccess(ActionableMergeRequest)
       .annotateContext(extension)
   )
   .add(
@@ -316,7 +326,7 @@ export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
           care: field(Schema.optionalWith(CareState, { exact: true }), "Only those whose care stands so.")
         })
       )
-      .addSuccess(Page("WorkspaceMergeRequestList", MergeRequest))
+      .addSuccess(Page("WorkspaceMergeRequestList", ActionableMergeRequest))
       .annotateContext(extension)
   )
   .add(

@@ -1,5 +1,6 @@
 import { CapturesApi } from "./CapturesApi.js"
 import { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./ChangesApi.js"
+import { ConditionsApi, VerdictsApi } from "./conditions/ConditionsApi.js"
 import { SigningKeysApi } from "./SigningKeysApi.js"
 
 /** The endpoints of this room. */
@@ -9,6 +10,8 @@ export const groups = [
   ApplicationsApi,
   DeliveriesApi,
   MergeRequestsApi,
+  ConditionsApi,
+  VerdictsApi,
   SigningKeysApi
 ] as const
 

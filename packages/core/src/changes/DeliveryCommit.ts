@@ -10,6 +10,8 @@ import { makeSigning } from "./Signing.js"
 export interface MadeCommit {
   readonly commit: string
   readonly parents: ReadonlyArray<string>
+  /** Undefined in the record of a release that did not write it down. */
+  readonly tree: string | undefined
 }
 
 /** The place and the content of a commit. */
@@ -46,8 +48,8 @@ export const makeMaterialize = Effect.gen(function* () {
     const commit = yield* changes
       .commit(order, ear)
       .pipe(Effect.catchTag("GitError", steps.failWith(work, "materialize")))
-    yield* steps.done(work, "materialize", { commit, parents })
-    const made: MadeCommit = { commit, parents }
+    yield* steps.done(work, "materialize", { commit, parents, tree })
+    const made: MadeCommit = { commit, parents, tree }
     return made
   })
 })
@@ -55,9 +57,15 @@ export const makeMaterialize = Effect.gen(function* () {
 /** The commits that attempts at a delivery have written down, the newest first. */
 export const madeCommits = ({ steps }: Delivery): ReadonlyArray<MadeCommit> =>
   steps
-    .flatMap(({ detail: { commit, parents }, kind, outcome }) =>
+    .flatMap(({ detail: { commit, parents, tree }, kind, outcome }) =>
       kind === "materialize" && outcome === "succeeded" && typeof commit === "string"
-        ? [{ commit, parents: Array.isArray(parents) ? parents.map(String) : [] }]
+        ? [
+            {
+              commit,
+              parents: Array.isArray(parents) ? parents.map(String) : [],
+              tree: typeof tree === "string" ? tree : undefined
+            }
+          ]
         : []
     )
     .reverse()

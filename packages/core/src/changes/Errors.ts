@@ -35,8 +35,13 @@ export const operationErrors = {
     "delivery_unresolved",
     "forbidden",
     "invalid_transition",
-    "not_found"
+    "not_found",
+    "unsupported_capability"
   ],
+  "changesets.submitVerdict": ["forbidden", "not_found", "stale_subject"],
+  "changesets.listVerdicts": ["invalid_cursor", "not_found"],
+  "mergeRequests.setConditions": ["forbidden", "invalid_transition", "not_found", "unsupported_capability"],
+  "mergeRequests.removeConditions": ["forbidden", "invalid_transition", "not_found"],
   "signingKeys.list": ["forbidden", "insufficient_scope", "invalid_cursor", "not_found"],
   "signingKeys.create": ["forbidden", "insufficient_scope", "not_found", "quota_exhausted"],
   "signingKeys.remove": ["forbidden", "insufficient_scope", "not_found"],
@@ -49,6 +54,7 @@ export const operationErrors = {
   "mergeRequests.rerun": ["forbidden", "invalid_transition", "not_found", "unsupported_capability"],
   "mergeRequests.look": ["forbidden", "invalid_transition", "not_found"],
   "mergeRequests.merge": [
+    "conditions_unmet",
     "forbidden",
     "invalid_transition",
     "not_found",

@@ -130,6 +130,14 @@ export const changeEvents = eventKinds({
     payload: MergeRequestPayload,
     text: "Somebody else has written a comment, or a thread was resolved or opened again."
   },
+  "merge_request.ready_to_merge": {
+    payload: MergeRequestPayload,
+    text: "All merge conditions hold at this head, so its merge begins."
+  },
+  "merge_request.conditions_given_up": {
+    payload: MergeRequestPayload,
+    text: "The merge conditions were given up, so a person has to decide. `conditions` of the merge request gives the reason."
+  },
   "merge_request.conflicted": {
     payload: MergeRequestPayload,
     text: "The merge request no longer merges with its base branch."

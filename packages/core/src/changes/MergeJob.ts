@@ -7,18 +7,27 @@ import { MergeMethod } from "../domain/MergeMethod.js"
 import { type Forge, ForgeError, unproven } from "../forge/Forge.js"
 import type { RemoteMergeRequest } from "../forge/ForgeCalls.js"
 import type { Claim } from "../jobs/Claim.js"
+import type { JobFailure } from "../jobs/Job.js"
 import type { Completion, JobKind, RunningAttempt } from "../jobs/JobKind.js"
 import type { Commit } from "../store/Commit.js"
-import { declinedBy, forgeAccess, forgeJobError, stillClaimed } from "./ForgeAccess.js"
+import { makeMergeGuard } from "./conditions/MergeGuard.js"
+import { declinedBy, forgeAccess, forgeJobError } from "./ForgeAccess.js"
 import type { MergeRequest } from "./MergeRequest.js"
-import { mergeJobKind } from "./MergeRequestCommands.js"
+import { mergeJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 
 const actor = systemActor("merge_requests")
 
 const mergeRequestOf = (claim: Claim): MergeRequestId => MergeRequestId.make(claim.subject.id)
 
-const MergePayload = Schema.Struct({ expected_head_sha: Schema.String, method: MergeMethod })
+/** `round` is that of the conditions which have begun the merge; absent when somebody has named the commit. */
+const MergePayload = Schema.Struct({
+  expected_head_sha: Schema.String,
+  method: MergeMethod,
+  delete_branch: Schema.optional(Schema.Boolean),
+  round: Schema.optional(Schema.Int)
+})
+const payloadOf = ({ payload }: Claim) => Schema.decodeUnknownSync(MergePayload)(payload)
 type MergePayload = typeof MergePayload.Type
 
 /** Merges an open merge request at exactly one head. It looks first, so a merge whose answer was lost is not made again. */
@@ -26,6 +35,7 @@ export const mergeJob = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const access = yield* forgeAccess
   const completion = yield* makeComplete
+  const guard = yield* makeMergeGuard
 
   return {
     kind: mergeJobKind,
@@ -33,53 +43,82 @@ export const mergeJob = Effect.gen(function* () {
     deadlineMs: 5 * 60_000,
     run: fn("mergeJob.run")(function* (attempt) {
       const request = yield* store.find(mergeRequestOf(attempt.claim))
-      if (request?.state !== "open" || request.number === null) {
+      const payload = payloadOf(attempt.claim)
+      // A look may have seen the merge before an attempt that died has removed the branch.
+      const hasWork = request?.state === "open" || (request?.state === "merged" && payload.delete_branch === true)
+      if (request === undefined || !hasWork || request.number === null) {
         return { state: "succeeded" as const, command: Effect.void }
       }
       const { number } = request
-      const payload = Schema.decodeUnknownSync(MergePayload)(attempt.claim.payload)
-      return yield* access(attempt, request, (forge) => mergeOn(attempt, forge, number, payload)).pipe(
-        Effect.map((outcome) => completion(request, outcome)),
+      const stop = payload.round === undefined ? Effect.succeed(undefined) : guard.stop(request, payload.round)
+      const work = { attempt, request, number, payload, stop }
+      return yield* access(attempt, request, (forge) => mergeOn(forge, work)).pipe(
+        Effect.map((outcome) => completion(request, outcome, payload)),
         Effect.catchTag("ForgeError", (error) => Effect.fail(forgeJobError(error)))
       )
     }),
     failed: fn("mergeJob.failed")(function* (claim, failure) {
       const request = yield* store.find(mergeRequestOf(claim))
-      if (request?.state === "open") yield* store.mergeDeclined(request.id, declinedBy(failure), actor)
+      if (request?.state !== "open") return
+      yield* store.mergeDeclined(request.id, declinedBy(failure), actor)
+      const { round } = payloadOf(claim)
+      if (round !== undefined) yield* guard.declined(request, round, failure)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind
 })
 
+/** The reason for which a merge did not take place, with a `MergeRequestReason` or another word as its code. */
+type Refused = Pick<JobFailure, "code" | "message">
+
 /** A merge request as the forge has it after an attempt to merge it, and the reason if it was not merged. */
 interface MergeOutcome {
   readonly remote: RemoteMergeRequest
-  readonly declined: ForgeError | undefined
+  readonly declined: Refused | undefined
+}
+
+interface MergeWork {
+  readonly attempt: RunningAttempt
+  readonly request: MergeRequest
+  readonly number: number
+  readonly payload: MergePayload
+  /** Asks whether the merge may go on, right before it. */
+  readonly stop: Effect.Effect<Refused | undefined, never, Commit>
 }
 
 /** Merges unless the merge request has ended already, or its head is another commit than expected. */
-const mergeOn = Effect.fnUntraced(function* (
-  attempt: RunningAttempt,
-  forge: Forge,
-  number: number,
-  { expected_head_sha: expectedHead, method }: MergePayload
-) {
+const mergeOn = Effect.fnUntraced(function* (forge: Forge, work: MergeWork) {
+  const { attempt, number, payload, request, stop } = work
+  const { expected_head_sha: expectedHead, method } = payload
   const before = yield* forge.get(number)
-  if (before.state !== "open") return outcomeOf(before, undefined)
-  yield* stillClaimed(attempt)
+  if (before.state !== "open") return yield* tidied(forge, work, outcomeOf(before, undefined))
+  const stopped = yield* attempt.commit(stop)
+  if (stopped !== undefined) return outcomeOf(before, stopped)
   if (before.headSha !== expectedHead) return outcomeOf(before, anotherHead)
   const declined = yield* forge.merge(number, { expectedHead, method }).pipe(
     Effect.mapError(unproven),
     Effect.zipRight(failpoint("merge_request.merged")),
     Effect.as(undefined),
-    Effect.catchIf(({ kind }) => kind === "remote_head_changed" || kind === "not_mergeable", Effect.succeed)
+    Effect.catchIf(
+      ({ kind }) => kind === "remote_head_changed" || kind === "not_mergeable",
+      (error) => Effect.succeed(forgeJobError(error))
+    )
   )
   const after = yield* forge.get(number)
   if (declined === undefined && after.state === "open") return yield* mergeNotShown
-  return outcomeOf(after, declined)
+  return yield* tidied(forge, { request, payload }, outcomeOf(after, declined))
 })
 
-const outcomeOf = (remote: RemoteMergeRequest, declined: ForgeError | undefined): MergeOutcome => ({
+/** Removes the branch of a merged request if that is wanted. A branch that cannot be removed stays, and the merge stands all the same. */
+const tidied = (forge: Forge, { payload, request }: Pick<MergeWork, "payload" | "request">, outcome: MergeOutcome) =>
+  payload.delete_branch === true && outcome.remote.state === "merged"
+    ? forge.removeBranch(request.head_branch, payload.expected_head_sha).pipe(
+        Effect.catchAll(({ message }) => Effect.logWarning("the branch of a merged request stays", message)),
+        Effect.as(outcome)
+      )
+    : Effect.succeed(outcome)
+
+const outcomeOf = (remote: RemoteMergeRequest, declined: Refused | undefined): MergeOutcome => ({
   remote,
   declined: remote.state === "merged" ? undefined : declined
 })
@@ -87,31 +126,32 @@ const outcomeOf = (remote: RemoteMergeRequest, declined: ForgeError | undefined)
 /** Gives the function that ends the job, and writes down how the forge has the merge request. */
 const makeComplete = Effect.gen(function* () {
   const store = yield* MergeRequestStore
+  const guard = yield* makeMergeGuard
 
-  return (request: MergeRequest, { declined = closed, remote }: MergeOutcome): Completion => {
+  return (request: MergeRequest, { declined = closed, remote }: MergeOutcome, { round }: MergePayload): Completion => {
     // A refresh may have written the end down first.
     const whileOpen = (command: Effect.Effect<void, never, Commit>) =>
       Effect.flatMap(store.find(request.id), (current) => (current?.state === "open" ? command : Effect.void))
     const seen = whileOpen(store.observed(request.id, remote, actor))
     if (remote.state === "merged") return { state: "succeeded", command: seen }
-    const { code, message } = forgeJobError(declined)
-    const failure = { code, message, retryable: false }
+    const failure = { code: declined.code, message: declined.message, retryable: false }
     if (remote.state === "closed") return { state: "failed", failure, command: seen }
-    const told = whileOpen(store.mergeDeclined(request.id, declinedBy(failure), actor))
-    return { state: "failed", failure, command: Effect.zipRight(seen, told) }
+    const told = store.mergeDeclined(request.id, declinedBy(failure), actor)
+    const waits = round === undefined ? Effect.void : guard.declined(request, round, failure)
+    return { state: "failed", failure, command: Effect.zipRight(seen, whileOpen(Effect.zipRight(told, waits))) }
   }
 })
 
-const anotherHead = new ForgeError({
-  kind: "remote_head_changed",
+const anotherHead: Refused = {
+  code: "remote_head_changed",
   message:
     "The head of the merge request is another commit than the one to merge. Refresh the delivery, look at what is there, then merge that."
-})
+}
 
-const closed = new ForgeError({
-  kind: "not_mergeable",
+const closed: Refused = {
+  code: "not_mergeable",
   message: "The merge request was closed on the forge. Open a new one of the delivery, if it is still wanted."
-})
+}
 
 const mergeNotShown = new ForgeError({
   kind: "unavailable",

@@ -4,6 +4,7 @@ import { ChangesetId, ConnectionId, DeliveryId, MergeRequestId, SessionId } from
 import { installed } from "../domain/Installed.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { MergeConditions } from "./conditions/MergeConditions.js"
 import { CareState } from "./looks/CareState.js"
 import { RequestStanding } from "./looks/RequestStanding.js"
 
@@ -67,6 +68,10 @@ export const MergeRequest = Schema.Struct({
     Schema.NullOr(RequestStanding),
     "Its checks, reviews, threads and conflicts, as last read; null before the first look."
   ),
+  conditions: field(
+    Schema.NullOr(MergeConditions),
+    "The conditions under which it is merged by itself, and what they wait for; null for none."
+  ),
   observed_at: field(
     Schema.NullOr(Timestamp),
     "The time at which the forge was last read; null before the first time."
@@ -84,3 +89,22 @@ export const MergeRequest = Schema.Struct({
   description: "The merge request of a delivered branch on its forge, as it was last observed."
 })
 export type MergeRequest = typeof MergeRequest.Type
+
+export const MergeRequestAction = Schema.Literal("look", "merge", "set_conditions", "remove_conditions").annotations({
+  description: "A command on a merge request that its caller can give."
+})
+export type MergeRequestAction = typeof MergeRequestAction.Type
+
+/** A merge request as clients read it, with what they can do with it. */
+export const ActionableMergeRequest = Schema.Struct({
+  ...MergeRequest.fields,
+  actions: field(
+    Schema.Array(MergeRequestAction),
+    "What the caller can do with the merge request now: its state, the role and the scope of the credentials allow it. The forge has a say of its own. Empty for credentials that may only read."
+  )
+}).annotations({
+  identifier: "MergeRequest",
+  description:
+    "The merge request of a delivered branch on its forge, as it was last observed, with what the caller can do with it."
+})
+export type ActionableMergeRequest = typeof ActionableMergeRequest.Type

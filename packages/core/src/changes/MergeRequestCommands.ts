@@ -1,36 +1,30 @@
-import { Effect } from "effect"
+import { Effect, ParseResult, Schema } from "effect"
 import { actorOf } from "../access/Access.js"
 import { requireAll } from "../domain/Condition.js"
 import { MergeRequestId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { Forges } from "../forge/Forges.js"
 import type { OperationRef } from "../jobs/Job.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
-import type { SessionRow } from "../sessions/SessionRow.js"
+import type { SeenSession, SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { deliveryRules } from "./ChangeRules.js"
 import type { MergeInput, MergeRequestInput, RerunInput } from "./ChangesApi.js"
+import { makeMergeByConditions } from "./conditions/MergeByConditions.js"
+import { makeSetConditions, requireMethod } from "./conditions/SetConditions.js"
 import { Deliveries } from "./Deliveries.js"
 import { partReads } from "./looks/PartRows.js"
 import { RequestListeners } from "./looks/RequestListeners.js"
-import { type MergeRequest, mergeRequestStates } from "./MergeRequest.js"
+import type { MergeRequest } from "./MergeRequest.js"
+import { maxAttempts, mergeJobKind, openJobKind, rerunJobKind } from "./MergeRequestJobs.js"
+import { mergeRequestRules, toMergeRequestFor } from "./MergeRequestRules.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { baseBranchOf, forgePlace, titleOf } from "./MergeRequestTerms.js"
-
-/** The kind of the job that opens a merge request. */
-export const openJobKind = "merge_request.open"
-/** The kind of the job that merges one; its payload is `{expected_head_sha, method}`. */
-export const mergeJobKind = "merge_request.merge"
-
-/** The kind of the job that begins checks anew; its payload is `{check_ids}`. */
-export const rerunJobKind = "merge_request.rerun"
-
-/** A forge that limits requests may refuse several attempts before it takes one. */
-const maxAttempts = 8
 
 /** The inside of `MergeRequests.open`. */
 export const makeOpenRequest = Effect.gen(function* () {
@@ -41,6 +35,7 @@ export const makeOpenRequest = Effect.gen(function* () {
   const placeOf = yield* forgePlace
   const projects = yield* Projects
   const listeners = yield* RequestListeners
+  const setConditions = yield* makeSetConditions
   const { answer, start } = yield* makeAnswer
 
   return Effect.fnUntraced(function* (principal: Principal, deliveryId: string, input: MergeRequestInput) {
@@ -51,7 +46,8 @@ export const makeOpenRequest = Effect.gen(function* () {
     yield* requireAll(deliveryRules.open_merge_request, delivery)
     const base = yield* baseBranchOf(session, delivery, input)
     const known = yield* store.findOngoing(delivery.id, base)
-    if (known !== undefined) return yield* answer(known.id, principal, yield* jobs.newestOf(known.id))
+    const answered = answer(principal, session)
+    if (known !== undefined) return yield* answered(known.id, yield* jobs.newestOf(known.id))
     const { connection, forge, repository } = yield* placeOf(principal, delivery, session)
     const request = yield* store.insert(
       {
@@ -72,7 +68,9 @@ export const makeOpenRequest = Effect.gen(function* () {
     )
     const spec = yield* projects.specOf(session)
     yield* listeners.requested(request, principal, input.care ?? spec.delivery?.care)
-    return yield* answer(request.id, principal, yield* start(openJobKind, request, session, {}))
+    const conditions = spec.delivery?.merge_conditions
+    if (conditions !== undefined) yield* setConditions(principal, request, conditions)
+    return yield* answered(request.id, yield* start(openJobKind, request, session, {}))
   })
 })
 
@@ -82,6 +80,7 @@ export const makeMerge = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const store = yield* MergeRequestStore
   const forges = yield* Forges
+  const byConditions = yield* makeMergeByConditions
   const { answer, existing, start } = yield* makeAnswer
 
   return Effect.fnUntraced(function* (principal: Principal, id: string, input: MergeInput) {
@@ -89,17 +88,22 @@ export const makeMerge = Effect.gen(function* () {
     if (found === undefined) return yield* notFound()
     const session = yield* sessions.writable(principal, found.session_id)
     const request = yield* existing(id)
-    yield* mergeRequestStates.check(request.state, "merged")
+    const answered = answer(principal, session)
+    yield* requireAll(mergeRequestRules.merge, request)
+    if (input.when === "conditions") {
+      yield* requireNothingElse(input)
+      return yield* answered(request.id, yield* byConditions(principal, request, session))
+    }
+    if (input.expected_head_sha === undefined) return yield* misfit("expected_head_sha", "Field required", undefined)
     const method = input.method ?? "merge"
-    const methods = forges.find(request.forge)?.mergeMethods ?? new Set()
-    if (!methods.has(method)) return yield* unsupportedMethod(request.forge, method, methods)
+    yield* requireMethod(forges.find(request.forge), request.forge, method)
     if (request.head_sha !== input.expected_head_sha) return yield* headChanged(request)
     const live = { kind: mergeJobKind, subjectId: request.id, workspaceId: session.workspace_id }
     const last = yield* jobs.findLive(live)
-    if (last !== undefined) return yield* answer(request.id, principal, last)
+    if (last !== undefined) return yield* answered(request.id, last)
     yield* store.mergeRequested(request.id, actorOf(principal))
     const payload = { expected_head_sha: input.expected_head_sha, method }
-    return yield* answer(request.id, principal, yield* start(mergeJobKind, request, session, payload))
+    return yield* answered(request.id, yield* start(mergeJobKind, request, session, payload))
   })
 })
 
@@ -116,12 +120,13 @@ export const makeRerun = Effect.gen(function* () {
     if (found === undefined) return yield* notFound()
     const session = yield* sessions.writable(principal, found.session_id)
     const request = yield* existing(id)
-    yield* mergeRequestStates.check(request.state, "merged")
+    yield* requireAll(mergeRequestRules.look, request)
     if (forges.find(request.forge)?.can.has("rerun") !== true) return yield* cannotRerun(request.forge)
     const red = yield* redChecks(request)
     const ids = input.check_ids ?? red.map((check) => check.id)
     if (ids.some((wanted) => !red.some((check) => check.id === wanted))) return yield* notFound()
-    return yield* answer(request.id, principal, yield* start(rerunJobKind, request, session, { check_ids: ids }))
+    const job = yield* start(rerunJobKind, request, session, { check_ids: ids })
+    return yield* answer(principal, session)(request.id, job)
   })
 })
 
@@ -147,11 +152,12 @@ const makeAnswer = Effect.gen(function* () {
   const existing = existingOf("merge request", store.find)
   return {
     existing,
-    answer: Effect.fnUntraced(function* (id: MergeRequestId, principal: Principal, operation: OperationRef) {
-      const request = yield* existing(id)
-      const watermark = yield* journal.append(request.session_id, actorOf(principal), [])
-      return { operation, merge_request: request, event_watermark: watermark }
-    }),
+    answer: (principal: Principal, session: SeenSession) =>
+      Effect.fnUntraced(function* (id: MergeRequestId, operation: OperationRef) {
+        const request = toMergeRequestFor(principal, session)(yield* existing(id))
+        const watermark = yield* journal.append(request.session_id, actorOf(principal), [])
+        return { operation, merge_request: request, event_watermark: watermark }
+      }),
     start: (kind: string, { id }: MergeRequest, session: SessionRow, payload: Readonly<Record<string, unknown>>) =>
       jobs.enqueue({
         kind,
@@ -163,16 +169,21 @@ const makeAnswer = Effect.gen(function* () {
   }
 })
 
-const unsupportedMethod = (
-  forge: string,
-  method: string,
-  supported: ReadonlySet<string>
-): ReinsError<"unsupported_capability"> =>
-  new ReinsError({
-    code: "unsupported_capability",
-    message: `${forge} cannot be asked to merge with the method "${method}". Use another one.`,
-    details: { forge, method, supported: [...supported] }
-  })
+/** A merge by conditions has the head and the method that they say. */
+const requireNothingElse = ({ expected_head_sha, method }: MergeInput): Effect.Effect<void, RequestInvalid> => {
+  const why = 'Input should be absent with when "conditions"'
+  if (expected_head_sha !== undefined) return misfit("expected_head_sha", why, expected_head_sha)
+  return method === undefined ? Effect.void : misfit("method", why, method)
+}
+
+const misfit = (name: keyof MergeInput, message: string, input: unknown): Effect.Effect<never, RequestInvalid> =>
+  Effect.fail(
+    new RequestInvalid({
+      loc: ["body", name],
+      issue: new ParseResult.Type(Schema.String.ast, input, message),
+      input
+    })
+  )
 
 const headChanged = (request: MergeRequest): ReinsError<"remote_head_changed"> =>
   new ReinsError({

@@ -12,6 +12,7 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState, stateList } from "../store/StateList.js"
+import { conditionRows } from "./conditions/ConditionRows.js"
 import type { CareState } from "./looks/CareState.js"
 import { RequestListeners } from "./looks/RequestListeners.js"
 import type { RequestStanding, RequestSums } from "./looks/RequestStanding.js"
@@ -98,6 +99,12 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       workspaceId: string,
       filter: RequestFilter
     ) => Effect.Effect<Page<MergeRequest>, ReinsError<"invalid_cursor">>
+    /** Notes that the conditions of a merge request have changed in this commit, and tells of it. */
+    readonly conditioned: (
+      mergeRequestId: MergeRequestId,
+      types: ReadonlyArray<MergeRequestEventType>,
+      actor: Actor
+    ) => Effect.Effect<void, never, Commit>
     /** Tells that the merge of an open merge request was asked for. */
     readonly mergeRequested: (mergeRequestId: MergeRequestId, actor: Actor) => Effect.Effect<void, never, Commit>
     /** Leaves a merge request open and tells why it was not merged. */
@@ -115,7 +122,8 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       const sql = db.sql
       const watches = yield* WatchStore
       const listeners = yield* RequestListeners
-      const { insert, move, stay, tell } = yield* writes
+      const { change, insert, move, stay, tell } = yield* writes
+      const conditions = yield* conditionRows
       const columns = columnsOf(sql)
       const ongoing = sql.literal(stateList(mergeRequestStates.ongoing))
 
@@ -152,10 +160,12 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
           const opened = yield* existing(id)
           yield* watches.begin(opened.id, opened.connection_id)
         }),
-        failed: (id, declined, actor) => move(id, "failed", declinedColumns(declined), actor),
+        failed: (id, declined, actor) =>
+          Effect.zipRight(conditions.end(id, "failed"), move(id, "failed", declinedColumns(declined), actor)),
         observed: fn("MergeRequestStore.observed")(function* (id, remote, actor) {
           const columns = seenColumns(remote, yield* now)
           if (remote.state === "open") return yield* Effect.asVoid(stay(id, columns))
+          yield* conditions.end(id, remote.state)
           yield* move(id, remote.state, { ...columns, ...noReason }, actor)
           yield* watches.end(id)
           yield* listeners.ended(yield* existing(id))
@@ -172,6 +182,10 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
               (select id from sessions where workspace_id = ${workspaceId} and deleting_at is null)
             order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toMergeRequest), limit, (request) => request.id)
+        }),
+        conditioned: fn("MergeRequestStore.conditioned")(function* (id, types, actor) {
+          const changed = yield* change(id, {})
+          for (const type of types) yield* tell(changed, type, actor)
         }),
         mergeRequested: (id, actor) =>
           Effect.flatMap(stay(id, noReason), (request) => tell(request, "merge_request.merge_requested", actor)),
@@ -195,7 +209,8 @@ const ofCare = (sql: Database["Type"]["sql"], care: CareState | undefined) =>
 const columnsOf = (sql: Database["Type"]["sql"]) =>
   sql.literal(
     `merge_requests.*, (select look_at from watches where merge_request_id = merge_requests.id) as next_look_at,
-      (select state from cares where merge_request_id = merge_requests.id) as care_state`
+      (select state from cares where merge_request_id = merge_requests.id) as care_state,
+      (select shown from merge_conditions where merge_request_id = merge_requests.id) as conditions`
   )
 
 /** The ways in which rows of merge requests change. */
@@ -223,6 +238,7 @@ const writes = Effect.gen(function* () {
   })
 
   return {
+    change,
     tell,
     insert: fn("MergeRequestStore.insert")(function* ({ draft, ...request }: NewMergeRequest, actor: Actor) {
       const at = yield* now
@@ -304,9 +320,10 @@ const sumsOf = (standing: RequestStanding | null): RequestSums | null => {
   return sums
 }
 
-interface MergeRequestRow extends Omit<MergeRequest, "draft" | "adopted" | "standing"> {
+interface MergeRequestRow extends Omit<MergeRequest, "draft" | "adopted" | "standing" | "conditions"> {
   readonly draft: number
   readonly standing: string | null
+  readonly conditions: string | null
   readonly adopted: number
 }
 
@@ -314,6 +331,7 @@ const toMergeRequest = (row: MergeRequestRow): MergeRequest => ({
   ...row,
   draft: row.draft === 1,
   standing: row.standing === null ? null : JSON.parse(row.standing),
+  conditions: row.conditions === null ? null : JSON.parse(row.conditions),
   adopted: row.adopted === 1
 })
 

@@ -8,10 +8,12 @@ import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
+import * as Keyset from "../store/Keyset.js"
 import type { MergeInput, MergeRequestAnswer, MergeRequestInput, RerunInput } from "./ChangesApi.js"
 import { Deliveries } from "./Deliveries.js"
-import type { MergeRequest } from "./MergeRequest.js"
+import type { ActionableMergeRequest } from "./MergeRequest.js"
 import { makeMerge, makeOpenRequest, makeRerun } from "./MergeRequestCommands.js"
+import { toMergeRequestFor } from "./MergeRequestRules.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
@@ -29,16 +31,17 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
      * A merge request as it was last observed: `Deliveries.refresh` has the forge asked again. Fails with `not_found` unless the principal
      * may see its session.
      */
-    readonly get: (principal: Principal, mergeRequestId: string) => Effect.Effect<MergeRequest, Unseen>
+    readonly get: (principal: Principal, mergeRequestId: string) => Effect.Effect<ActionableMergeRequest, Unseen>
     /** The merge requests of a delivery, newest first. A delivery that the principal may not see is `not_found`. */
     readonly list: (
       principal: Principal,
       deliveryId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<MergeRequest>, Unseen | ReinsError<"invalid_cursor">>
+    ) => Effect.Effect<Page<ActionableMergeRequest>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Asks for a merge request of a delivered branch. A pending or open one for the same base branch is given back. Fails with
      * `delivery_unresolved` until the delivery has succeeded, with `invalid_transition` for a delivery without a branch, with
+     * `unsupported_capability` when the project's conditions name a method that the forge does not have, with
      * `connection_required` without a connection to the forge of the repository, and with `RequestInvalid` for a base that is no branch,
      * or when none is named and the session did not start from a branch.
      */
@@ -48,18 +51,26 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       input: MergeRequestInput
     ) => Command<
       MergeRequestAnswer,
-      Denied | ReinsError<"invalid_transition" | "delivery_unresolved" | "connection_required"> | RequestInvalid
+      | Denied
+      | ReinsError<"invalid_transition" | "delivery_unresolved" | "connection_required" | "unsupported_capability">
+      | RequestInvalid
     >
     /**
      * Asks for the merge of an open merge request. While a job works on it that job is given back. No other commit than
      * `expected_head_sha` is merged. Fails with `remote_head_changed` unless the head was last seen there, with `unsupported_capability` for
-     * a method that the forge does not have, and with `invalid_transition` unless it is open.
+     * a method that the forge does not have, and with `invalid_transition` unless it is open. With `when: "conditions"` it merges the head of the last
+     * look. It fails with `conditions_unmet` when the conditions do not hold there, and with `invalid_transition` when there are none.
      */
     readonly merge: (
       principal: Principal,
       mergeRequestId: string,
       input: MergeInput
-    ) => Command<MergeRequestAnswer, CommandRefusal | ReinsError<"unsupported_capability" | "remote_head_changed">>
+    ) => Command<
+      MergeRequestAnswer,
+      | CommandRefusal
+      | ReinsError<"unsupported_capability" | "remote_head_changed" | "conditions_unmet">
+      | RequestInvalid
+    >
     /**
      * Asks for checks of the head that have failed to begin anew. Fails with `unsupported_capability` for a forge that cannot, with
      * `not_found` for a check that has not failed, and with `invalid_transition` unless it is open.
@@ -86,12 +97,13 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
         get: fn("MergeRequests.get")(function* (principal, id) {
           const request = yield* store.find(id)
           if (request === undefined) return yield* notFound()
-          yield* sessions.readable(principal, request.session_id)
-          return request
+          const session = yield* sessions.readable(principal, request.session_id)
+          return toMergeRequestFor(principal, session)(request)
         }),
         list: fn("MergeRequests.list")(function* (principal, deliveryId, page) {
           const delivery = yield* deliveries.get(principal, deliveryId)
-          return yield* store.list(delivery.id, page)
+          const session = yield* sessions.readable(principal, delivery.session_id)
+          return Keyset.map(yield* store.list(delivery.id, page), toMergeRequestFor(principal, session))
         }),
         open: (principal, deliveryId, input) =>
           journal.command(

@@ -8,7 +8,7 @@ import type { Claim } from "../jobs/Claim.js"
 import type { JobKind, RunningAttempt } from "../jobs/JobKind.js"
 import { declinedBy, forgeAccess, forgeJobError, stillClaimed } from "./ForgeAccess.js"
 import type { MergeRequest } from "./MergeRequest.js"
-import { openJobKind } from "./MergeRequestCommands.js"
+import { openJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 
 const actor = systemActor("merge_requests")

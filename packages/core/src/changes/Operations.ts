@@ -4,6 +4,9 @@ import { Applications } from "./Applications.js"
 import type { CapturesApi } from "./CapturesApi.js"
 import type { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./ChangesApi.js"
 import { Changesets } from "./Changesets.js"
+import { Conditions } from "./conditions/Conditions.js"
+import type { ConditionsApi, VerdictsApi } from "./conditions/ConditionsApi.js"
+import { Verdicts } from "./conditions/Verdicts.js"
 import { Deliveries } from "./Deliveries.js"
 import type { operationErrors } from "./Errors.js"
 import { MergeRequestLooks } from "./looks/MergeRequestLooks.js"
@@ -25,7 +28,11 @@ export const changesets = Effect.gen(function* () {
   const changesets = yield* Changesets
   const deliveries = yield* Deliveries
   const applications = yield* Applications
-  const operations: Operations<typeof ChangesetsApi, typeof operationErrors> = {
+  const verdicts = yield* Verdicts
+  const operations: Operations<typeof ChangesetsApi, typeof operationErrors> &
+    Operations<typeof VerdictsApi, typeof operationErrors> = {
+    submitVerdict: ({ body, path, principal }) => verdicts.give(principal, path.changeset_id, body),
+    listVerdicts: ({ path, principal, query }) => verdicts.list(principal, path.changeset_id, query),
     get: ({ path, principal }) => changesets.get(principal, path.changeset_id),
     getDiff: ({ path, principal, query }) => changesets.diff(principal, path.changeset_id, query),
     listFiles: ({ path, principal, query }) => changesets.files(principal, path.changeset_id, query),
@@ -61,7 +68,11 @@ export const deliveries = Effect.gen(function* () {
 export const mergeRequests = Effect.gen(function* () {
   const mergeRequests = yield* MergeRequests
   const looks = yield* MergeRequestLooks
-  const operations: Operations<typeof MergeRequestsApi, typeof operationErrors> = {
+  const conditions = yield* Conditions
+  const operations: Operations<typeof MergeRequestsApi, typeof operationErrors> &
+    Operations<typeof ConditionsApi, typeof operationErrors> = {
+    setConditions: ({ body, path, principal }) => conditions.set(principal, path.merge_request_id, body),
+    removeConditions: ({ path, principal }) => conditions.remove(principal, path.merge_request_id),
     list: ({ path, principal, query }) => looks.list(principal, path.workspace_id, query),
     listChecks: ({ path, principal, query }) => looks.checks(principal, path.merge_request_id, query),
     listReviews: ({ path, principal, query }) => looks.reviews(principal, path.merge_request_id, query),

@@ -5,7 +5,7 @@ import type { JobKind } from "../jobs/JobKind.js"
 import { forgeAccess, forgeJobError, stillClaimed } from "./ForgeAccess.js"
 import { partReads } from "./looks/PartRows.js"
 import { WatchStore } from "./looks/WatchStore.js"
-import { rerunJobKind } from "./MergeRequestCommands.js"
+import { rerunJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 
 const Payload = Schema.Struct({ check_ids: Schema.Array(CheckId) })

@@ -22,6 +22,7 @@ export const changes = {
     "request_checks",
     "request_reviews",
     "request_threads",
+    "verdicts",
     "signing_keys"
   ],
   sealed: signingKeyRecords,

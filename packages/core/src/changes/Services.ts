@@ -3,9 +3,14 @@ import { ApplicationStore } from "./ApplicationStore.js"
 import { Applications } from "./Applications.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 import { Changesets } from "./Changesets.js"
+import { Conditions } from "./conditions/Conditions.js"
+import * as DecideByLook from "./conditions/DecideByLook.js"
+import { VerdictStore } from "./conditions/VerdictStore.js"
+import { Verdicts } from "./conditions/Verdicts.js"
 import { Deliveries } from "./Deliveries.js"
 import { DeliveryListeners } from "./DeliveryListeners.js"
 import { DeliveryStore } from "./DeliveryStore.js"
+import * as DeliveryRings from "./looks/DeliveryRings.js"
 import * as HookRings from "./looks/HookRings.js"
 import { MergeRequestLooks } from "./looks/MergeRequestLooks.js"
 import { RequestListeners } from "./looks/RequestListeners.js"
@@ -15,10 +20,19 @@ import { MergeRequests } from "./MergeRequests.js"
 import { SigningKeys } from "./SigningKeys.js"
 
 /** The services of this room. */
-export const layer = oneByOne(Applications.layer, MergeRequests.layer, HookRings.layer, SigningKeys.layer).pipe(
+export const layer = oneByOne(
+  Applications.layer,
+  Conditions.layer,
+  DecideByLook.layer,
+  DeliveryRings.layer,
+  MergeRequests.layer,
+  HookRings.layer,
+  SigningKeys.layer,
+  Verdicts.layer
+).pipe(
   onTopOf(MergeRequestLooks.layer),
   onTopOf(Deliveries.layer),
-  onTopOf(oneByOne(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer)),
+  onTopOf(oneByOne(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer, VerdictStore.layer)),
   onTopOf(WatchStore.layer),
   onTopOf(oneByOne(Changesets.layer, DeliveryListeners.layer, RequestListeners.layer)),
   onTopOf(ChangesetStore.layer)

@@ -7,6 +7,7 @@ import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import type { Delegation, Result } from "./Delegation.js"
 import { DelegationStore } from "./DelegationStore.js"
+import { makeJudge } from "./ReviewVerdicts.js"
 
 /** The part of a result that its author gives. */
 export type ResultContent = Pick<Result, "kind" | "verdict" | "summary" | "value" | "changeset_id">
@@ -18,8 +19,8 @@ export class ResultStore extends Context.Tag("@reins/core/delegations/ResultStor
     /** The result of a delegation, once there is one. */
     readonly find: (delegationId: DelegationId) => Effect.Effect<Result | undefined>
     /**
-     * Writes the result of an ongoing delegation that has begun and has none yet, tells it, and ends the delegation as succeeded. The commit
-     * holds the child session. Dies for any other delegation.
+     * Writes the result of an ongoing delegation that has begun and has none yet, tells it, and ends the delegation as succeeded. A review is a verdict
+     * on the changeset that the child began with. The commit holds the child session. Dies for any other delegation.
      */
     readonly publish: (
       delegation: Delegation,
@@ -33,6 +34,7 @@ export class ResultStore extends Context.Tag("@reins/core/delegations/ResultStor
     Effect.gen(function* () {
       const db = yield* Database
       const delegations = yield* DelegationStore
+      const judge = yield* makeJudge
       const sql = db.sql
 
       return ResultStore.of({
@@ -49,6 +51,7 @@ export class ResultStore extends Context.Tag("@reins/core/delegations/ResultStor
             created_at: yield* now
           }
           yield* db.run(sql`insert into delegation_results ${sql.insert({ ...row })}`)
+          yield* judge(delegation, content)
           const { changeset_id, kind, verdict } = content
           yield* delegations.tell(delegation, actor, {
             type: "delegation.result_published",

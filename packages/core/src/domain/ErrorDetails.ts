@@ -66,6 +66,13 @@ export interface ErrorDetails {
     | { readonly generation: string; readonly expected_generation: string }
   readonly remote_head_changed: { readonly head_sha: Text; readonly observed_at: Text }
   readonly delivery_unresolved: { readonly state: string; readonly reason: Text }
+  readonly conditions_unmet: {
+    readonly waiting_for: ReadonlyArray<{
+      readonly kind: string
+      readonly names: ReadonlyArray<string>
+      readonly message: string
+    }>
+  }
   readonly result_already_set: { readonly result_id: string }
   readonly delegation_limit: { readonly limit: number } | { readonly depth: number }
   readonly invalid_cursor: { readonly after: number; readonly event_watermark: number }

@@ -142,6 +142,10 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     when: "A merge request needs a branch that was pushed, and the delivery has not succeeded. Or the URL of a session shall change while a delivery is on its way.",
     next: "Wait for `delivery.succeeded`. Retry a delivery that is `failed` or `blocked`, and cancel one that keeps a URL from changing."
   },
+  conditions_unmet: {
+    when: "A merge under conditions was asked for, and not all of them hold. `details.waiting_for` names the others.",
+    next: "Wait for `merge_request.merged`: it is merged by itself once they hold. Or merge a commit that you have looked at."
+  },
   result_already_set: {
     when: "The delegation has another result already. A result is written once.",
     next: "Read it, or delegate again for a new one."

@@ -68,6 +68,7 @@ export const errorKinds = {
   stale_subject: kind(409, "changes"),
   remote_head_changed: kind(409, "delivery"),
   delivery_unresolved: kind(409, "delivery", true),
+  conditions_unmet: kind(409, "delivery", true),
   result_already_set: kind(409, "state"),
   delegation_limit: kind(409, "capacity"),
   history_reset_required: kind(410, "events"),

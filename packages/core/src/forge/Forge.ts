@@ -1,5 +1,6 @@
 import { Data, Effect, Schema } from "effect"
 import type { MergeMethod } from "../domain/MergeMethod.js"
+import type { BranchRules, RepositoryAccess } from "./BranchRules.js"
 import type { CheckLog, CheckRun, PostedComment } from "./CheckRun.js"
 import type { ForgeCall, ForgeErrorKind, ForgeLimit, RemoteMergeRequest } from "./ForgeCalls.js"
 import type { ForgeView, ViewMemory } from "./ForgeView.js"
@@ -102,8 +103,6 @@ export interface ForgeActs {
   readonly reply: (number: number, text: string) => Effect.Effect<PostedComment, ForgeError>
   /** The comment on a merge request that holds a mark; undefined for none. */
   readonly posted: (number: number, mark: string) => Effect.Effect<PostedComment | undefined, ForgeError>
-  /** True when somebody may write to the repository. False too when the forge does not tell. */
-  readonly mayWrite: (login: string) => Effect.Effect<boolean, ForgeError>
 }
 
 /** One repository on a forge, with a token. A forge asks its own host only. Redirects are followed below the root of its API. */
@@ -124,6 +123,12 @@ export interface Forge extends ForgeActs {
     number: number,
     request: { readonly expectedHead: string; readonly method: MergeMethod }
   ) => Effect.Effect<void, ForgeError>
+  /** What the forge demands of a merge into a branch, as far as it shows that to the token. */
+  readonly rules: (base: string) => Effect.Effect<BranchRules, ForgeError>
+  /** The right of an account on the repository. An account that the forge does not show to the token has none. */
+  readonly access: (login: string) => Effect.Effect<RepositoryAccess, ForgeError>
+  /** Removes a branch that still stands at a commit. One that is gone, is protected or has moved is left alone. */
+  readonly removeBranch: (branch: string, head: string) => Effect.Effect<void, ForgeError>
 }
 
 /** The occasions on which a forge calls a hook. Each forge has names of its own for them. */

@@ -30,6 +30,15 @@ const toRemote = (pull: typeof PullRequest.Type): RemoteMergeRequest => ({
   ...(pull.head.repo !== undefined && { isFork: pull.head.repo?.id !== pull.base?.repo?.id })
 })
 
+const branchPaths = (repository: string) => ({
+  read: (branch: string) => `/repos/${repository}/branches/${encodeURIComponent(branch)}`,
+  // A ref is given by its folders.
+  remove: (branch: string) =>
+    `/repos/${repository}/git/refs/heads/${branch.split("/").map(encodeURIComponent).join("/")}`
+})
+
+const ruleReads = Effect.promise(() => import("./RuleReads.js"))
+
 const open = (call: Ask, repository: string): Forge => {
   let [owner = ""] = repository.split("/")
   const pulls = pullRequests(call, repository, {
@@ -60,6 +69,10 @@ const open = (call: Ask, repository: string): Forge => {
         }
       ),
     ...loadedActs(() => import("./GitHubActs.js").then(({ gitHubActs }) => gitHubActs(call, repository))),
+    rules: (base) => Effect.flatMap(ruleReads, ({ gitHubRules }) => gitHubRules(call, repository)(base)),
+    access: (login) => Effect.flatMap(ruleReads, ({ permissionOf }) => permissionOf(call, repository)(login)),
+    removeBranch: (branch, head) =>
+      Effect.flatMap(ruleReads, ({ branchRemoval }) => branchRemoval(call, branchPaths(repository))(branch, head)),
     merge: (number, { expectedHead, method }) =>
       pulls.merge(number, "PUT", { sha: expectedHead, merge_method: method }, ({ said, status }) => {
         if (status === 409) return "remote_head_changed"

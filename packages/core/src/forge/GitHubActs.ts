@@ -16,10 +16,6 @@ const Remark = Schema.Struct({
   message: Schema.optional(Schema.NullOr(Schema.String))
 })
 
-const Permission = Schema.Struct({ permission: Schema.String })
-
-const writing: ReadonlySet<string> = new Set(["admin", "maintain", "write"])
-
 const perPage = 100
 const mostPages = 10
 
@@ -73,11 +69,6 @@ export const gitHubActs = (ask: Ask, repository: string): ForgeActs => {
         if (found.length < perPage) return undefined
       }
       return undefined
-    }),
-    mayWrite: Effect.fnUntraced(function* (login) {
-      const path = `${root}/collaborators/${encodeURIComponent(login)}/permission`
-      const answer = yield* shown(ask({ method: "GET", path }))
-      return answer !== undefined && writing.has((yield* decodeAnswer(Permission)(answer)).permission)
     })
   }
 }

@@ -30,8 +30,11 @@ const toRemote = (request: typeof MergeRequest.Type): RemoteMergeRequest => ({
   isFork: request.source_project_id !== request.target_project_id
 })
 
+const ruleReads = Effect.promise(() => import("./RuleReads.js"))
+
 const open = (call: Ask, repository: string): Forge => {
-  const requests = `/projects/${encodeURIComponent(repository)}/merge_requests`
+  const project = `/projects/${encodeURIComponent(repository)}`
+  const requests = `${project}/merge_requests`
   return {
     find: ({ base, head }) => {
       const query = new URLSearchParams({ state: "opened", source_branch: head, target_branch: base })
@@ -74,6 +77,14 @@ const open = (call: Ask, repository: string): Forge => {
         }
       ),
     ...loadedActs(() => import("./GitLabActs.js").then(({ gitLabActs }) => gitLabActs(call, repository))),
+    // GitLab demands pipelines as a whole and names no check, so all that reported count.
+    rules: () => Effect.succeed({ requiredChecks: [] }),
+    access: (login) => Effect.flatMap(ruleReads, ({ memberAccessOf }) => memberAccessOf(call, project)(login)),
+    removeBranch: (branch, head) =>
+      Effect.flatMap(ruleReads, ({ branchRemoval }) => {
+        const path = (name: string) => `${project}/repository/branches/${encodeURIComponent(name)}`
+        return branchRemoval(call, { read: path, remove: path })(branch, head)
+      }),
     merge: (number, { expectedHead, method }) =>
       call({
         method: "PUT",

@@ -5,11 +5,6 @@ import { type Ask, decodeAnswer, type ForgeActs } from "./Forge.js"
 
 const Note = Schema.Struct({ id: Schema.Int, body: Schema.optional(Schema.String) })
 
-const Member = Schema.Struct({ username: Schema.String, access_level: Schema.Int })
-
-/** A developer may push. */
-const developer = 30
-
 const perPage = 100
 const mostPages = 10
 
@@ -40,12 +35,6 @@ export const gitLabActs = (ask: Ask, repository: string): ForgeActs => {
         if (found.length < perPage) return undefined
       }
       return undefined
-    }),
-    mayWrite: Effect.fnUntraced(function* (login) {
-      const path = `${root}/members/all?query=${encodeURIComponent(login)}&per_page=${perPage}`
-      const answer = yield* shown(ask({ method: "GET", path }))
-      const members = answer === undefined ? [] : yield* decodeAnswer(Schema.Array(Member))(answer)
-      return members.some(({ access_level, username }) => username === login && access_level >= developer)
     })
   }
 }

@@ -30,6 +30,8 @@ const toRemote = (pull: PullRequest): RemoteMergeRequest => ({
 const pageSize = 50
 const maxPages = 20
 
+const ruleReads = Effect.promise(() => import("./RuleReads.js"))
+
 const open = (call: Ask, repository: string): Forge => {
   const pulls = pullRequests(call, repository, {
     name: "Gitea",
@@ -63,6 +65,13 @@ const open = (call: Ask, repository: string): Forge => {
         }
       ),
     ...loadedActs(() => import("./GiteaActs.js").then(({ giteaActs }) => giteaActs(call, repository))),
+    rules: (base) => Effect.flatMap(ruleReads, ({ giteaRules }) => giteaRules(call, repository)(base)),
+    access: (login) => Effect.flatMap(ruleReads, ({ permissionOf }) => permissionOf(call, repository)(login)),
+    removeBranch: (branch, head) =>
+      Effect.flatMap(ruleReads, ({ branchRemoval }) => {
+        const path = (name: string) => `/repos/${repository}/branches/${encodeURIComponent(name)}`
+        return branchRemoval(call, { read: path, remove: path })(branch, head)
+      }),
     merge: (number, { expectedHead, method }) =>
       pulls.merge(number, "POST", { Do: method, head_commit_id: expectedHead }, ({ said, status }) => {
         // A conflict of the content also has the status 409, with another text.

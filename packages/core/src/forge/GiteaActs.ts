@@ -9,10 +9,6 @@ const Posted = Schema.Struct({
   html_url: Schema.optional(Schema.NullOr(Schema.String))
 })
 
-const Permission = Schema.Struct({ permission: Schema.String })
-
-const writing: ReadonlySet<string> = new Set(["owner", "admin", "write"])
-
 const commentOf = ({ html_url, id }: typeof Posted.Type) => ({
   forgeId: String(id),
   url: html_url === "" ? null : (html_url ?? null)
@@ -45,11 +41,6 @@ export const giteaActs = (ask: Ask, repository: string): ForgeActs => {
       const found = answer === undefined ? [] : yield* decodeAnswer(Schema.Array(Posted))(answer)
       const own = found.find(({ body }) => body?.includes(mark) === true)
       return own === undefined ? undefined : commentOf(own)
-    }),
-    mayWrite: Effect.fnUntraced(function* (login) {
-      const path = `${root}/collaborators/${encodeURIComponent(login)}/permission`
-      const answer = yield* shown(ask({ method: "GET", path }))
-      return answer !== undefined && writing.has((yield* decodeAnswer(Permission)(answer)).permission)
     })
   }
 }

@@ -8,7 +8,6 @@ export const loadedActs = (load: () => Promise<ForgeActs>): ForgeActs => {
     log: (check) => Effect.flatMap(acts, ({ log }) => log(check)),
     rerun: (check) => Effect.flatMap(acts, ({ rerun }) => rerun(check)),
     reply: (number, text) => Effect.flatMap(acts, ({ reply }) => reply(number, text)),
-    posted: (number, mark) => Effect.flatMap(acts, ({ posted }) => posted(number, mark)),
-    mayWrite: (login) => Effect.flatMap(acts, ({ mayWrite }) => mayWrite(login))
+    posted: (number, mark) => Effect.flatMap(acts, ({ posted }) => posted(number, mark))
   }
 }

@@ -11,6 +11,7 @@ import { Timestamp } from "../domain/Timestamp.js"
 import { OptionChoices } from "../harness/AgentReport.js"
 import { PermissionPolicy } from "../harness/Permissions.js"
 import { CareInput } from "./CarePolicy.js"
+import { ProjectMergeConditions } from "./MergeTerms.js"
 import { ProjectServers } from "./ProjectServer.js"
 import { Environment, Setup } from "./ProjectSetup.js"
 import { ProjectInstructions, SkillPins } from "./skills/Skill.js"
@@ -175,6 +176,10 @@ export const ProjectSpec = Schema.Struct({
         care: field(
           optional(CareInput),
           "How Reins cares for the merge requests of deliveries. Each takes it over when it is opened; nothing by default."
+        ),
+        merge_conditions: field(
+          optional(ProjectMergeConditions),
+          "The conditions under which merge requests are merged by themselves. Each one takes them over as it is opened. None when absent."
         )
       })
     ),

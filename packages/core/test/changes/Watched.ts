@@ -1,7 +1,11 @@
+import { randomUUID } from "node:crypto"
 import { Deliveries } from "@reins/core/changes/Deliveries"
 import { MergeRequestLooks } from "@reins/core/changes/looks/MergeRequestLooks"
 import type { MergeRequest } from "@reins/core/changes/MergeRequest"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
+import * as Embedded from "@reins/core/Embedded"
+import type { ProjectSpec } from "@reins/core/projects/Project"
+import { Projects } from "@reins/core/projects/Projects"
 import { eventOf, forgeConnection, remote, workspace } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { Effect, Schedule } from "effect"
@@ -18,11 +22,19 @@ export const until = <E, R>(get: Effect.Effect<MergeRequest, E, R>, isSo: (reque
     Effect.orDie
   )
 
-/** An open merge request that was looked at once. */
-export const watched = (kind: KnownForge) =>
+const projectOf = Effect.fnUntraced(function* (spec?: ProjectSpec) {
+  if (spec === undefined) return {}
+  const { principal, workspaceId } = yield* Embedded.owner
+  const slug = `p${randomUUID()}`
+  const { id } = yield* (yield* Projects).create(principal, workspaceId, { slug, name: slug, spec })
+  return { project_id: id }
+})
+
+/** An open merge request that was looked at once. Its session is of a project if a spec is given. */
+export const watched = (kind: KnownForge, spec?: ProjectSpec) =>
   Effect.gen(function* () {
     const origin = yield* remote(kind)
-    const { change, principal, session } = yield* workspace(origin.url)
+    const { change, principal, session } = yield* workspace(origin.url, yield* projectOf(spec))
     const connection = yield* forgeConnection(kind, origin.base)
     const changeset = yield* change({ "a.txt": "ONE\n" })
     const answer = yield* (yield* Deliveries).request(principal, changeset.id, { connection_id: connection.id })
@@ -41,5 +53,5 @@ export const watched = (kind: KnownForge) =>
       return yield* get
     })
     const head = delivery.commit ?? ""
-    return { connection, delivery, get, head, id, look, looks, origin, principal, session }
+    return { change, connection, delivery, get, head, id, look, looks, origin, principal, session }
   })

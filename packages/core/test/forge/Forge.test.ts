@@ -1,6 +1,7 @@
 import { builtInForges } from "@reins/core/forge/Forges"
 import { forgeActsSuite } from "@reins/testing/forge/ForgeActsSuite"
 import { dialects } from "@reins/testing/forge/ForgeDialects"
+import { forgeRulesSuite } from "@reins/testing/forge/ForgeRulesSuite"
 import type { Canned } from "@reins/testing/forge/ForgeServer"
 import { forgeSuite } from "@reins/testing/forge/ForgeSuite"
 import { forgeViewSuite } from "@reins/testing/forge/ForgeViewSuite"
@@ -29,4 +30,5 @@ for (const forge of builtInForges) {
   forgeSuite(subject)
   forgeViewSuite(subject)
   forgeActsSuite(subject)
+  forgeRulesSuite(subject)
 }

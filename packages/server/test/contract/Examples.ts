@@ -14,6 +14,7 @@ import {
   registration
 } from "./ExampleParts.js"
 import {
+  conditionedMergeRequest,
   done,
   fileOfWorkspaces,
   furnish,
@@ -345,6 +346,15 @@ const examples = {
     Effect.map(proposed(tenant), (ids) => ({ ids })),
   "POST /api/merge-requests/{merge_request_id}/looks": (tenant: Tenant) =>
     Effect.map(newMergeRequest(tenant), (id) => ({ ids: { merge_request_id: id } })),
+  "PUT /api/merge-requests/{merge_request_id}/merge-conditions": (tenant: Tenant) =>
+    Effect.map(newMergeRequest(tenant), (id) => ({
+      ids: { merge_request_id: id },
+      body: { checks: "required", approvals: 1, verdict: { from: "member" }, max_wait_seconds: 86400 }
+    })),
+  "DELETE /api/merge-requests/{merge_request_id}/merge-conditions": (tenant: Tenant) =>
+    Effect.map(conditionedMergeRequest(tenant), (id) => ({ ids: { merge_request_id: id } })),
+  "POST /api/changesets/{changeset_id}/verdicts": () =>
+    Effect.succeed({ body: { verdict: "approve", note: "Every case has a test." } }),
   "POST /api/merge-requests/{merge_request_id}/merges": (tenant: Tenant) =>
     Effect.map(newMergeRequest(tenant), (id) => ({
       ids: { merge_request_id: id },

@@ -179,6 +179,14 @@ export const newMergeRequest = (tenant: Tenant) =>
     return MergeRequestId.make(id)
   })
 
+/** An open merge request with conditions. */
+export const conditionedMergeRequest = (tenant: Tenant) =>
+  Effect.gen(function* () {
+    const id = yield* newMergeRequest(tenant)
+    yield* done(tenant.person, "PUT", `/api/merge-requests/${id}/merge-conditions`, { checks: "all" })
+    return id
+  })
+
 /** Has the agent of a session of its own ask something, as far as the database knows. */
 export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
   Effect.gen(function* () {

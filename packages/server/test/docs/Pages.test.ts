@@ -2,11 +2,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { AutomationInput, AutomationPatch } from "@reins/core/automations/AutomationsApi"
 import { DeliveryInput } from "@reins/core/changes/ChangesApi"
+import { VerdictInput } from "@reins/core/changes/conditions/ChangesetVerdict"
 import { ConnectionPatch } from "@reins/core/connections/ConnectionsApi"
 import { Event, type EventType } from "@reins/core/domain/Event"
 import { ErrorEnvelope } from "@reins/core/domain/ReinsError"
 import { allEvents } from "@reins/core/Events"
 import { HookRegistrationInput } from "@reins/core/hooks/HooksApi"
+import { MergeConditionsInput } from "@reins/core/projects/MergeTerms"
 import { ProjectVersionInput } from "@reins/core/projects/ProjectsApi"
 import { SessionInput } from "@reins/core/sessions/SessionsApi"
 import { load } from "@reins/server/Config"
@@ -47,6 +49,8 @@ const read = (name: string, json: string): Promise<unknown> => {
   if (name === "SessionInput") return strict(SessionInput)
   if (name === "ProjectVersionInput") return strict(ProjectVersionInput)
   if (name === "DeliveryInput") return strict(DeliveryInput)
+  if (name === "MergeConditionsInput") return strict(MergeConditionsInput)
+  if (name === "VerdictInput") return strict(VerdictInput)
   if (name === "ConnectionPatch") return strict(ConnectionPatch)
   if (name === "ErrorEnvelope") return strict(ErrorEnvelope)
   if (name === "HTTPValidationError") return strict(HTTPValidationError)

@@ -94,7 +94,8 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
     }
     const forge = new ForgeServer(dialects[kind](repository), token, {
       headOf,
-      merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? "")
+      merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? ""),
+      remove: (branch) => void git("update-ref", "-d", `refs/heads/${branch}`)
     })
     const gate = { closed: false, silent: false, cut: false, status: 0, asked: (_method: string, _url: string) => {} }
     const answer = (request: IncomingMessage, response: ServerResponse) => {

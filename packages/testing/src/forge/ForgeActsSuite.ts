@@ -66,10 +66,10 @@ export const forgeActsSuite = (subject: ForgeSubject): void => {
       Effect.gen(function* () {
         const { forge, server } = yield* opened(subject)
         server.writers.add("bob")
-        assert.isTrue(yield* forge.mayWrite("bob"))
-        assert.isFalse(yield* forge.mayWrite("eve"))
+        assert.strictEqual(yield* forge.access("bob"), "write")
+        assert.notStrictEqual(yield* forge.access("eve"), "write")
         server.canned.push({ status: 403, body: "{}" })
-        assert.isFalse(yield* forge.mayWrite("bob"))
+        assert.notStrictEqual(yield* forge.access("bob"), "write")
       }).pipe(Effect.provide(allowed))
     )
   })

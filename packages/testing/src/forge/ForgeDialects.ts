@@ -1,3 +1,4 @@
+import { giteaRuling, githubRuling, gitlabRuling } from "./ForgeRuling.js"
 import type { Answer, Dialect, ForgeOperation } from "./ForgeServer.js"
 import { giteaStanding, githubStanding, gitlabStanding } from "./ForgeStanding.js"
 
@@ -63,6 +64,7 @@ const github = (repository: string): Dialect => {
     forbidden: { status: 403, body: { message: "Resource not accessible by personal access token", ...docs } },
     hasTags: true,
     standing: githubStanding,
+    ruling: githubRuling,
     shown: (pull, sha, odd) => ({
       mergeable: odd.computing ? null : !odd.conflicts,
       mergeable_state: odd.computing ? "unknown" : odd.conflicts ? "dirty" : "clean",
@@ -120,6 +122,7 @@ const gitlab = (repository: string): Dialect => ({
   forbidden: { status: 403, body: { message: "403 Forbidden" } },
   hasTags: true,
   standing: gitlabStanding,
+  ruling: gitlabRuling,
   shown: (pull, sha, odd) => ({
     has_conflicts: odd.conflicts && !odd.computing,
     detailed_merge_status: odd.computing ? "checking" : odd.conflicts ? "conflict" : "mergeable",
@@ -183,6 +186,7 @@ const gitea = (repository: string): Dialect => {
     // Gitea's API has no ETags.
     hasTags: false,
     standing: giteaStanding,
+    ruling: giteaRuling,
     shown: (pull, sha, odd) => ({
       mergeable: !odd.computing && !odd.conflicts && !pull.draft,
       id: 9000 + pull.number,

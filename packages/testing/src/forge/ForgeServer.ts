@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { Schema } from "effect"
 import { type ActsHeld, answerAct, logAt } from "./ForgeActs.js"
 import { ForgeHookList } from "./ForgeHookList.js"
+import type { RulingRoute } from "./ForgeRuling.js"
 import type { HeldCheck, HeldComment, HeldReview, Oddities, StandingRoute } from "./ForgeStanding.js"
 
 /** A pull or merge request as the server holds it. */
@@ -35,6 +36,8 @@ export interface Canned {
 export interface Branches {
   readonly headOf: (branch: string) => string | undefined
   readonly merge: (head: string, base: string) => void
+  /** Absent where branches stay. */
+  readonly remove?: (branch: string) => void
 }
 
 export interface Answer {
@@ -64,12 +67,15 @@ export class ForgeServer {
   readonly checks: Array<HeldCheck> = []
   readonly reviews: Array<HeldReview> = []
   readonly comments: Array<HeldComment> = []
+  readonly required: Array<string> = []
+  readonly readers = new Set<string>()
   readonly odd: Oddities = {
     staleHead: undefined,
     computing: false,
     conflicts: false,
     forbidden: undefined,
     mergedResult: undefined,
+    refusesMerges: false,
     limit: undefined
   }
   /** Those who may write to the repository, by their logins. */
@@ -209,6 +215,8 @@ export class ForgeServer {
       if (act !== undefined) return act
       const standing = this.dialect.standing(this, rest, url, raw)
       if (standing !== undefined) return standing
+      const ruled = this.dialect.ruling(this, request.method ?? "", rest, url)
+      if (ruled !== undefined) return ruled
     }
     if (url.pathname === this.dialect.userPath) return { status: 200, body: { id: 7, login: "ann", username: "ann" } }
     const hooks = `${this.dialect.root}/hooks`
@@ -250,7 +258,7 @@ export class ForgeServer {
     const pull = this.pulls.find((candidate) => candidate.number === number)
     if (pull === undefined) return this.dialect.notFound
     const head = this.branches.headOf(pull.head) ?? ""
-    if (pull.state !== "open" || pull.draft) return this.dialect.notMergeable
+    if (pull.state !== "open" || pull.draft || this.odd.refusesMerges) return this.dialect.notMergeable
     if (this.dialect.expectedHead(input) !== head) return this.dialect.headMoved(head)
     this.branches.merge(pull.head, pull.base)
     pull.state = "merged"
@@ -290,4 +298,5 @@ export interface Dialect {
   /** True where answers have ETags. */
   readonly hasTags: boolean
   readonly standing: StandingRoute
+  readonly ruling: RulingRoute
 }

@@ -49,6 +49,8 @@ export interface Oddities {
   forbidden: string | undefined
   /** The pipeline of a merged result, whose jobs are on a commit of their own. GitLab alone has it. */
   mergedResult: string | undefined
+  /** A rule of the forge that merges do not meet. */
+  refusesMerges: boolean
   /** The budget that each answer tells. */
   limit: { readonly limit: number; readonly remaining: number } | undefined
 }

@@ -29,7 +29,8 @@ export const forgeOf = ({ dialect, forge: kind, repository }: ForgeSubject, give
     ])
     const server = new ForgeServer(dialect, token, {
       headOf: (branch) => heads.get(branch),
-      merge: (head, base) => void heads.set(base, heads.get(head) ?? "")
+      merge: (head, base) => void heads.set(base, heads.get(head) ?? ""),
+      remove: (branch) => void heads.delete(branch)
     })
     const port = yield* onLoopback(() =>
       createServer((request, response) => {

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
+import { failpoint } from "../../base/Failpoint.js"
 import { limited } from "../../base/Limited.js"
 import { fn } from "../../base/Traced.js"
 import { ConnectionStore } from "../../connections/ConnectionStore.js"
@@ -12,6 +13,7 @@ import type { MergeRequest } from "../MergeRequest.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
 import { afterFailureMs } from "./Cadence.js"
 import { makeReadLogs } from "./CheckLogs.js"
+import { LookSequel } from "./LookSequel.js"
 import { makeRecord, type WatchMemory } from "./Record.js"
 import { waiting } from "./Summing.js"
 import { type Watch, type WatchLost, WatchStore } from "./WatchStore.js"
@@ -37,6 +39,7 @@ export const makeLook = Effect.gen(function* () {
   const record = yield* makeRecord
   const readLogs = yield* makeReadLogs
   const askWriters = yield* makeAskWriters
+  const follow = yield* LookSequel
 
   const readForge = Effect.fnUntraced(function* (request: MergeRequest, memory: WatchMemory) {
     const session = yield* sessions.find(request.session_id)
@@ -59,7 +62,9 @@ export const makeLook = Effect.gen(function* () {
     const self = kept.self === undefined ? ((yield* forges.loginOf(connection)) ?? null) : kept.self
     const logs = yield* readLogs(request, view.memory.head ?? request.head_sha ?? "", view, forge)
     const writers = yield* askWriters(request, view, forge, kept.writers ?? {})
-    return { view, logs, memory: { ...memory, credential: connection.credentialId, self, writers, view: view.memory } }
+    const sequel = yield* follow.prepare(forge, request, view)
+    const seen = { ...memory, credential: connection.credentialId, self, writers, view: view.memory }
+    return { view, logs, sequel, memory: seen }
   })
 
   const failed = (watch: Watch, request: MergeRequest, error: ForgeError) =>
@@ -73,7 +78,8 @@ export const makeLook = Effect.gen(function* () {
         const isPassing = isPause || error.kind === "unavailable"
         const current = yield* store.find(request.id)
         if (!isPassing && current?.state === "open") yield* unreadable(current, error)
-        const nextMs = isPause ? pauseMs : afterFailureMs(isPassing ? failures : failures + 6)
+        const dueMs = current?.state === "open" ? yield* follow.missed(current.id) : Number.POSITIVE_INFINITY
+        const nextMs = isPause ? pauseMs : Math.min(dueMs, afterFailureMs(isPassing ? failures : failures + 6))
         return { value: undefined, looked: { ...kept(watch), failures, nextMs } }
       })
     )
@@ -99,7 +105,7 @@ export const makeLook = Effect.gen(function* () {
       limited(readForge(request, memory), Effect.timeoutFail({ duration: longestMs, onTimeout: () => late }))
     )
     if (seen._tag === "Left") yield* failed(watch, request, seen.left)
-    else yield* record(watch, request.id, seen.right)
+    else if (yield* record(watch, request.id, seen.right)) yield* failpoint("conditions.held")
   })
 })
 

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { Access, type Denied, type Unseen } from "../../access/Access.js"
 import { fn } from "../../base/Traced.js"
+import { requireAll } from "../../domain/Condition.js"
 import type { ConnectionId, MergeRequestId } from "../../domain/Ids.js"
 import type { Page, PageRequest } from "../../domain/Page.js"
 import type { Principal } from "../../domain/Principal.js"
@@ -10,7 +11,9 @@ import type { Command } from "../../store/Command.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
-import { type MergeRequest, mergeRequestStates } from "../MergeRequest.js"
+import * as Keyset from "../../store/Keyset.js"
+import type { ActionableMergeRequest } from "../MergeRequest.js"
+import { mergeRequestRules, toMergeRequestFor } from "../MergeRequestRules.js"
 import { MergeRequestStore, type RequestFilter } from "../MergeRequestStore.js"
 import { checkLogs, type RequestCheckLog } from "./CheckLogs.js"
 import { partReads } from "./PartRows.js"
@@ -44,13 +47,13 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
     readonly look: (
       principal: Principal,
       mergeRequestId: string
-    ) => Command<{ readonly merge_request: MergeRequest }, Denied | ReinsError<"invalid_transition">>
+    ) => Command<{ readonly merge_request: ActionableMergeRequest }, Denied | ReinsError<"invalid_transition">>
     /** The merge requests of the sessions of a workspace, newest first. */
     readonly list: (
       principal: Principal,
       workspaceId: string,
       filter: RequestFilter
-    ) => Effect.Effect<Page<MergeRequest>, Refused>
+    ) => Effect.Effect<Page<ActionableMergeRequest>, Refused>
     /** Checks of all heads that were seen, or of one, newest first. */
     readonly checks: (
       principal: Principal,
@@ -118,15 +121,15 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
             { by: principal, about: { type: "merge_request", id } },
             Effect.gen(function* () {
               const request = yield* readable(principal, id)
-              yield* sessions.writable(principal, request.session_id)
-              yield* mergeRequestStates.check(request.state, "merged")
+              const session = yield* sessions.writable(principal, request.session_id)
+              yield* requireAll(mergeRequestRules.look, request)
               yield* watches.ring(request.id, false)
-              return { merge_request: yield* readable(principal, id) }
+              return { merge_request: toMergeRequestFor(principal, session)(yield* readable(principal, id)) }
             })
           ),
         list: fn("MergeRequestLooks.list")(function* (principal, workspaceId, filter) {
-          yield* access.read(principal, workspaceId)
-          return yield* store.listOf(workspaceId, filter)
+          const role = yield* access.read(principal, workspaceId)
+          return Keyset.map(yield* store.listOf(workspaceId, filter), toMergeRequestFor(principal, { role }))
         }),
         checks: fn("MergeRequestLooks.checks")(function* (principal, id, page) {
           return yield* reads.checks((yield* readable(principal, id)).id, page)

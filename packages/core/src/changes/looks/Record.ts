@@ -4,10 +4,12 @@ import type { MergeRequestId } from "../../domain/Ids.js"
 import { fromMillis, toMillis } from "../../domain/Timestamp.js"
 import type { ForgeLimit } from "../../forge/ForgeCalls.js"
 import type { ForgeView, ViewMemory, ViewPart } from "../../forge/ForgeView.js"
+import type { Commit } from "../../store/Commit.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { type MergeRequestEventType, MergeRequestStore } from "../MergeRequestStore.js"
 import { nextLookMs } from "./Cadence.js"
 import { checkLogs, type ReadLog } from "./CheckLogs.js"
+import type { SequelEnd } from "./LookSequel.js"
 import { partReads, partWrites } from "./PartRows.js"
 import { RequestListeners } from "./RequestListeners.js"
 import type { RequestStanding } from "./RequestStanding.js"
@@ -33,6 +35,8 @@ export interface WatchMemory {
   readonly isComplete?: boolean
   readonly isFork?: boolean
   readonly writers?: AskedWriters
+  /** The parts of which the forge has more than was read. */
+  readonly partial?: ReadonlyArray<"reviews" | "threads">
 }
 
 /** A view, and the memory to keep of it. */
@@ -41,12 +45,17 @@ export interface ReadRequest {
   readonly memory: WatchMemory
   /** The logs of failed checks of the head that were not kept before. */
   readonly logs: ReadonlyArray<ReadLog>
+  /** The decisions that follow, in the commit of the look. */
+  readonly sequel: Effect.Effect<SequelEnd, never, Commit>
 }
 
 /** A check is expected to report within so many milliseconds. */
 const reportMs = 10 * 60_000
 
-/** Gives the function that ends a look: it writes what differs and tells it, in the commit that gives the watch back. */
+/**
+ * Gives the function that ends a look: it writes what differs and tells it, in the commit that gives the watch back. It is true when the commit has
+ * begun a merge by conditions.
+ */
 export const makeRecord = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
@@ -77,11 +86,11 @@ export const makeRecord = Effect.gen(function* () {
         const nowMs = yield* Clock.currentTimeMillis
         const before = yield* store.find(id)
         const ended = { memory: watch.memory, moved_at: watch.moved_at, failures: 0, nextMs: 0 }
-        if (before?.state !== "open") return { value: undefined, looked: ended }
+        if (before?.state !== "open") return { value: false, looked: ended }
         const { request } = read.view
         if (request.state === "read" && differs(before, request.value)) yield* store.observed(id, request.value, actor)
         else yield* store.sighted(id, fromMillis(nowMs))
-        if (request.state === "read" && request.value.state !== "open") return { value: undefined, looked: ended }
+        if (request.state === "read" && request.value.state !== "open") return { value: false, looked: ended }
 
         const head = request.state === "read" ? request.value.headSha : (before.head_sha ?? "")
         const memory = remembered(read, head, nowMs)
@@ -99,7 +108,7 @@ export const makeRecord = Effect.gen(function* () {
           conflicts: memory.conflicts ?? "unknown",
           ...parts,
           isComplete: memory.isComplete ?? true,
-          unread: unreadOf(read.view),
+          unread: { ...partsLeft(memory), ...unreadOf(read.view) },
           isLate: nowMs - (memory.headSince ?? nowMs) >= reportMs
         })
         const told = new Set(types)
@@ -111,6 +120,7 @@ export const makeRecord = Effect.gen(function* () {
         if (isOther) yield* store.looked(id, standing, [...told], actor)
         const seen = { ...parts, ...sightIn(memory, nowMs), request: (yield* store.find(id)) ?? before }
         const wishMs = yield* listeners.looked(seen)
+        const { dueMs, hasBegun } = yield* read.sequel
         const rest = restMs(read.view.limit, nowMs)
         if (rest > 0) yield* watches.pause(watch.connection_id, rest, true)
         const nextMs = nextLookMs({
@@ -120,12 +130,12 @@ export const makeRecord = Effect.gen(function* () {
           heardAgoMs: watch.heard_at === null ? Number.POSITIVE_INFINITY : nowMs - toMillis(watch.heard_at)
         })
         return {
-          value: undefined,
+          value: hasBegun,
           looked: {
             memory: JSON.stringify(memory),
             moved_at: isOther ? fromMillis(nowMs) : watch.moved_at,
             failures: 0,
-            nextMs: Math.max(rest, Math.min(nextMs, wishMs ?? nextMs))
+            nextMs: Math.max(rest, Math.min(nextMs, dueMs, wishMs ?? nextMs))
           }
         }
       })
@@ -159,9 +169,22 @@ const remembered = ({ memory, view }: ReadRequest, head: string, nowMs: number):
     conflicts: conflicts ?? "unknown",
     isFork: view.request.state === "read" ? (view.request.value.isFork ?? false) : (memory.isFork ?? false),
     isComplete: view.checks.state === "read" ? view.checks.complete : isSame ? (memory.isComplete ?? true) : true,
+    partial: [...leftOf("reviews", view.reviews, memory), ...leftOf("threads", view.threads, memory)],
     ...(isSuspected && { suspected: head })
   }
 }
+
+const leftOf = <Name extends "reviews" | "threads">(
+  name: Name,
+  part: ViewPart<unknown>,
+  { partial = [] }: WatchMemory
+): ReadonlyArray<Name> => ((part.state === "read" ? !part.complete : partial.includes(name)) ? [name] : [])
+
+/** A part of which the forge has more than was read may hold a word against the merge. */
+const partsLeft = ({ partial = [] }: WatchMemory) =>
+  Object.fromEntries(
+    partial.map((name) => [name, { kind: "rejected" as const, message: "The forge has more than are read." }])
+  )
 
 const unreadOf = ({ checks, reviews, threads }: ForgeView) => ({
   ...why("checks", checks),

@@ -52,7 +52,7 @@ const checkSum = ({ checks, headSha, isComplete, unread }: Sighting): RequestSta
 }
 
 /** The newest review of each person that is more than a comment. */
-const deciding = (reviews: ReadonlyArray<RequestReview>): ReadonlyArray<RequestReview> => {
+export const deciding = (reviews: ReadonlyArray<RequestReview>): ReadonlyArray<RequestReview> => {
   const newest = new Map<string, RequestReview>()
   const inOrder = [...reviews].sort((one, other) => ((one.submitted_at ?? "") < (other.submitted_at ?? "") ? -1 : 1))
   for (const review of inOrder) if (review.state !== "commented") newest.set(review.author.login, review)

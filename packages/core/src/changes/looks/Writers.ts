@@ -48,7 +48,8 @@ export const makeAskWriters = Effect.gen(function* () {
     const isOld = (login: string) => (known[login]?.atMs ?? 0) < nowMs - goodMs
     const asked: Record<string, AskedWriter> = { ...known }
     for (const login of [...new Set(people)].filter(isOld).slice(-mostAsked)) {
-      const may = yield* forge.mayWrite(login).pipe(
+      const may = yield* forge.access(login).pipe(
+        Effect.map((access) => access === "write"),
         Effect.catchIf(
           ({ kind }) => kind !== "rate_limited" && kind !== "unauthenticated",
           () => Effect.succeed(false)

@@ -114,6 +114,26 @@ export const changes: ReadonlyArray<string> = [
     moved_at text not null,
     memory text not null
   )`,
+  `create table merge_conditions (
+    merge_request_id text primary key references merge_requests(id) on delete cascade,
+    acts_for text not null,
+    api_key_id text,
+    round integer not null,
+    shown text not null,
+    seen text not null
+  )`,
+  `create table verdicts (
+    id text primary key,
+    changeset_id text not null references changesets(id) on delete cascade,
+    subject_digest text not null,
+    verdict text not null,
+    note text,
+    source text not null,
+    account_id text,
+    delegation_id text,
+    created_at text not null
+  )`,
+  `create index verdicts_changeset on verdicts (changeset_id, id)`,
   `create index watches_look on watches (look_at)`,
   `create index watches_connection on watches (connection_id)`,
   `create table request_checks (

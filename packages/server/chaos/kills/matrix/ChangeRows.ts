@@ -97,6 +97,20 @@ export const mergeRequestIsMergedOnce: Row = {
   }
 }
 
+export const heldConditionsMergeOnce: Row = {
+  rule: "a merge request whose conditions hold is merged, once, by itself",
+  play: async (installation, crash) => {
+    const delivery = await delivered(installation)
+    const { merge_request, operation } = await openMergeRequest(installation, delivery.id)
+    await installation.api.jobs.wait({ job_id: operation.job_id })
+    const { id: merge_request_id } = merge_request
+    await crash(() => installation.api.mergeRequests.setConditions({ merge_request_id, checks: "none" }))
+    const request = await installation.api.mergeRequests.get({ merge_request_id })
+    assert.strictEqual(request.state, "merged", JSON.stringify(request))
+    assert.strictEqual(request.conditions?.state, "merged")
+  }
+}
+
 export const fileIsUploaded: Row = {
   rule: "an upload that expected no file is there, though it was written before it was answered",
   play: async (installation, crash) => {

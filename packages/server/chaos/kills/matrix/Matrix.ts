@@ -6,6 +6,7 @@ import {
   captureIsSealedOnce,
   changesetIsAppliedOnce,
   fileIsUploaded,
+  heldConditionsMergeOnce,
   mergeRequestIsMergedOnce,
   mergeRequestIsOpenedOnce
 } from "./ChangeRows.js"
@@ -105,10 +106,11 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "delivery.push_recorded": [branchIsPushedOnce(again)],
   "merge_request.looked_up": [mergeRequestIsOpenedOnce(again)],
   "merge_request.created": [mergeRequestIsOpenedOnce(again)],
-  "merge_request.merged": [mergeRequestIsMergedOnce],
   "care.prepared": [redCheckHasOneTurn],
   "care.begun": [redCheckHasOneTurn],
   "care.replied": [redCheckHasOneTurn],
+  "merge_request.merged": [mergeRequestIsMergedOnce, heldConditionsMergeOnce],
+  "conditions.held": [heldConditionsMergeOnce],
   "tool.called": [childIsMadeOnce("after the kill")],
   "tool.committed": [childIsMadeOnce("before the kill"), fileIsPublishedOnce],
   "tool.asked": [functionIsAnsweredOnce("after the kill"), questionIsAskedOnce("after the kill")],
@@ -140,6 +142,7 @@ export const onPostgres: ReadonlyArray<ServerPoint> = [
   "delivery.pushed",
   "merge_request.created",
   "care.begun",
+  "conditions.held",
   "wait.delivered",
   "tool.committed",
   "result.accepted",

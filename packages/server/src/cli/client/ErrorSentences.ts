@@ -104,6 +104,7 @@ export const sentences: Readonly<Record<ErrorCode, Sentence>> = {
   harness_switch_required: says("The session runs with another agent. Begin a new one without --session."),
   stale_subject: says("The changes are not ready or no longer the newest. Look at them with `reins sessions diff`."),
   remote_head_changed: says("The branch has moved on the remote. Deliver again, or name another one with --branch."),
+  conditions_unmet: keeps("Not all merge conditions hold yet. It is merged by itself once they do."),
   delivery_unresolved: says("An earlier delivery has not ended. Wait for it, then deliver again."),
   result_already_set: says("There is a result already."),
   delegation_limit: says("No more sessions may be delegated here."),

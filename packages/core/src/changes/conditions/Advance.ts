@@ -1,0 +1,137 @@
+import { Clock, Effect } from "effect"
+import { systemActor } from "../../access/Access.js"
+import type { Actor } from "../../domain/Event.js"
+import type { MergeRequestId } from "../../domain/Ids.js"
+import { toMillis } from "../../domain/Timestamp.js"
+import type { OperationRef } from "../../jobs/Job.js"
+import { JobStore } from "../../jobs/JobStore.js"
+import type { SessionRow } from "../../sessions/SessionRow.js"
+import { SessionStore } from "../../sessions/SessionStore.js"
+import type { SequelEnd } from "../looks/LookSequel.js"
+import type { MergeRequest } from "../MergeRequest.js"
+import { maxAttempts, mergeJobKind } from "../MergeRequestJobs.js"
+import { MergeRequestStore } from "../MergeRequestStore.js"
+import { type ConditionRow, conditionRows, movedTo, type SeenForConditions } from "./ConditionRows.js"
+import { makeMayChange, makeUnmet } from "./FactReads.js"
+import type { GivenUpReason } from "./MergeConditions.js"
+
+const actor = systemActor("merge_requests")
+
+/** The pause after the forge has declined a merge so many times, in milliseconds. */
+export const pauseAfterMs = (refusals: number): number => 15_000 * 4 ** Math.max(0, refusals - 1)
+
+/** The time until a merge that somebody else has asked for is expected to have ended, in milliseconds. */
+const busyMs = 30_000
+
+const idle: SequelEnd = { dueMs: Number.POSITIVE_INFINITY, hasBegun: false }
+
+/** Gives the functions that give conditions up and begin their merge, in the commit of whoever has decided that. */
+export const makeConditionMoves = Effect.gen(function* () {
+  const jobs = yield* JobStore
+  const rows = yield* conditionRows
+  const store = yield* MergeRequestStore
+  return {
+    giveUp: Effect.fnUntraced(function* (row: ConditionRow, reason: GivenUpReason, message: string) {
+      yield* rows.write(movedTo(row, "given_up", { reason, message }))
+      yield* store.conditioned(row.id, ["merge_request.conditions_given_up"], actor)
+    }),
+    /** Begins the merge of a head at which everything holds. */
+    begin: Effect.fnUntraced(function* (
+      row: ConditionRow,
+      { session, head, by }: { readonly session: SessionRow; readonly head: string; readonly by: Actor }
+    ) {
+      const merging = movedTo(row, "merging", { waiting_for: [], head_sha: head })
+      const round = row.round + 1
+      yield* rows.write({ ...merging, round, seen: { ...row.seen, readyHead: head } })
+      if (row.seen.readyHead !== head) yield* store.conditioned(row.id, ["merge_request.ready_to_merge"], by)
+      yield* store.mergeRequested(row.id, by)
+      const { delete_branch, method } = row.shown
+      const operation: OperationRef = yield* jobs.enqueue({
+        kind: mergeJobKind,
+        subject: { type: "merge_request", id: row.id },
+        workspaceId: session.workspace_id,
+        payload: { expected_head_sha: head, method, delete_branch, round },
+        maxAttempts
+      })
+      return operation
+    })
+  }
+})
+
+/** Gives the functions that bring the conditions of a merge request on, in the commit of a look. */
+export const makeAdvance = Effect.gen(function* () {
+  const jobs = yield* JobStore
+  const rows = yield* conditionRows
+  const sessions = yield* SessionStore
+  const store = yield* MergeRequestStore
+  const mayChange = yield* makeMayChange
+  const unmetNow = yield* makeUnmet
+  const { begin, giveUp } = yield* makeConditionMoves
+
+  /** Gives up conditions whose time is over, and tells how long the others still have. */
+  const expire = Effect.fnUntraced(function* (row: ConditionRow | undefined) {
+    const until = row?.shown.give_up_at ?? null
+    if (row?.shown.state !== "waiting" || until === null) return idle.dueMs
+    const leftMs = toMillis(until) - (yield* Clock.currentTimeMillis)
+    if (leftMs > 0) return leftMs
+    yield* giveUp(row, "waited_too_long", tooLong)
+    return undefined
+  })
+
+  const whileWaiting = Effect.fnUntraced(function* (row: ConditionRow, request: MergeRequest, leftMs: number) {
+    const session = yield* sessions.find(request.session_id)
+    const head = request.head_sha ?? ""
+    if (session === undefined) return idle
+    const found = yield* unmetNow(request, session, row)
+    const isRefused = row.seen.refused?.head === head
+    if (found.length > 0 || row.shown.state !== "waiting") {
+      const { seen, shown } = row
+      // The word of the forge stands until another head or a person comes.
+      const waiting_for = found.length === 0 && isRefused ? shown.waiting_for : found
+      const refusals = isRefused ? (seen.refused?.count ?? 0) : 0
+      const next = { ...shown, waiting_for, head_sha: request.head_sha, refusals }
+      yield* rows.write({ ...row, shown: next })
+      if (JSON.stringify(next) !== JSON.stringify(shown)) yield* store.conditioned(row.id, [], actor)
+      return { dueMs: leftMs, hasBegun: false }
+    }
+    if (!(yield* mayChange(row, session))) {
+      yield* giveUp(row, "owner_lost_access", mergeRightLost)
+      return idle
+    }
+    const { refused } = row.seen
+    const pauseMs =
+      refused?.head === head ? refused.at + pauseAfterMs(refused.count) - (yield* Clock.currentTimeMillis) : 0
+    const merge = { kind: mergeJobKind, subjectId: row.id, workspaceId: session.workspace_id }
+    const isBusy = (yield* jobs.findLive(merge)) !== undefined
+    if (pauseMs > 0 || isBusy) {
+      yield* rows.write(row)
+      return { dueMs: Math.min(leftMs, isBusy ? busyMs : pauseMs), hasBegun: false }
+    }
+    yield* begin(row, { session, head, by: actor })
+    return { dueMs: idle.dueMs, hasBegun: true }
+  })
+
+  return {
+    /** After a look that has read the forge. `seen` is what it has read for the conditions. */
+    afterLook: Effect.fnUntraced(function* (id: MergeRequestId, seen: SeenForConditions | undefined) {
+      const found = yield* rows.hold(id)
+      const request = yield* store.find(id)
+      if (found === undefined || request?.state !== "open") return idle
+      const row = { ...found, seen: { ...found.seen, ...seen } }
+      if (row.shown.state === "merging") return idle
+      const leftMs = yield* expire(row)
+      if (leftMs === undefined) return idle
+      // Conditions that were set during the look have read nothing yet.
+      return yield* whileWaiting(row, request, seen === undefined ? 0 : leftMs)
+    }),
+    /** After a look that could not read the forge. Nothing is decided by it but the end of the time. Gives the milliseconds that are left. */
+    afterFailure: Effect.fnUntraced(function* (id: MergeRequestId) {
+      return (yield* expire(yield* rows.hold(id))) ?? idle.dueMs
+    })
+  }
+})
+
+const tooLong = "The conditions did not hold in time. Set them again if they still should be waited for."
+
+export const mergeRightLost =
+  "The account that has set the conditions may not change the session any more, or its API key is gone. Somebody who may has to set them again."

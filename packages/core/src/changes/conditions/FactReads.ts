@@ -1,0 +1,136 @@
+import { Effect } from "effect"
+import { Access } from "../../access/Access.js"
+import type { AccountId, ApiKeyId, WorkspaceId } from "../../domain/Ids.js"
+import type { AccountPrincipal } from "../../domain/Principal.js"
+import { ApiKeyStore } from "../../identity/ApiKeyStore.js"
+import type { SessionRow } from "../../sessions/SessionRow.js"
+import { Database } from "../../store/Database.js"
+import { madeCommits } from "../DeliveryCommit.js"
+import { type DeliveryRow, toDelivery } from "../DeliveryRows.js"
+import { partReads } from "../looks/PartRows.js"
+import type { RequestStanding, WaitingKind } from "../looks/RequestStanding.js"
+import type { Sighting } from "../looks/Summing.js"
+import type { MergeRequest } from "../MergeRequest.js"
+import { type SeenVerdict, unmetOf } from "./ConditionDecision.js"
+import type { ConditionRow } from "./ConditionRows.js"
+import { type UnmetCondition, unmet } from "./MergeConditions.js"
+import { VerdictStore } from "./VerdictStore.js"
+
+/** An account as the caller of a merge that it has left to its conditions. */
+const principalOf = (accountId: AccountId, keyId: ApiKeyId | null, workspaceId: WorkspaceId): AccountPrincipal => ({
+  accountId,
+  scopes: ["read", "write"],
+  workspaceId,
+  via: keyId === null ? { kind: "embedded" } : { kind: "api_key", keyId }
+})
+
+/** Gives the function that says whether an account may change a session now. With a key, the key has to be good too. */
+export const makeMayChange = Effect.gen(function* () {
+  const access = yield* Access
+  const keys = yield* ApiKeyStore
+  return Effect.fnUntraced(function* (
+    { actsFor, apiKeyId }: Pick<ConditionRow, "actsFor" | "apiKeyId">,
+    { id, workspace_id }: Pick<SessionRow, "id" | "workspace_id">
+  ) {
+    if (!(yield* keys.mayActFor(actsFor, apiKeyId))) return false
+    const principal = principalOf(actsFor, apiKeyId, workspace_id)
+    return yield* Effect.isSuccess(access.writeWithin(principal, workspace_id, [id]))
+  })
+})
+
+/**
+ * Gives the function that finds everything in the way of a merge by its conditions. It reads what the last look has written down, which is all about
+ * one head.
+ */
+export const makeUnmet = Effect.gen(function* () {
+  const verdicts = yield* VerdictStore
+  const mayChange = yield* makeMayChange
+  const delivered = yield* makeDelivered
+  const sightingOf = yield* makeSighting
+
+  const seenVerdicts = Effect.fnUntraced(function* (session: SessionRow, digest: string) {
+    const seen: Array<SeenVerdict> = []
+    for (const verdict of yield* verdicts.ofDigest(session.id, digest)) {
+      const { account_id: accountId, delegation_id: delegationId } = verdict
+      seen.push({
+        verdict: verdict.verdict,
+        from: verdict.from,
+        by: accountId ?? delegationId ?? "",
+        subjectDigest: verdict.subject_digest,
+        counts: accountId === null || (yield* mayChange({ actsFor: accountId, apiKeyId: null }, session))
+      })
+    }
+    return seen
+  })
+
+  return Effect.fnUntraced(function* (request: MergeRequest, session: SessionRow, { seen, shown }: ConditionRow) {
+    const { head_sha: head, standing } = request
+    const { rules, writers = {} } = seen
+    if (head === null || standing === null || standing.checks.head_sha !== head) return [notLookedAt]
+    const unreadable = standing.waiting_for.find(({ kind }) => kind === "forge_unreadable")
+    if (unreadable !== undefined) return [unmet("forge_unreadable", unreadable.message)]
+    if (shown.checks === "required" && rules?.base !== request.base_branch) return [notLookedAt]
+    const digest = yield* delivered(request, head)
+    return unmetOf(shown, {
+      sighting: yield* sightingOf(request, head, standing),
+      requiredChecks: rules?.requiredChecks ?? null,
+      writers: new Set(Object.entries(writers).flatMap(([login, known]) => (known?.may === true ? [login] : []))),
+      deliveredDigest: digest,
+      verdicts: digest === null ? [] : yield* seenVerdicts(session, digest)
+    })
+  })
+})
+
+const notLookedAt: UnmetCondition = unmet("not_looked_at", "The forge has not been read since the last change.")
+
+/** Gives the function that finds the digest of the changeset whose very files a delivered commit has; null for any other commit. */
+const makeDelivered = Effect.map(
+  Database,
+  ({ all, sql }) =>
+    ({ head_branch, session_id }: MergeRequest, head: string) =>
+      Effect.map(
+        all(sql<DeliveryRow & { readonly tree: string; readonly subject_digest: string }>`select deliveries.*,
+            changesets.tree, changesets.subject_digest from deliveries
+          join changesets on changesets.id = deliveries.changeset_id
+          where deliveries.session_id = ${session_id} and target_ref = ${head_branch} and commit_sha = ${head}
+            and deliveries.state = 'succeeded' and changesets.state = 'ready' order by deliveries.id desc`),
+        (rows): string | null => {
+          const found = rows.find(({ subject_digest: _, tree, ...row }) =>
+            // A commit on top of others may hold their files too.
+            madeCommits(toDelivery(row)).some((made) => made.commit === head && made.tree === tree)
+          )
+          return found?.subject_digest ?? null
+        }
+      )
+)
+
+/** Gives the function that finds what the last look has seen of a merge request. */
+const makeSighting = Effect.map(partReads, ({ checksOf, reviewsOf, threadsOf }) =>
+  Effect.fnUntraced(function* (request: MergeRequest, headSha: string, standing: RequestStanding) {
+    const { checks, reviews, threads } = standing
+    const why = (kind: WaitingKind) => ({
+      kind: "rejected" as const,
+      message: wordsOf(standing.waiting_for.find((each) => each.kind === kind)?.message)
+    })
+    const sighting: Sighting = {
+      headSha,
+      isDraft: request.draft,
+      isOurs: standing.head_is_ours,
+      conflicts: standing.conflicts,
+      checks: yield* checksOf(request.id, headSha),
+      reviews: yield* reviewsOf(request.id),
+      threads: yield* threadsOf(request.id),
+      isComplete: checks.complete,
+      unread: {
+        ...(checks.state === "unreadable" && checks.complete && { checks: why("checks_unreadable") }),
+        ...(reviews.state === "unreadable" && { reviews: why("reviews_unreadable") }),
+        ...(threads.state === "unreadable" && { threads: why("threads_unreadable") })
+      },
+      isLate: standing.waiting_for.some(({ kind }) => kind === "no_check_reports")
+    }
+    return sighting
+  })
+)
+
+/** The words of the forge in a sentence of a look. */
+const wordsOf = (message = ""): string => message.replace(/^The \w+ cannot be read\. /, "")

@@ -1,0 +1,132 @@
+import { Schema } from "effect"
+import { field } from "../../domain/Field.js"
+import { AccountId } from "../../domain/Ids.js"
+import { MergeMethod } from "../../domain/MergeMethod.js"
+import * as StateMachine from "../../domain/StateMachine.js"
+import { Timestamp } from "../../domain/Timestamp.js"
+import { ChecksWanted, HeadsWanted, VerdictSource } from "../../projects/MergeTerms.js"
+
+export const UnmetKind = Schema.Literal(
+  "not_looked_at",
+  "forge_unreadable",
+  "draft",
+  "conflicts",
+  "conflicts_unknown",
+  "foreign_head",
+  "checks_unreadable",
+  "checks_failing",
+  "checks_pending",
+  "checks_incomplete",
+  "check",
+  "no_check_reports",
+  "reviews_unreadable",
+  "changes_requested",
+  "approvals",
+  "threads_unreadable",
+  "open_threads",
+  "verdict",
+  "verdict_rejected",
+  "forge"
+).annotations({
+  identifier: "UnmetKind",
+  description: "The kind of a condition that does not hold. `check`: a check that the forge demands has not reported."
+})
+export type UnmetKind = typeof UnmetKind.Type
+
+export const UnmetCondition = Schema.Struct({
+  kind: field(UnmetKind, "What it is."),
+  names: field(Schema.Array(Schema.String), "The names of the checks that it is about, at most 20; else empty."),
+  message: field(Schema.String, "A sentence for people.")
+}).annotations({ identifier: "UnmetCondition", description: "One thing that a merge by conditions waits for." })
+export type UnmetCondition = typeof UnmetCondition.Type
+
+export const unmet = (kind: UnmetKind, message: string, names: ReadonlyArray<string> = []): UnmetCondition => ({
+  kind,
+  names: names.slice(0, mostNames),
+  message
+})
+
+const mostNames = 20
+
+export const ConditionsState = Schema.Literal("waiting", "merging", "merged", "given_up").annotations({
+  description:
+    "`waiting`: they do not all hold. `merging`: they held, and the merge is on its way. `given_up`: nothing is merged by itself any more, and `reason` says why."
+})
+export type ConditionsState = typeof ConditionsState.Type
+
+/** The moves of the conditions of a merge request. Conditions that are set anew begin again. */
+export const conditionsStates = /* @__PURE__ */ StateMachine.make<ConditionsState>("merge condition", {
+  waiting: ["merging", "merged", "given_up"],
+  merging: ["waiting", "merged", "given_up"],
+  given_up: ["merging", "merged"],
+  merged: []
+})
+
+export const GivenUpReason = Schema.Literal(
+  "forge_refused",
+  "waited_too_long",
+  "owner_lost_access",
+  "closed"
+).annotations({
+  description:
+    "`forge_refused`: the forge has declined three merges of one head. `owner_lost_access`: who set the conditions may not merge any more. `closed`: the merge request was closed, or could not be opened."
+})
+export type GivenUpReason = typeof GivenUpReason.Type
+
+/** The conditions with every choice made. */
+export const mergeTerms = {
+  checks: field(ChecksWanted, "The checks that have to pass."),
+  approvals: field(
+    Schema.Int,
+    "The number of people with write access whose newest review has to approve this very head."
+  ),
+  threads_resolved: field(Schema.Boolean, "True wants every thread about a line to be resolved."),
+  verdict: field(
+    Schema.NullOr(
+      Schema.Struct({
+        from: field(VerdictSource, "Who has to approve."),
+        digest: field(
+          Schema.NullOr(Schema.String),
+          "The only changeset that may be merged, by its `subject_digest`; null for any delivered one."
+        )
+      })
+    ),
+    "The wanted verdict on the changeset of the head; null for none."
+  ),
+  heads: field(HeadsWanted, "The commits that may be merged."),
+  method: field(MergeMethod, "The way to merge."),
+  delete_branch: field(Schema.Boolean, "True removes the branch after the merge."),
+  max_wait_seconds: field(
+    Schema.NullOr(Schema.Int),
+    "The seconds after which the conditions are given up; null for no limit."
+  )
+}
+
+const Terms = Schema.Struct(mergeTerms)
+export type MergeTerms = typeof Terms.Type
+
+export const MergeConditions = Schema.Struct({
+  ...mergeTerms,
+  state: field(ConditionsState, "Where they stand."),
+  reason: field(Schema.NullOr(GivenUpReason), "Why they were given up; null otherwise."),
+  reason_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened and what to do next. Null when there is no reason."
+  ),
+  waiting_for: field(
+    Schema.Array(UnmetCondition),
+    "All that did not hold at the last look; empty once everything holds."
+  ),
+  head_sha: field(
+    Schema.NullOr(Schema.String),
+    "The commit that `waiting_for` is about, or that is being merged; null before the first look."
+  ),
+  refusals: field(Schema.Int, "How often the forge has declined to merge this head although the conditions held."),
+  acts_for: field(AccountId, "The account that has set them. It has to be allowed to merge at the time of the merge."),
+  set_at: field(Timestamp, "The time at which they were set."),
+  give_up_at: field(Schema.NullOr(Timestamp), "The time at which they are given up; null for no limit.")
+}).annotations({
+  identifier: "MergeConditions",
+  description: "The conditions under which a merge request is merged by itself, and where they stand."
+})
+export type MergeConditions = typeof MergeConditions.Type

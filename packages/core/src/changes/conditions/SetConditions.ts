@@ -1,0 +1,77 @@
+import { Effect } from "effect"
+import { keyOf, type Principal } from "../../domain/Principal.js"
+import { ReinsError } from "../../domain/ReinsError.js"
+import { fromNow, now } from "../../domain/Timestamp.js"
+import type { ForgeKind } from "../../forge/Forge.js"
+import { Forges } from "../../forge/Forges.js"
+import type { MergeConditionsInput } from "../../projects/MergeTerms.js"
+import { WatchStore } from "../looks/WatchStore.js"
+import type { MergeRequest } from "../MergeRequest.js"
+import { conditionRows } from "./ConditionRows.js"
+import { type MergeTerms, unmet } from "./MergeConditions.js"
+
+/** The terms with every choice made. */
+export const mergeTermsOf = (input: MergeConditionsInput): MergeTerms => ({
+  checks: input.checks ?? "required",
+  approvals: input.approvals ?? 0,
+  threads_resolved: input.threads_resolved ?? true,
+  verdict: input.verdict === undefined ? null : { from: input.verdict.from, digest: input.verdict.digest ?? null },
+  heads: input.heads ?? "own",
+  method: input.method ?? "merge",
+  delete_branch: input.delete_branch ?? false,
+  max_wait_seconds: input.max_wait_seconds ?? null
+})
+
+/** Fails with `unsupported_capability` for a method that a forge does not have. */
+export const requireMethod = (
+  forge: Pick<ForgeKind, "mergeMethods"> | undefined,
+  kind: string,
+  method: MergeTerms["method"]
+): Effect.Effect<void, ReinsError<"unsupported_capability">> => {
+  const methods = forge?.mergeMethods ?? new Set()
+  if (methods.has(method)) return Effect.void
+  return Effect.fail(
+    new ReinsError({
+      code: "unsupported_capability",
+      message: `${kind} cannot be asked to merge with the method "${method}". Use another one.`,
+      details: { forge: kind, method, supported: [...methods] }
+    })
+  )
+}
+
+/** Gives the function that sets the conditions of a merge request, in the place of those that it has. They begin anew. */
+export const makeSetConditions = Effect.gen(function* () {
+  const forges = yield* Forges
+  const rows = yield* conditionRows
+  const watches = yield* WatchStore
+  return Effect.fnUntraced(function* (
+    principal: Principal,
+    request: Pick<MergeRequest, "id" | "forge">,
+    input: MergeConditionsInput
+  ) {
+    const terms = mergeTermsOf(input)
+    yield* requireMethod(forges.find(request.forge), request.forge, terms.method)
+    const before = yield* rows.hold(request.id)
+    const seconds = terms.max_wait_seconds
+    yield* rows.write({
+      id: request.id,
+      actsFor: principal.accountId,
+      apiKeyId: keyOf(principal),
+      round: (before?.round ?? 0) + 1,
+      seen: {},
+      shown: {
+        ...terms,
+        state: "waiting",
+        reason: null,
+        reason_message: null,
+        waiting_for: [unmet("not_looked_at", "The forge has not been read since the conditions were set.")],
+        head_sha: null,
+        refusals: 0,
+        acts_for: principal.accountId,
+        set_at: yield* now,
+        give_up_at: seconds === null ? null : yield* fromNow(seconds * 1000)
+      }
+    })
+    yield* watches.ring(request.id, false)
+  })
+})

@@ -1,0 +1,29 @@
+import { Context, type Effect } from "effect"
+import type { MergeRequestId } from "../../domain/Ids.js"
+import type { Forge, ForgeError } from "../../forge/Forge.js"
+import type { ForgeView } from "../../forge/ForgeView.js"
+import type { Commit } from "../../store/Commit.js"
+import type { MergeRequest } from "../MergeRequest.js"
+
+/** The result of what follows from a look. */
+export interface SequelEnd {
+  /** The milliseconds until the next look is of use; infinite for none. */
+  readonly dueMs: number
+  /** True when a merge has begun in the commit of the look. */
+  readonly hasBegun: boolean
+}
+
+/** What follows from a look, so that looks need not know who decides by them. */
+export class LookSequel extends Context.Tag("@reins/core/changes/looks/LookSequel")<
+  LookSequel,
+  {
+    /** Reads of the forge what a decision needs besides the view. Gives what follows, for the commit of the look, after its rows. */
+    readonly prepare: (
+      forge: Forge,
+      request: MergeRequest,
+      view: ForgeView
+    ) => Effect.Effect<Effect.Effect<SequelEnd, never, Commit>, ForgeError>
+    /** Follows a look that could not read the forge. Gives the milliseconds until the next one is of use; infinite for none. */
+    readonly missed: (id: MergeRequestId) => Effect.Effect<number, never, Commit>
+  }
+>() {}

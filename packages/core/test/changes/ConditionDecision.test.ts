@@ -1,0 +1,205 @@
+import { type ConditionFacts, unmetOf } from "@reins/core/changes/conditions/ConditionDecision"
+import type { MergeTerms } from "@reins/core/changes/conditions/MergeConditions"
+import type { RequestCheck, RequestReview, RequestThread } from "@reins/core/changes/looks/RequestParts"
+import { CheckId, MergeRequestId, ReviewId, ThreadId } from "@reins/core/domain/Ids"
+import { fitsCheck } from "@reins/core/forge/BranchRules"
+import * as fc from "fast-check"
+import { assert, describe, it } from "vitest"
+
+const head = "a".repeat(40)
+const other = "b".repeat(40)
+const unvalidated = { disableValidation: true } as const
+const merge_request_id = MergeRequestId.make("mr_1", unvalidated)
+const digests = ["sha256:1", "sha256:2"] as const
+
+const terms: fc.Arbitrary<MergeTerms> = fc.record({
+  checks: fc.constantFrom("required", "all", "none"),
+  approvals: fc.integer({ min: 0, max: 2 }),
+  threads_resolved: fc.boolean(),
+  verdict: fc.option(
+    fc.record({
+      from: fc.constantFrom("member" as const, "delegation" as const),
+      digest: fc.option(fc.constantFrom(...digests))
+    })
+  ),
+  heads: fc.constantFrom("own", "any"),
+  method: fc.constant("merge"),
+  delete_branch: fc.boolean(),
+  max_wait_seconds: fc.constant(null)
+})
+
+/** Mostly the first value, so that many cases hold. */
+const mostly = <A>(usual: A, ...others: ReadonlyArray<A>): fc.Arbitrary<A> =>
+  fc.oneof({ weight: 12, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constantFrom(usual, ...others) })
+
+const shaOf = mostly(head, other)
+
+const check: fc.Arbitrary<RequestCheck> = fc.record({
+  id: fc.constant(CheckId.make("chk_1", unvalidated)),
+  merge_request_id: fc.constant(merge_request_id),
+  head_sha: shaOf,
+  name: fc.constantFrom("build", "test", "lint"),
+  state: mostly<RequestCheck["state"]>("passing", "pending", "failing", "cancelled", "skipped", "action_required"),
+  optional: mostly(false, true),
+  url: fc.constant(null),
+  started_at: fc.constant(null),
+  ended_at: fc.constant(null)
+})
+
+const review: fc.Arbitrary<RequestReview> = fc.record({
+  id: fc.constant(ReviewId.make("rvw_1", unvalidated)),
+  merge_request_id: fc.constant(merge_request_id),
+  author: fc.record({
+    login: fc.constantFrom("ann", "bob", "eve"),
+    kind: mostly<RequestReview["author"]["kind"]>("person", "bot", "self")
+  }),
+  state: mostly<RequestReview["state"]>("approved", "commented", "changes_requested", "dismissed"),
+  head_sha: fc.oneof({ weight: 10, arbitrary: shaOf }, { weight: 1, arbitrary: fc.constant(null) }),
+  body: fc.constant(""),
+  url: fc.constant(null),
+  submitted_at: fc.constantFrom("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
+})
+
+const thread: fc.Arbitrary<RequestThread> = fc.record({
+  id: fc.constant(ThreadId.make("thr_1", unvalidated)),
+  merge_request_id: fc.constant(merge_request_id),
+  path: mostly<string | null>("a.txt", null),
+  line: fc.constant(1),
+  side: fc.constant("new" as const),
+  outdated: fc.constant(false),
+  resolved: mostly<boolean | null>(true, false, null),
+  comments: fc.constant([])
+})
+
+const unread = { kind: "forbidden" as const, message: "No." }
+const seldom = mostly(false, true)
+
+const facts: fc.Arbitrary<ConditionFacts> = fc.record({
+  sighting: fc
+    .record({
+      headSha: fc.constant(head),
+      isDraft: seldom,
+      isOurs: fc.constant(true),
+      conflicts: mostly<"none" | "conflicts" | "unknown">("none", "conflicts", "unknown"),
+      checks: fc.uniqueArray(check, { maxLength: 3, selector: ({ head_sha, name }) => `${head_sha} ${name}` }),
+      reviews: fc.array(review, { maxLength: 3 }),
+      threads: fc.array(thread, { maxLength: 2 }),
+      isComplete: mostly(true, false),
+      isLate: fc.boolean()
+    })
+    .chain((sighting) =>
+      fc.record({ checks: seldom, reviews: seldom, threads: seldom }).map((parts) => ({
+        ...sighting,
+        unread: {
+          ...(parts.checks && { checks: unread }),
+          ...(parts.reviews && { reviews: unread }),
+          ...(parts.threads && { threads: unread })
+        }
+      }))
+    ),
+  requiredChecks: mostly<ReadonlyArray<string> | null>([], null, ["build"], ["build", "deploy"], ["*"]),
+  writers: mostly<ReadonlySet<string>>(new Set(["ann", "bob"]), new Set()),
+  deliveredDigest: mostly<string | null>(digests[0], null),
+  verdicts: fc.array(
+    fc.record({
+      verdict: mostly<"approve" | "reject">("approve", "reject"),
+      from: fc.constantFrom("member" as const, "delegation" as const),
+      by: fc.constantFrom("one", "two"),
+      subjectDigest: mostly<string>(...digests),
+      counts: mostly(true, false)
+    }),
+    { maxLength: 3 }
+  )
+})
+
+/** The last review of each that is more than a comment. */
+const lastReviews = ({ sighting }: ConditionFacts): ReadonlyArray<RequestReview> => {
+  const inOrder = [...sighting.reviews].sort((one, two) =>
+    (one.submitted_at ?? "").localeCompare(two.submitted_at ?? "")
+  )
+  const logins = [...new Set(inOrder.map(({ author }) => author.login))]
+  return logins.flatMap((login) =>
+    inOrder.filter(({ author, state }) => author.login === login && state !== "commented").slice(-1)
+  )
+}
+
+/** Each thing that must be so when a merge begins, said apart from the decision. */
+const musts: Readonly<Record<string, (terms: MergeTerms, facts: ConditionFacts) => boolean>> = {
+  "no part is unread": (_, { sighting }) => Object.keys(sighting.unread).length === 0,
+  "it is no draft": (_, { sighting }) => !sighting.isDraft,
+  "it has no conflict, and that is known": (_, { sighting }) => sighting.conflicts === "none",
+  "its own head, as delivered": ({ heads, verdict }, { deliveredDigest }) =>
+    (heads === "any" && verdict === null) || deliveredDigest !== null,
+  "every check is known": ({ checks }, { sighting }) => checks === "none" || sighting.isComplete,
+  "no check that counts is red or runs, and one of this head has passed": ({ checks }, facts) => {
+    if (checks === "none") return true
+    const demanded = checks === "required" ? (facts.requiredChecks ?? []) : []
+    const counting = facts.sighting.checks.filter(
+      ({ head_sha, name, optional }) =>
+        head_sha === head && (demanded.length === 0 ? !optional : demanded.some((each) => fitsCheck(each, name)))
+    )
+    return (
+      counting.some(({ state }) => state === "passing") &&
+      counting.every(({ state }) => state === "passing" || state === "skipped") &&
+      demanded.every((each) => counting.some(({ name }) => fitsCheck(each, name)))
+    )
+  },
+  "nobody asks for changes": (_, facts) => lastReviews(facts).every(({ state }) => state !== "changes_requested"),
+  "the approvals are of this head, by people who may write": ({ approvals }, facts) =>
+    lastReviews(facts).filter(
+      ({ author, head_sha, state }) =>
+        state === "approved" && head_sha === head && author.kind === "person" && facts.writers.has(author.login)
+    ).length >= approvals,
+  "threads are resolved": ({ threads_resolved }, { sighting }) =>
+    !threads_resolved || sighting.threads.every(({ path, resolved }) => path === null || resolved !== false),
+  "the verdict is on the digest of this head, and nobody has rejected it": ({ verdict }, facts) => {
+    const { deliveredDigest: digest, verdicts } = facts
+    const on = verdicts.filter(({ subjectDigest }) => subjectDigest === digest)
+    const last = on.filter((each, index) => !on.slice(index + 1).some((l) => l.from === each.from && l.by === each.by))
+    if (digest !== null && last.some((each) => each.verdict === "reject")) return false
+    if (verdict === null) return true
+    if (verdict.digest !== null && verdict.digest !== digest) return false
+    return last.some((each) => each.verdict === "approve" && each.from === verdict.from && each.counts)
+  }
+}
+
+describe("the decision on a merge by conditions", () => {
+  it("merges when and only when everything that must be so is so", () => {
+    let held = 0
+    fc.assert(
+      fc.property(terms, facts, (terms, facts) => {
+        const waits = unmetOf(terms, facts)
+        const broken = Object.entries(musts).flatMap(([name, holds]) => (holds(terms, facts) ? [] : [name]))
+        if (waits.length === 0) held += 1
+        assert.strictEqual(waits.length === 0, broken.length === 0, JSON.stringify({ waits, broken }))
+      }),
+      { numRuns: 20_000 }
+    )
+    assert.isAbove(held, 200, "so many cases in which it merges")
+  })
+
+  it("names the check that has not reported, and says when none has", () => {
+    const [silent] = fc.sample(
+      facts.map(({ sighting, ...rest }) => ({
+        ...rest,
+        requiredChecks: ["docs"],
+        sighting: { ...sighting, checks: [], unread: {}, isComplete: true, isLate: true }
+      })),
+      1
+    )
+    const [wanted] = fc.sample(
+      terms.map((each) => ({ ...each, checks: "required" as const })),
+      1
+    )
+    if (silent === undefined || wanted === undefined) return assert.fail("no sample")
+    const waits = unmetOf(wanted, silent)
+    assert.deepInclude(
+      waits.map(({ kind, names }) => ({ kind, names })),
+      { kind: "check", names: ["docs"] }
+    )
+    assert.include(
+      waits.map(({ kind }) => kind),
+      "no_check_reports"
+    )
+  })
+})

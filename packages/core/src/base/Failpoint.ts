@@ -57,6 +57,8 @@ export type ServerPoint =
   | "merge_request.looked_up"
   | "merge_request.created"
   | "merge_request.merged"
+  | "look.read"
+  | "look.committed"
   | "tool.called"
   | "tool.committed"
   | "tool.asked"

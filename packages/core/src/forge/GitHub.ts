@@ -77,6 +77,7 @@ export const gitHub: ForgeKind = {
   },
   mergeMethods: new Set(["merge", "squash", "rebase"]),
   nestsGroups: false,
+  appKind: "github_app",
   headers: (token) => ({
     accept: "application/vnd.github+json",
     authorization: `Bearer ${token}`,

@@ -1,8 +1,10 @@
 import { Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
+import { failpoint } from "../../base/Failpoint.js"
 import { limited } from "../../base/Limited.js"
 import { fn } from "../../base/Traced.js"
 import { ConnectionStore } from "../../connections/ConnectionStore.js"
+import { TokenMint } from "../../connections/TokenMint.js"
 import { ForgeError } from "../../forge/Forge.js"
 import { Forges } from "../../forge/Forges.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
@@ -29,6 +31,7 @@ export const makeLook = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   const forges = yield* Forges
   const journal = yield* Journal
+  const mint = yield* TokenMint
   const sessions = yield* SessionStore
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
@@ -42,17 +45,22 @@ export const makeLook = Effect.gen(function* () {
       .open(session.workspace_id, request.connection_id)
       .pipe(Effect.mapError(({ message }) => new ForgeError({ kind: "unauthenticated", message })))
     const kept: WatchMemory = memory.credential === connection.credentialId ? memory : {}
-    const forge = yield* forges.open(connection, delivery.remote_url ?? "")
-    const view = yield* forge
-      .view(request.number, kept.view ?? {})
-      .pipe(
-        Effect.tapErrorTag("ForgeError", ({ kind }) =>
-          kind === "unauthenticated"
-            ? connections.observe(connection.id, connection.credentialId, "reauth_required").pipe(journal.commit)
-            : Effect.void
+    const remoteUrl = delivery.remote_url ?? ""
+    const { number } = request
+    const { tokened, view } = yield* mint.forApi(connection, remoteUrl).pipe(
+      Effect.flatMap((tokened) =>
+        forges.open(tokened, remoteUrl).pipe(
+          Effect.flatMap((forge) => forge.view(number, kept.view ?? {})),
+          Effect.map((view) => ({ tokened, view }))
         )
+      ),
+      Effect.tapErrorTag("ForgeError", ({ kind }) =>
+        kind === "unauthenticated"
+          ? connections.observe(connection.id, connection.credentialId, "reauth_required").pipe(journal.commit)
+          : Effect.void
       )
-    const self = kept.self === undefined ? ((yield* forges.loginOf(connection)) ?? null) : kept.self
+    )
+    const self = kept.self === undefined ? ((yield* forges.loginOf(tokened)) ?? null) : kept.self
     return { view, memory: { ...memory, credential: connection.credentialId, self, view: view.memory } }
   })
 
@@ -92,8 +100,10 @@ export const makeLook = Effect.gen(function* () {
     const seen = yield* Effect.either(
       limited(readForge(request, memory), Effect.timeoutFail({ duration: longestMs, onTimeout: () => late }))
     )
+    yield* failpoint("look.read")
     if (seen._tag === "Left") yield* failed(watch, request, seen.left)
     else yield* record(watch, request.id, seen.right)
+    yield* failpoint("look.committed")
   })
 })
 

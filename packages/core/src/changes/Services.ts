@@ -6,6 +6,7 @@ import { Changesets } from "./Changesets.js"
 import { Deliveries } from "./Deliveries.js"
 import { DeliveryListeners } from "./DeliveryListeners.js"
 import { DeliveryStore } from "./DeliveryStore.js"
+import * as DeliveryRings from "./looks/DeliveryRings.js"
 import * as HookRings from "./looks/HookRings.js"
 import { MergeRequestLooks } from "./looks/MergeRequestLooks.js"
 import { WatchStore } from "./looks/WatchStore.js"
@@ -14,7 +15,13 @@ import { MergeRequests } from "./MergeRequests.js"
 import { SigningKeys } from "./SigningKeys.js"
 
 /** The services of this room. */
-export const layer = oneByOne(Applications.layer, MergeRequests.layer, HookRings.layer, SigningKeys.layer).pipe(
+export const layer = oneByOne(
+  Applications.layer,
+  MergeRequests.layer,
+  HookRings.layer,
+  DeliveryRings.layer,
+  SigningKeys.layer
+).pipe(
   onTopOf(MergeRequestLooks.layer),
   onTopOf(Deliveries.layer),
   onTopOf(oneByOne(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer)),

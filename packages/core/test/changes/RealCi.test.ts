@@ -103,7 +103,8 @@ const red = (kind: KnownForge, by: "hooks" | "polling" | "both") =>
     const read = requests.get(principal, id)
     /** Waits for a state of the checks of a head. Nothing but the hooks, or the time, has the forge read. */
     const seen = (state: string, head: string | null) => {
-      const isSo = ({ standing }: MergeRequest) => standing?.checks.state === state && standing.checks.head_sha === head
+      const isSo = ({ standing }: MergeRequest) =>
+        standing?.checks.state === state && standing.checks.head_sha === head && standing.head_is_ours
       if (by !== "polling") return Effect.zipRight(until(read, isSo), read)
       const looked = Effect.zipRight(passTime, read)
       return Effect.repeat(looked, { schedule: Schedule.spaced("50 millis"), until: isSo }).pipe(

@@ -55,7 +55,7 @@ const installed = (more: Readonly<Record<string, string>> = {}, key = appKeys().
     const list = (tokened: TokenedConnection) =>
       Effect.flatMap(forges.open(tokened, url), (forge) => forge.find({ head: "work", base: "main" }))
     const asked = () => server.seen.splice(0).map(({ method, path }) => `${method} ${path.replace(/\?.*/, "")}`)
-    return { app, asked, base, connection, list, mint, server, url }
+    return { app, asked, base, connection, forges, list, mint, server, url }
   })
 
 const minting = [
@@ -68,7 +68,7 @@ const secretsOf = ({ secrets }: OpenConnection) =>
 
 it.scopedLive("a token is for one repository and what is needed, and stands in the place of the key", () =>
   Effect.gen(function* () {
-    const { app, asked, connection, list, mint, url } = yield* installed()
+    const { app, asked, connection, forges, list, mint, url } = yield* installed()
     const tokened = yield* mint.forApi(connection, url)
     assert.deepStrictEqual(asked(), [...minting])
     assert.deepStrictEqual(secretsOf(tokened), { token: app.minted[0]?.token ?? "" })
@@ -94,6 +94,7 @@ it.scopedLive("a token is for one repository and what is needed, and stands in t
     assert.deepStrictEqual(app.minted.at(-1)?.permissions, { contents: "write", metadata: "read" })
     yield* mint.forGit(connection, url)
     assert.strictEqual(app.minted.length, 3)
+    assert.include((yield* Effect.flip(forges.openHooks(tokened, url))).message, "in the settings of the app")
     const other = yield* Effect.flip(mint.forApi(connection, "https://elsewhere.example/acme/shop.git"))
     assert.strictEqual(other.kind, "rejected")
   }).pipe(Effect.provide(mints))
@@ -141,7 +142,7 @@ it.scopedLive("a token that was taken back is made once more, and a second refus
     app.takesTokens = true
     app.permissions = {}
     app.revoke()
-    assert.strictEqual((yield* Effect.flip(list(tokened))).kind, "forbidden")
+    assert.strictEqual((yield* Effect.flip(list(yield* mint.forApi(connection, url)))).kind, "forbidden")
   }).pipe(Effect.provide(mints))
 )
 

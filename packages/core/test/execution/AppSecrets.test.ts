@@ -27,7 +27,8 @@ it.scopedLive("an agent in a clone that an app made finds neither its key nor it
         'cat a.txt > seen.txt; env >> seen.txt; cat .git/config >> seen.txt; find . "$HOME" -type f -exec cat {} + >> seen.txt 2>&1; ps axeww >> seen.txt 2>&1; true'
       const turn = yield* runTurn(id, script("Look.", { tool: "bash", cmd }, { say: "Done." }))
       assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-      const { content } = yield* (yield* SessionFiles).read(principal, id, "seen.txt")
+      const read = yield* (yield* SessionFiles).read(principal, id, "seen.txt")
+      const content = Buffer.from(read.content, read.encoding === "base64" ? "base64" : "utf8").toString("latin1")
       assert.include(content, "one")
       assert.isAbove(app.minted.length, 0)
       for (const secret of [...app.minted.map(({ token }) => token), "ghs_", appKeys().pkcs1.split("\n")[3] ?? ""])

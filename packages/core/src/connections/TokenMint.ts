@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Redacted as Redact, type Redacted } from "effect"
+import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import { fn } from "../base/Traced.js"
 import { ForgeError } from "../forge/Forge.js"
 import { type ForgeHost, forgeHost, repositoryOn } from "../forge/ForgeHost.js"
@@ -147,7 +147,8 @@ const forgetEnded = (kept: Map<string, Kept>, nowMs: number): void => {
   for (const [key, { goodUntil, token }] of kept) if (token !== undefined && goodUntil <= nowMs) kept.delete(key)
 }
 
-const isSame = (one: Redacted.Redacted, other: Redacted.Redacted): boolean => Redact.value(one) === Redact.value(other)
+const isSame = (one: Redacted.Redacted, other: Redacted.Redacted): boolean =>
+  Redacted.value(one) === Redacted.value(other)
 
 const notThere = ({ web }: ForgeHost): ForgeError =>
   new ForgeError({

@@ -17,6 +17,8 @@ const texts: Readonly<
       readonly example: Readonly<Record<string, string>>
       readonly runs?: string
       readonly more?: string
+      /** Says why the example is none that the schema takes. */
+      readonly left?: string
     }
   >
 > = {
@@ -55,6 +57,7 @@ const texts: Readonly<
       client_id: "Iv23liYourApp",
       private_key: "-----BEGIN RSA PRIVATE KEY-----\n..."
     },
+    left: "it needs the key of an app of the reader",
     more: `Make the app in the settings of your organization, under _Developer settings_ and _GitHub Apps_. Give it these permissions for repositories: _Contents_ and
 _Pull requests_ with read and write, _Checks_ and _Commit statuses_ with read, and _Actions_ with read and write for re-runs. Install it on the repositories,
 and generate a private key.
@@ -109,7 +112,7 @@ const section = (kind: ConnectionKind, provider: string | undefined): string => 
 ${text.does}
 
 ${table(head, rows)}
-<!-- schema: credential of ${kind.kind} -->
+<!-- ${text.left === undefined ? `schema: credential of ${kind.kind}` : `not run: ${text.left}`} -->
 \`\`\`json
 ${JSON.stringify(text.example, null, 2)}
 \`\`\`

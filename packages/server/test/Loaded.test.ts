@@ -46,6 +46,7 @@ describe("a server that starts loads only what it needs to become ready", () => 
   it.each([
     ["the sender of mails", "packages/core/node_modules/nodemailer/"],
     ["what encrypts notifications", "node_modules/web-push/"],
+    ["what signs for the apps of forges", "node_modules/universal-github-app-jwt/"],
     ["the page at /docs", "packages/server/src/http/ReferencePage.ts"],
     ["the OpenAPI document", "packages/server/src/http/openapi/OpenApiDocument.ts"],
     ["what unpacks archives", "node_modules/tar/"],

@@ -42,6 +42,20 @@ export const connectionKinds: Readonly<
     fields: [baseUrl, apiKey, { name: "protocol", label: "Protocol", choices: [...protocols, "gemini"] }]
   },
   github: { does: "repositories and pull requests of GitHub", fields: [ownHost, token] },
+  github_app: {
+    does: "repositories and pull requests of GitHub, by an app",
+    fields: [
+      ownHost,
+      { name: "client_id", label: "Client ID", hint: "As in Iv23liA1b2C3, or the number of the app." },
+      {
+        name: "installation_id",
+        label: "Installation",
+        hint: "Its number; empty for the one that has the repository.",
+        isOptional: true
+      },
+      { name: "private_key", label: "Private key", hint: "The text of the .pem file.", isSecret: true, isLong: true }
+    ]
+  },
   gitlab: { does: "repositories and merge requests of GitLab", fields: [ownHost, token] },
   gitea: { does: "repositories and pull requests of Gitea or Forgejo", fields: [ownHost, token] },
   git: {
@@ -59,7 +73,7 @@ export const connectionKinds: Readonly<
 }
 
 /** True for a kind that leads to models. */
-export const isGateway = (kind: string): boolean => !/^(?:github|gitlab|gitea|git|git_ssh)$/.test(kind)
+export const isGateway = (kind: string): boolean => !/^(?:github|github_app|gitlab|gitea|git|git_ssh)$/.test(kind)
 
 /** The credential of the fields of a form, without those that were left empty. */
 export const credentialOf = (

@@ -2,7 +2,7 @@ import type { Connection } from "@reins/client"
 import { connectionKinds } from "../connections/ConnectionKinds.js"
 
 /** The kinds of connections with which a branch is pushed, and those that open merge requests too. */
-const gitKinds = new Set(["github", "gitlab", "gitea", "git", "git_ssh"])
+const gitKinds = new Set(["github", "github_app", "gitlab", "gitea", "git", "git_ssh"])
 export const forgeKinds = ["github", "gitlab", "gitea"] as const
 export type ForgeKind = (typeof forgeKinds)[number]
 
@@ -18,7 +18,9 @@ export const pushConnections = (
   const host = hostOf(repository ?? "")
   const isOwn = ({ kind, settings }: Connection): boolean => {
     const url = settings["base_url"] ?? settings["origin"]
-    return typeof url === "string" ? hostOf(url) === host : host !== undefined && publicHosts[host] === kind
+    return typeof url === "string"
+      ? hostOf(url) === host
+      : host !== undefined && publicHosts[host] === kind.replace(/_app$/, "")
   }
   const all = connections.filter(({ kind, state }) => state === "active" && gitKinds.has(kind))
   const own = all.find(isOwn)

@@ -4,6 +4,7 @@ import { Access } from "../access/Access.js"
 import type { CoreConfig } from "../base/CoreConfig.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { TokenMint } from "../connections/TokenMint.js"
 import { ValidationStore } from "../connections/ValidationStore.js"
 import { Forges } from "../forge/Forges.js"
 import { Manifests } from "../harness/Manifests.js"
@@ -21,7 +22,11 @@ import { Journal } from "../store/Journal.js"
 export const storedRows = ({ keyFile }: Pick<CoreConfig["Type"], "keyFile">) => {
   // Without the keys a repository that asks for a credential cannot be fetched, and all others can.
   const keys = existsSync(keyFile) ? KeyRing.layerFile(keyFile) : KeyRing.layerOf(newRing())
-  return Layer.mergeAll(Projects.layer, ConnectionStore.layer, ConnectionKinds.layer).pipe(
+  return Layer.mergeAll(
+    Projects.layer,
+    ConnectionStore.layer,
+    Layer.provideMerge(TokenMint.layer, ConnectionKinds.layer)
+  ).pipe(
     Layer.provideMerge(Layer.mergeAll(SessionStore.layer, ProjectStore.layer, ValidationStore.layer, JobStore.layer)),
     Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Layer.provide(Vault.layer, keys), Manifests.layer)),
     Layer.provideMerge(Layer.mergeAll(Forges.layer, oneMachine))

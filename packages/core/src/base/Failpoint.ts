@@ -61,6 +61,8 @@ export type ServerPoint =
   | "care.begun"
   | "care.replied"
   | "conditions.held"
+  | "look.read"
+  | "look.committed"
   | "tool.called"
   | "tool.committed"
   | "tool.asked"

@@ -1,11 +1,12 @@
 import { Effect } from "effect"
 import type { RemoteBranch } from "../bench/Changes.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { TokenMint } from "../connections/TokenMint.js"
 import { Forges } from "../forge/Forges.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
 import { JobError } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
-import { isHomeless, noHome, speaksTo, toGitCredential } from "../worktrees/GitCredentials.js"
+import { gitToken, isHomeless, noHome, speaksTo, toGitCredential } from "../worktrees/GitCredentials.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import type { Delivery, DeliveryReason } from "./Delivery.js"
 
@@ -20,10 +21,11 @@ export const deliveryRemote = Effect.gen(function* () {
   const trees = yield* WorkingTrees
   const connections = yield* ConnectionStore
   const forges = yield* Forges
+  const mint = yield* TokenMint
 
   const credentialOf = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
     const url = delivery.remote_url ?? ""
-    const ofProject = Effect.mapError(trees.gitCredential(session), ({ message }) => refusedCredential(message))
+    const ofProject = Effect.mapError(trees.gitCredential(session), deliveryError)
     if (delivery.connection_id === null) return yield* ofProject
     const connection = yield* connections
       .open(session.workspace_id, delivery.connection_id)
@@ -35,7 +37,8 @@ export const deliveryRemote = Effect.gen(function* () {
       )
     }
     // The token of a forge opens the merge request, and git goes through SSH with the key of the project.
-    return speaksTo(connection, url) ? toGitCredential(connection) : yield* ofProject
+    if (!speaksTo(connection, url)) return yield* ofProject
+    return toGitCredential(yield* Effect.mapError(gitToken(mint, connection, url), deliveryError))
   })
 
   return Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { ConnectionHealth } from "../connections/Connection.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { TokenMint } from "../connections/TokenMint.js"
 import { type Forge, ForgeError } from "../forge/Forge.js"
 import type { ForgeErrorKind } from "../forge/ForgeCalls.js"
 import { Forges } from "../forge/Forges.js"
@@ -20,6 +21,7 @@ export const forgeAccess = Effect.gen(function* () {
   const connections = yield* ConnectionStore
   const sessions = yield* SessionStore
   const deliveries = yield* DeliveryStore
+  const mint = yield* TokenMint
 
   return Effect.fnUntraced(function* <A>(
     attempt: RunningAttempt,
@@ -32,10 +34,11 @@ export const forgeAccess = Effect.gen(function* () {
     const connection = yield* connections
       .open(session.workspace_id, request.connection_id)
       .pipe(Effect.mapError(({ message }) => new ForgeError({ kind: "unauthenticated", message })))
-    const forge = yield* forges.open(connection, delivery.remote_url ?? "")
     const observe = (health: ConnectionHealth) =>
       attempt.commit(connections.observe(connection.id, connection.credentialId, health))
-    return yield* use(forge).pipe(
+    const remoteUrl = delivery.remote_url ?? ""
+    const opened = Effect.flatMap(mint.forApi(connection, remoteUrl), (tokened) => forges.open(tokened, remoteUrl))
+    return yield* Effect.flatMap(opened, use).pipe(
       Effect.tapErrorTag("ForgeError", (error) =>
         error.kind === "unauthenticated" ? observe("reauth_required") : Effect.void
       ),

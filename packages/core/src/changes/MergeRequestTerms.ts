@@ -31,9 +31,11 @@ export const forgePlace = Effect.gen(function* () {
       const connection = yield* connections.get(principal, id)
       if (connection.state !== "active") continue
       const repository = forges.pathOf(connection, delivery.remote_url ?? "")
-      if (repository !== undefined) return { connection, forge: connection.kind, repository }
+      const forge = forges.find(connection.kind)
+      if (repository !== undefined && forge !== undefined) return { connection, forge: forge.kind, repository }
     }
-    return yield* forgeRequired(forges.list.map(({ kind }) => kind))
+    const kinds = forges.list.flatMap(({ appKind, kind }) => (appKind === undefined ? [kind] : [kind, appKind]))
+    return yield* forgeRequired(kinds)
   })
 })
 

@@ -2,10 +2,12 @@ import { type Effect, ParseResult, Schema } from "effect"
 import type { GatewayProtocol } from "../domain/GatewayProtocol.js"
 import type { Outbound } from "../outbound/Outbound.js"
 import type { OpenConnection } from "./OpenConnection.js"
+import type { TokenMaker } from "./TokenMint.js"
 import type { Verdict } from "./Verdict.js"
 
 // A kind of one's own reads connections, and says what its probe found, with these.
 export type { OpenConnection } from "./OpenConnection.js"
+export type { MintedToken, MintMeans, TokenMaker, TokenWanted } from "./TokenMint.js"
 export {
   type AskProbe,
   asking,
@@ -41,7 +43,7 @@ export interface ConnectionKind<Name extends string = string> {
   readonly capabilities: ReadonlyArray<string>
   /**
    * True when git may use the connection. Its secrets are then a `token`, a `password` with the setting `username`, or a `private_key` with the
-   * setting `known_hosts`. Without a forge of that kind the setting `origin` names the only place that gets them.
+   * setting `known_hosts`. `tokens` may make the `token`. Without a forge of that kind the setting `origin` names the only place that gets them.
    */
   readonly forGit: boolean
   /** The protocol of the gateway when the settings name none. Null when the credential belongs to no gateway of models. */
@@ -51,6 +53,8 @@ export interface ConnectionKind<Name extends string = string> {
    * secret.
    */
   readonly probe: (connection: OpenConnection, means: ProbeMeans) => Effect.Effect<Verdict>
+  /** Makes tokens of the forge, for a kind whose credential is a key. Absent for a kind whose secret is used as it is. */
+  readonly tokens?: TokenMaker
 }
 
 /** The means that a probe may use. */

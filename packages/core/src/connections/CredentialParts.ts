@@ -21,8 +21,8 @@ export const partsOf = (kind: ConnectionKind, credential: unknown): Effect.Effec
       return {
         settings: Object.fromEntries(entries.filter(([name]) => kind.settings.has(name))),
         secrets,
-        // Four characters would give away much of a short secret.
-        last4: main !== undefined && main.length >= 16 ? main.slice(-4) : null,
+        // Four characters would give away much of a short secret, and the end of a key in PEM tells keys not apart.
+        last4: main !== undefined && main.length >= 16 && !main.startsWith("-----BEGIN") ? main.slice(-4) : null,
         fingerprintOf: JSON.stringify(secrets)
       }
     })

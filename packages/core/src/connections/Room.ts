@@ -4,6 +4,7 @@ import { Connections } from "./Connections.js"
 import { ConnectionUses } from "./ConnectionUses.js"
 import * as operations from "./Operations.js"
 import * as SealedCredentials from "./SealedCredentials.js"
+import { TokenMint } from "./TokenMint.js"
 import { validationJob } from "./ValidationJob.js"
 import { ValidationStore } from "./ValidationStore.js"
 import { Validations } from "./Validations.js"
@@ -13,7 +14,7 @@ export const connections = {
   name: "connections",
   layer: Validations.layer.pipe(
     onTopOf(Connections.layer),
-    onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer)),
+    onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer, TokenMint.layer)),
     onTopOf(ValidationStore.layer)
   ),
   tables: ["connections", "credentials", "connection_validations"],

@@ -188,6 +188,8 @@ export interface ForgeKind {
   readonly mergeMethods: ReadonlySet<MergeMethod>
   /** True when a repository may lie in nested groups. Otherwise its path is `owner/name`. */
   readonly nestsGroups: boolean
+  /** The kind of connection to an app of the forge, whose key makes tokens. Absent for a forge without such apps. */
+  readonly appKind?: string
   /** The headers that carry the token. They are sent with every request. */
   readonly headers: (token: string) => Readonly<Record<string, string>>
   /**

@@ -16,6 +16,11 @@ export interface ForgeAccess {
   readonly token: Redacted.Redacted
   /** The headers that carry the token. */
   readonly headers: ForgeKind["headers"]
+  /** Gives the token in place of one that the forge has just refused, once for a call. Undefined when there is no other. */
+  readonly renew?: (
+    refused: Redacted.Redacted,
+    answer: OutboundAnswer
+  ) => Effect.Effect<Redacted.Redacted | undefined, ForgeError>
 }
 
 /** A page of 50 merge requests with their descriptions and repositories. */
@@ -25,7 +30,8 @@ const maxAnswerBytes = 16 * 1024 * 1024
 const maxRedirects = 5
 
 /** Asks one forge with one token. It follows redirects below the root of the API, as they come for a repository that was renamed. */
-export const askForge = (access: ForgeAccess): Ask => {
+export const askForge = (given: ForgeAccess): Ask => {
+  let access = given
   // Some forges redirect reads alone, so what a read was told holds for the changes after it.
   let moved: Moved | undefined
   const at = (
@@ -42,9 +48,21 @@ export const askForge = (access: ForgeAccess): Ask => {
       moved = movedBy(access.api, call, next) ?? moved
       return at(call, next, known, redirects + 1)
     })
-  const begin = (call: ForgeCall, known?: string) =>
+  const once = (call: ForgeCall, known: string | undefined) =>
     Effect.suspend(() =>
       at(call, call.graphql === true ? graphqlOf(access.api) : `${access.api}${pathNow(call.path, moved)}`, known)
+    )
+  const begin = (call: ForgeCall, known?: string) =>
+    Effect.flatMap(
+      Effect.suspend(() => Effect.map(once(call, known), (answer) => ({ answer, refused: access.token }))),
+      ({ answer, refused }) => {
+        if (answer.status !== 401 || access.renew === undefined) return Effect.succeed(answer)
+        return Effect.flatMap(access.renew(refused, answer), (token) => {
+          if (token === undefined) return Effect.succeed(answer)
+          access = { ...access, token }
+          return once(call, known)
+        })
+      }
     )
   return Object.assign((call: ForgeCall) => Effect.flatMap(begin(call), (answer) => answered(access, answer)), {
     marked: Effect.fnUntraced(function* (call: ForgeCall, known: string | undefined) {

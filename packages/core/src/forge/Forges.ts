@@ -12,7 +12,7 @@ export const builtInForges: ReadonlyArray<ForgeKind> = [gitHub, gitLab, gitea]
 
 /** The parts of a connection that tell where its forge is. */
 export interface ForgeConnection {
-  /** The kind of the connection, which is also the kind of its forge. */
+  /** The kind of the connection: the kind of its forge, or that of an app of the forge. */
   readonly kind: string
   /** `base_url` is the address of the forge. The default is the usual one. */
   readonly settings: Readonly<Record<string, string>>
@@ -22,6 +22,10 @@ export interface ForgeConnection {
 export interface ForgeCredential extends ForgeConnection {
   /** `token` is the token for the forge. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
+  /** Gives a token in place of one that the forge no longer takes. Absent for a token that people have made. */
+  readonly renew?: (refused: Redacted.Redacted) => Effect.Effect<Redacted.Redacted, ForgeError>
+  /** The name of the account on the forge, where the token does not tell it. */
+  readonly login?: Effect.Effect<string | undefined, ForgeError>
 }
 
 /** The forges that connections of this installation lead to. A token is sent only to the host of its own connection. */
@@ -55,7 +59,7 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
     Layer.effect(
       Forges,
       Effect.map(Outbound, (outbound) => {
-        const find = (kind: string) => forges.find((forge) => forge.kind === kind)
+        const find = (kind: string) => forges.find((forge) => forge.kind === kind || forge.appKind === kind)
         const hostOf = ({ kind, settings }: ForgeConnection) => {
           const forge = find(kind)
           return forge === undefined ? undefined : forgeHost(forge, settings["base_url"])
@@ -66,8 +70,10 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
           if (host === undefined || token === undefined) return yield* notAForge
           const repository = repositoryOn(host, repositoryUrl)
           if (repository === undefined) return yield* notThere(host.web)
+          const { renew } = credential
           const { api, forge } = host
-          return { ask: askForge({ outbound, api, token, headers: forge.headers }), forge, repository }
+          const access = { outbound, api, token, headers: forge.headers, ...(renew && { renew }) }
+          return { ask: askForge(access), forge, repository }
         })
         return Forges.of({
           list: forges,
@@ -86,10 +92,12 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
             Effect.map(placeOf(credential, repositoryUrl), ({ ask, forge, repository }) => forge.open(ask, repository)),
           openHooks: Effect.fnUntraced(function* (credential, repositoryUrl) {
             const { ask, forge, repository } = yield* placeOf(credential, repositoryUrl)
+            if (forge.appKind === credential.kind) return yield* hookOfApp
             return forge.openHooks === undefined ? yield* byHand : forge.openHooks(ask, repository)
           }),
           loginOf: Effect.fnUntraced(
             function* (credential) {
+              if (credential.login !== undefined) return yield* credential.login
               const host = hostOf(credential)
               const token = credential.secrets["token"]
               if (host === undefined || token === undefined) return undefined
@@ -99,7 +107,7 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
               const login = user !== null && typeof user === "object" ? Reflect.get(user, forge.loginField) : undefined
               return typeof login === "string" ? login : undefined
             },
-            // A token of an app has no user.
+            // A project's or group's token may not read its user.
             Effect.catchAll(() => Effect.succeed(undefined))
           )
         })
@@ -118,6 +126,12 @@ const notAForge = new ForgeError({
 const byHand = new ForgeError({
   kind: "rejected",
   message: "Reins makes no hooks on this kind of forge: make the hook in the settings of the repository."
+})
+
+const hookOfApp = new ForgeError({
+  kind: "rejected",
+  message:
+    "An app has one webhook for all of its repositories: put the address and the secret of the hook in the settings of the app."
 })
 
 const notThere = (web: URL): ForgeError =>

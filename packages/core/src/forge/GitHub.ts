@@ -98,6 +98,7 @@ export const gitHub: ForgeKind = {
   can: new Set(["rerun"]),
   mergeMethods: new Set(["merge", "squash", "rebase"]),
   nestsGroups: false,
+  appKind: "github_app",
   headers: (token) => ({
     accept: "application/vnd.github+json",
     authorization: `Bearer ${token}`,

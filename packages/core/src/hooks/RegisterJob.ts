@@ -2,6 +2,7 @@ import { Effect, Redacted, Schema } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { TokenMint } from "../connections/TokenMint.js"
 import { WorkspaceId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
 import { ForgeError, type ForgeHooks } from "../forge/Forge.js"
@@ -31,6 +32,7 @@ interface Place {
 const makeUse = Effect.gen(function* () {
   const connections = yield* ConnectionStore
   const forges = yield* Forges
+  const mint = yield* TokenMint
 
   return Effect.fnUntraced(function* <A>(
     attempt: RunningAttempt,
@@ -43,8 +45,10 @@ const makeUse = Effect.gen(function* () {
         .pipe(Effect.mapError(({ message }) => new ForgeError({ kind: "unauthenticated", message })))
       const observe = (health: "ready" | "reauth_required") =>
         attempt.commit(connections.observe(connection.id, connection.credentialId, health))
-      const hooks = yield* forges.openHooks(connection, repository)
-      return yield* use(hooks).pipe(
+      const hooks = Effect.flatMap(mint.forApi(connection, repository), (tokened) =>
+        forges.openHooks(tokened, repository)
+      )
+      return yield* Effect.flatMap(hooks, use).pipe(
         Effect.tapErrorTag("ForgeError", ({ kind }) =>
           kind === "unauthenticated" ? observe("reauth_required") : Effect.void
         ),

@@ -2,6 +2,7 @@ import { Effect, Option } from "effect"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { OpenConnection } from "../connections/OpenConnection.js"
+import { TokenMint } from "../connections/TokenMint.js"
 import { repositoryPlace } from "../domain/RepositoryUrl.js"
 import { Forges } from "../forge/Forges.js"
 import { GitError } from "../git/GitError.js"
@@ -18,6 +19,7 @@ export const gitCredentials = Effect.gen(function* () {
   const connections = yield* ConnectionStore
   const { forGit } = yield* ConnectionKinds
   const forges = yield* Forges
+  const mint = yield* TokenMint
 
   return Effect.fnUntraced(function* (session: SessionRow) {
     const { connection_ids = [] } = yield* projects.specOf(session)
@@ -27,7 +29,7 @@ export const gitCredentials = Effect.gen(function* () {
       // A connection that cannot be opened is passed over, like one of another kind.
       const opened = Option.getOrUndefined(yield* Effect.option(connections.open(session.workspace_id, id)))
       if (opened === undefined || !forGit.includes(opened.kind) || !speaksTo(opened, url)) continue
-      if (forges.mayReceive(opened, url)) return toGitCredential(opened)
+      if (forges.mayReceive(opened, url)) return toGitCredential(yield* gitToken(mint, opened, url))
       if (isHomeless(opened, forges)) homeless ??= opened.id
     }
     return homeless === undefined
@@ -37,12 +39,29 @@ export const gitCredentials = Effect.gen(function* () {
 })
 
 /** True when the credential is of the sort that the protocol of a repository takes: keys for SSH, and all others for the web. */
-export const speaksTo = ({ secrets }: OpenConnection, repositoryUrl: string): boolean => {
+export const speaksTo = (connection: OpenConnection, repositoryUrl: string): boolean => {
   const kind = repositoryPlace(repositoryUrl)?.kind
-  return (
-    (kind === "ssh" && secrets["private_key"] !== undefined) || (kind === "web" && secrets["private_key"] === undefined)
-  )
+  return kind === (isSshKey(connection) ? "ssh" : "web")
 }
+
+/** The key of an app is no key for SSH. */
+const isSshKey = ({ secrets, settings }: OpenConnection): boolean =>
+  secrets["private_key"] !== undefined && settings["known_hosts"] !== undefined
+
+/** The connection with a token for the repository, where its credential is a key that makes tokens. */
+export const gitToken = (
+  mint: TokenMint["Type"],
+  connection: OpenConnection,
+  repositoryUrl: string
+): Effect.Effect<OpenConnection, GitError> =>
+  Effect.mapError(
+    mint.forGit(connection, repositoryUrl),
+    ({ kind, message }) =>
+      new GitError({
+        kind: kind === "rate_limited" || kind === "unavailable" ? "remote_unavailable" : "auth_required",
+        message
+      })
+  )
 
 /** True for a connection that says nowhere where its credential belongs. */
 export const isHomeless = ({ kind, settings }: OpenConnection, forges: Forges["Type"]): boolean =>
@@ -54,9 +73,10 @@ export const noHome = (id: string): string =>
   `as in https://git.example: POST /api/connections/${id}/credential-versions.`
 
 /** The secrets of a git or forge connection in the form that git takes. */
-export const toGitCredential = ({ secrets, settings }: OpenConnection): GitCredential | undefined => {
+export const toGitCredential = (connection: OpenConnection): GitCredential | undefined => {
+  const { secrets, settings } = connection
   if (secrets["token"] !== undefined) return { token: secrets["token"] }
-  if (secrets["private_key"] !== undefined) {
+  if (secrets["private_key"] !== undefined && isSshKey(connection)) {
     return { privateKey: secrets["private_key"], knownHosts: settings["known_hosts"] ?? "" }
   }
   return secrets["password"] === undefined

@@ -125,7 +125,7 @@ for (const { layer: database, name } of databases) {
       Effect.gen(function* () {
         const given = yield* opened("gitea", { reviews: "fix" })
         const { forge, head, model } = given
-        forge.writers.add("bob")
+        for (let index = 0; index < 7; index++) forge.readers.add(`eve${index}`)
         model.onCare = (prompt) => [
           write("b.txt", prompt.includes("Rename") ? "renamed\n" : "?\n"),
           { say: "Renamed." }

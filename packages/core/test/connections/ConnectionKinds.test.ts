@@ -5,6 +5,7 @@ import { Manifests } from "@reins/core/harness/Manifests"
 import { Outbound } from "@reins/core/outbound/Outbound"
 import { connectionKindSuite } from "@reins/testing/connections/ConnectionKindSuite"
 import { json } from "@reins/testing/connections/LocalServer"
+import { appKeys } from "@reins/testing/forge/ForgeApp"
 import { Effect, Either, Layer, ParseResult } from "effect"
 
 const around = Layer.merge(Manifests.layer, Forges.layer).pipe(
@@ -37,11 +38,18 @@ for (const kind of list) {
               }),
               answer: (response) => json(response, 200, gateway)
             }
-          : {
-              kind,
-              credential: (base_url, token) => ({ base_url, token }),
-              answer: (response) => json(response, 200, { login: "somebody" })
-            }
+          : kind.tokens !== undefined
+            ? {
+                kind,
+                secret: appKeys().pkcs8,
+                credential: (base_url, private_key) => ({ base_url, client_id: "Iv23liCanary", private_key }),
+                answer: (response) => json(response, 200, { id: 12, slug: "reins-helper" })
+              }
+            : {
+                kind,
+                credential: (base_url, token) => ({ base_url, token }),
+                answer: (response) => json(response, 200, { login: "somebody" })
+              }
   )
 }
 

@@ -10,7 +10,17 @@ import { fieldsOf } from "./SchemaText.js"
 
 /** The purpose of a kind, and a credential of it. */
 const texts: Readonly<
-  Record<string, { readonly does: string; readonly example: Readonly<Record<string, string>>; readonly runs?: string }>
+  Record<
+    string,
+    {
+      readonly does: string
+      readonly example: Readonly<Record<string, string>>
+      readonly runs?: string
+      readonly more?: string
+      /** Says why the example is none that the schema takes. */
+      readonly left?: string
+    }
+  >
 > = {
   alpha_gateway: {
     does: "The gateway of models that sessions of the provider `alpha` use: any that speaks one of three protocols. `base_url` has its `/v1`.",
@@ -40,6 +50,24 @@ const texts: Readonly<
   gitea: {
     does: "Gitea and what speaks its API: clones, pushes and pull requests.",
     example: { base_url: "https://gitea.example.com", token: "your-token" }
+  },
+  github_app: {
+    does: "An app of GitHub or GitHub Enterprise: clones, pushes and pull requests in the name of the app, which belongs to no person.",
+    example: {
+      client_id: "Iv23liYourApp",
+      private_key: "-----BEGIN RSA PRIVATE KEY-----\n..."
+    },
+    left: "it needs the key of an app of the reader",
+    more: `Make the app in the settings of your organization, under _Developer settings_ and _GitHub Apps_. Give it these permissions for repositories: _Contents_ and
+_Pull requests_ with read and write, _Checks_ and _Commit statuses_ with read, and _Actions_ with read and write for re-runs. Install it on the repositories,
+and generate a private key.
+
+Reins makes a token from the key when it needs one. GitHub takes such a token for one hour and one repository, with the permissions above and no other. Reins
+keeps a token of the API in its memory until 10 minutes before its end, and makes a new one for each clone and push. A token is never stored, logged or given
+to an agent. When GitHub refuses a token, Reins makes another one, once. When the clock of the server is off, Reins takes the time of GitHub's answer.
+
+The app has one webhook for all of its repositories. Put the address and the secret of a [hook](hooks.md) of the kind \`github\` there to have merge requests
+looked at at once. Reins reads them at intervals in any case.`
   },
   git: {
     does: "A name and a password for git, for the repositories of one origin: clones and pushes, but no merge requests.",
@@ -84,12 +112,12 @@ const section = (kind: ConnectionKind, provider: string | undefined): string => 
 ${text.does}
 
 ${table(head, rows)}
-<!-- schema: credential of ${kind.kind} -->
+<!-- ${text.left === undefined ? `schema: credential of ${kind.kind}` : `not run: ${text.left}`} -->
 \`\`\`json
 ${JSON.stringify(text.example, null, 2)}
 \`\`\`
 
-${text.runs ?? (provider === undefined ? "No provider runs with it." : `The provider \`${provider}\` runs with it.`)} ${kind.forGit ? "git may use it." : "git never uses it."} A validation can observe: ${kind.capabilities.map((name) => `\`${name}\``).join(", ")}.
+${text.more === undefined ? "" : `${text.more}\n\n`}${text.runs ?? (provider === undefined ? "No provider runs with it." : `The provider \`${provider}\` runs with it.`)} ${kind.forGit ? "git may use it." : "git never uses it."} A validation can observe: ${kind.capabilities.map((name) => `\`${name}\``).join(", ")}.
 `
 }
 

@@ -91,6 +91,7 @@ describe("the blocks of the pages", () => {
       "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
       "docs/command-line.md: it changes the shell that reads it",
       "docs/command-line.md: it needs the server and the session of the reader",
+      "docs/connections.md: it needs the key of an app of the reader",
       "docs/console.md: it prints another key each time",
       "docs/deliveries.md: it needs a delivered commit, and the name of your committer",
       "docs/editors.md: the settings of an editor",

@@ -26,6 +26,7 @@ import { Journal } from "@reins/core/store/Journal"
 import { WorkingTreeStore } from "@reins/core/worktrees/WorkingTreeStore"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
+import { ForgeCi } from "../forge/ForgeCi.js"
 import { dialects, type KnownForge } from "../forge/ForgeDialects.js"
 import { ForgeServer } from "../forge/ForgeServer.js"
 import { bareRemote, plainGit, put } from "../git/Fixture.js"
@@ -101,6 +102,10 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
     const answer = (request: IncomingMessage, response: ServerResponse) => {
       if (forge.handle(request, response)) return true
       gate.asked(request.method ?? "", request.url ?? "")
+      if (forge.app?.letsGit(request.headers.authorization, request.url ?? "") === false) {
+        response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
+        return true
+      }
       if (gate.silent) return true
       if (gate.cut) {
         request.socket.destroy()
@@ -110,7 +115,17 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
       else if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
       return gate.status !== 0 || gate.closed
     }
-    const server = yield* gitHttpServer(root, null, answer, host)
+    let ci: ForgeCi | undefined
+    const server = yield* gitHttpServer(
+      root,
+      null,
+      (request, response) => {
+        const isPush = request.method === "POST" && request.url?.endsWith("/git-receive-pack") === true
+        if (isPush) response.once("finish", () => ci?.pushed())
+        return answer(request, response)
+      },
+      host
+    )
     /** A commit of somebody else on a branch. An absent branch is made from `main`. */
     const commitOn = (branch: string, path: string, content: string): string => {
       const other = mkdtempSync(join(root, "other-"))
@@ -129,6 +144,14 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
       commitOn,
       /** Gives the repository a hook that runs before each push is taken. */
       hook: (commands: string) => put(bare, "hooks/pre-receive", `#!/bin/sh\n${commands}\n`, 0o755),
+      /** Gives the forge a CI that runs a command of a shell in a checkout of each pushed branch. */
+      runCi: (command: string) =>
+        Effect.gen(function* () {
+          const made = new ForgeCi(forge, bare, command)
+          ci = made
+          yield* Effect.addFinalizer(() => Effect.promise(made.idle))
+          return made
+        }),
       repository,
       gate,
       base: server.url,

@@ -11,14 +11,21 @@ export interface ConnectionKindSubject {
   readonly kind: ConnectionKind
   /** A credential for a service at a base URL, whose secrets are all `secret`. */
   readonly credential: (baseUrl: string, secret: string) => Readonly<Record<string, string>>
+  /** The secret, for a kind that takes no other text. */
+  readonly secret?: string
   /** Answers the probe for a good credential; undefined for a kind whose probe asks no server. */
   readonly answer?: (response: ServerResponse) => void
 }
 
-const secret = "canary-Zq8rT2vX5nB7mK1p"
+const usualSecret = "canary-Zq8rT2vX5nB7mK1p"
 
 /** The promises of `ConnectionKind`, for one kind. */
-export const connectionKindSuite = ({ answer, credential, kind }: ConnectionKindSubject): void => {
+export const connectionKindSuite = ({
+  answer,
+  credential,
+  kind,
+  secret = usualSecret
+}: ConnectionKindSubject): void => {
   const opened = (baseUrl: string) =>
     Effect.gen(function* () {
       const fields = Object.entries(yield* kind.credential(credential(baseUrl, secret))).filter(

@@ -24,6 +24,8 @@ const github = (repository: string): Dialect => {
     body: { message: "Validation Failed", errors: [{ resource: "PullRequest", ...error }], ...docs, status: "422" }
   })
   return {
+    kind: "github",
+    repository,
     root: `/api/v3/repos/${repository}`,
     movedRoot: "/api/v3/repositories/77",
     movedAway: (method) => ({
@@ -83,6 +85,8 @@ const github = (repository: string): Dialect => {
 }
 
 const gitlab = (repository: string): Dialect => ({
+  kind: "gitlab",
+  repository,
   root: `/api/v4/projects/${encodeURIComponent(repository)}`,
   movedRoot: "/api/v4/projects/3",
   // GitLab redirects reads alone.
@@ -149,6 +153,8 @@ const gitlab = (repository: string): Dialect => ({
 const gitea = (repository: string): Dialect => {
   const swagger = { url: "https://gitea.example/api/swagger" }
   return {
+    kind: "gitea",
+    repository,
     root: `/api/v1/repos/${repository}`,
     movedRoot: "/api/v1/repos/acme/renamed",
     movedAway: () => ({ status: 307, body: "" }),

@@ -10,6 +10,13 @@ export class ForgeHookList {
   /** The ids that were given, so that none comes again. */
   private given = 70
 
+  /** Adds a hook as the API would, such as one that people have made by hand. */
+  readonly add = (body: HeldHook["body"]): HeldHook => {
+    const made: HeldHook = { id: ++this.given, body }
+    this.held.push(made)
+    return made
+  }
+
   /** Answers a call by the rest of its path behind `/hooks`; undefined for another one. */
   readonly answer = (
     method: string,
@@ -18,9 +25,7 @@ export class ForgeHookList {
   ): { readonly status: number; readonly body: unknown } | undefined => {
     if (rest === "" && method === "GET") return { status: 200, body: this.held.map(shown) }
     if (rest === "" && method === "POST") {
-      const made: HeldHook = { id: ++this.given, body: read() }
-      this.held.push(made)
-      return { status: 201, body: shown(made) }
+      return { status: 201, body: shown(this.add(read())) }
     }
     const index = this.held.findIndex(({ id }) => rest === `/${id}`)
     const hook = this.held[index]

@@ -1,8 +1,12 @@
 import { createHash } from "node:crypto"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
 import { Schema } from "effect"
-import { type ActsHeld, answerAct, logAt } from "./ForgeActs.js"
+import { answerAct } from "./ForgeActs.js"
+import type { ForgeApp } from "./ForgeApp.js"
+import type { KnownForge } from "./ForgeDialects.js"
+import { callHook, type ForgeNews, hookDialects } from "./ForgeHookCalls.js"
 import { ForgeHookList } from "./ForgeHookList.js"
+import { answerLog, answerStore } from "./ForgeLogs.js"
 import type { RulingRoute } from "./ForgeRuling.js"
 import type { HeldCheck, HeldComment, HeldReview, Oddities, StandingRoute } from "./ForgeStanding.js"
 
@@ -43,10 +47,9 @@ export interface Branches {
 export interface Answer {
   readonly status: number
   readonly body: unknown
-  /** A plain text in the place of a body. */
+  /** In place of a body in JSON. */
   readonly text?: string
-  /** The path outside of the API that it leads to. */
-  readonly location?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export type ForgeOperation =
@@ -61,6 +64,8 @@ export class ForgeServer {
   readonly pulls: Array<Pull> = []
   readonly seen: Array<Seen> = []
   readonly canned: Array<Canned> = []
+  /** The statuses of the answers that were not canned. */
+  readonly statuses: Array<number> = []
   readonly hooks = new ForgeHookList()
   /** The issues that merges have closed, because the texts of their requests say so. */
   readonly closed: Array<number> = []
@@ -76,10 +81,14 @@ export class ForgeServer {
     forbidden: undefined,
     mergedResult: undefined,
     refusesMerges: false,
-    limit: undefined
+    limit: undefined,
+    closedList: false,
+    hooks: "once"
   }
-  /** Those who may write to the repository, by their logins. */
-  readonly writers = new Set(["ann"])
+  /** The answers to the calls of hooks. */
+  readonly calls: Array<Promise<ReadonlyArray<number>>> = []
+  /** The app that the repository has. GitHub alone has such apps. */
+  app: ForgeApp | undefined
   private ids = 0
   /** True after the repository has got another name: its old paths redirect, or tell that they do not. */
   moved = false
@@ -137,12 +146,18 @@ export class ForgeServer {
     return added
   }
 
-  private readonly held: ActsHeld = {
-    checks: this.checks,
-    comments: this.comments,
-    writers: this.writers,
-    check: this.check,
-    comment: this.comment
+  /** Calls the hooks that want to know. A push is told of each merge request of its branch, too. */
+  readonly tellHooks = (news: ForgeNews): void => {
+    const { kind, repository } = this.dialect
+    const dialect = hookDialects[kind]
+    const call = dialect.bodyOf(repository, news)
+    const times = { once: 1, twice: 2, never: 0 }[this.odd.hooks]
+    for (const hook of this.hooks.held)
+      if (times > 0 && dialect.wants(hook, news, call.event)) this.calls.push(callHook(dialect, hook, call, times))
+    if (news.what !== "push") return
+    for (const pull of this.pulls)
+      if (pull.state === "open" && !pull.fork && pull.head === news.branch)
+        this.tellHooks({ what: "merge_request", pull, sha: news.sha })
   }
 
   private readonly firstHead = (): string => this.branches.headOf(this.pulls[0]?.head ?? "") ?? ""
@@ -150,10 +165,11 @@ export class ForgeServer {
   /** Answers a request to the API and gives true; false for any other. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): boolean => {
     const url = new URL(request.url ?? "/", "http://localhost")
-    const log = logAt(this, url)
-    if (log !== undefined) {
+    const stored = answerStore(this.checks, request)
+    if (stored !== undefined) {
       this.seen.push({ method: request.method ?? "", path: url.pathname, headers: request.headers })
-      response.writeHead(200, { "content-type": "text/plain" }).end(log)
+      request.resume()
+      this.send(request, response, stored)
       return true
     }
     if (!url.pathname.startsWith("/api/")) return false
@@ -173,13 +189,9 @@ export class ForgeServer {
     request.on("end", () => {
       const canned = this.canned.shift()
       if (canned === undefined || canned.after === true) {
-        const { body, location, status, text } = this.answer(request, url, Buffer.concat(chunks).toString("utf8"))
-        if (canned === undefined && (text !== undefined || location !== undefined)) {
-          response.writeHead(status, location === undefined ? {} : { location }).end(text ?? "")
-          return
-        }
+        const answer = this.answer(request, url, Buffer.concat(chunks).toString("utf8"))
         if (canned === undefined) {
-          this.send(request, response, status, body === undefined ? "" : JSON.stringify(body))
+          this.send(request, response, answer)
           return
         }
       }
@@ -189,34 +201,54 @@ export class ForgeServer {
   }
 
   /** Sends an answer, or 304 where the caller has it already. */
-  private send(request: IncomingMessage, response: ServerResponse, status: number, body: string): void {
-    const etag = `W/"${createHash("sha256").update(body).digest("hex")}"`
+  private send(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { body: given, headers: own, status, text }: Answer
+  ): void {
+    const body = text ?? (given === undefined ? "" : JSON.stringify(given))
+    // An ETag of GitHub is good for one token only.
+    const reader = this.dialect.kind === "github" ? (request.headers.authorization ?? "") : ""
+    const etag = `W/"${createHash("sha256").update(`${reader}\n${body}`).digest("hex")}"`
     const { limit } = this.odd
     const headers = {
-      "content-type": "application/json",
+      "content-type": text === undefined ? "application/json" : "text/plain; charset=utf-8",
       ...(this.dialect.hasTags && request.method === "GET" && status === 200 && { etag }),
       ...(limit !== undefined && {
         "x-ratelimit-limit": String(limit.limit),
         "x-ratelimit-remaining": String(limit.remaining),
         "x-ratelimit-reset": String(Math.ceil(Date.now() / 1000) + 600)
-      })
+      }),
+      ...own
     }
-    if ("etag" in headers && request.headers["if-none-match"] === etag) response.writeHead(304, headers).end()
+    const isKnown = "etag" in headers && request.headers["if-none-match"] === etag
+    this.statuses.push(isKnown ? 304 : status)
+    if (isKnown) response.writeHead(304, headers).end()
     else response.writeHead(status, headers).end(body)
   }
 
   private answer(request: IncomingMessage, url: URL, raw: string): Answer {
-    if (!this.dialect.authorized(request.headers, this.token)) return this.dialect.unauthorized
+    const ofApp = this.app?.answer(
+      request.method ?? "",
+      url.pathname.slice(this.dialect.userPath.length - "/user".length),
+      request.headers,
+      raw
+    )
+    if (ofApp !== undefined) return ofApp
+    const tokens = [this.token, ...(this.app?.live() ?? []).map(({ token }) => token)]
+    if (!tokens.some((token) => this.dialect.authorized(request.headers, token))) return this.dialect.unauthorized
     if (this.odd.forbidden !== undefined && url.pathname.includes(this.odd.forbidden)) return this.dialect.forbidden
     const isGraphql = url.pathname === "/api/graphql"
     if (isGraphql || url.pathname.startsWith(this.dialect.root)) {
       const rest = isGraphql ? "/graphql" : url.pathname.slice(this.dialect.root.length)
-      const act = answerAct(this.held, { method: request.method ?? "", rest, url, body: raw })
-      if (act !== undefined) return act
-      const standing = this.dialect.standing(this, rest, url, raw)
-      if (standing !== undefined) return standing
-      const ruled = this.dialect.ruling(this, request.method ?? "", rest, url)
-      if (ruled !== undefined) return ruled
+      const { kind, notFound, ruling, standing } = this.dialect
+      const method = request.method ?? ""
+      const answer =
+        answerAct(this, { method, rest, url, body: raw }) ??
+        standing(this, rest, url, raw) ??
+        answerLog(kind, this.checks, rest, notFound, request) ??
+        ruling(this, method, rest, url)
+      if (answer !== undefined) return answer
     }
     if (url.pathname === this.dialect.userPath) return { status: 200, body: { id: 7, login: "ann", username: "ann" } }
     const hooks = `${this.dialect.root}/hooks`
@@ -230,6 +262,7 @@ export class ForgeServer {
     if (operation === undefined) return this.dialect.notFound
     switch (operation.name) {
       case "list":
+        if (this.odd.closedList) return this.dialect.forbidden
         return { status: 200, body: this.dialect.list(operation.query, this.pulls).map(this.shown) }
       case "create":
         return this.create(Schema.decodeUnknownSync(Body)(raw))
@@ -262,6 +295,7 @@ export class ForgeServer {
     if (this.dialect.expectedHead(input) !== head) return this.dialect.headMoved(head)
     this.branches.merge(pull.head, pull.base)
     pull.state = "merged"
+    this.tellHooks({ what: "merge_request", pull, sha: head })
     for (const [, issue] of pull.body.matchAll(/\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?) #(\d+)\b/gi))
       this.closed.push(Number(issue))
     return this.dialect.merged(this.shown(pull))
@@ -273,6 +307,9 @@ export class ForgeServer {
 
 /** The language of one product about one repository. */
 export interface Dialect {
+  readonly kind: KnownForge
+  /** The path of the repository for people. */
+  readonly repository: string
   /** The path of the repository in the API, and that which leads to it after it was renamed. */
   readonly root: string
   readonly movedRoot: string

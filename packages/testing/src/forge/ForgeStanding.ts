@@ -53,6 +53,10 @@ export interface Oddities {
   refusesMerges: boolean
   /** The budget that each answer tells. */
   limit: { readonly limit: number; readonly remaining: number } | undefined
+  /** It does not show its list of merge requests, although it shows each of them. */
+  closedList: boolean
+  /** How often it calls a hook for one thing, each time with the same id. */
+  hooks: "once" | "twice" | "never"
 }
 
 export interface Held {

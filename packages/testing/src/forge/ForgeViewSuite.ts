@@ -199,6 +199,15 @@ export const forgeViewSuite = (subject: ForgeSubject): void => {
       }).pipe(Effect.provide(allowed))
     )
 
+    it.scopedLive("a list that the forge closes hides no merge request whose number is known", () =>
+      Effect.gen(function* () {
+        const { forge, number, server } = yield* opened(subject)
+        server.odd.closedList = true
+        assert.strictEqual((yield* Effect.flip(forge.find({ head: "work", base: "main" }))).kind, "forbidden")
+        assert.strictEqual((yield* forge.view(number, {})).request.state, "read")
+      }).pipe(Effect.provide(allowed))
+    )
+
     it.scopedLive("a token that is not taken, a pause and a budget are told", () =>
       Effect.gen(function* () {
         const { forge, number, server } = yield* opened(subject)

@@ -47,7 +47,7 @@ const makeConnectionsOf = Effect.gen(function* () {
     const registration = registrationOf(hook)
     if (registration === null) {
       const { items } = yield* Effect.orDie(connections.list(hook.workspace_id, { limit: mostConnections }))
-      return items.filter(({ kind }) => kind === hook.kind).map(({ id }) => id)
+      return items.filter(({ kind }) => forges.find(kind)?.kind === hook.kind).map(({ id }) => id)
     }
     const connection = yield* connections.find(registration.connection_id)
     if (connection === undefined || connection.workspace_id !== hook.workspace_id) return []

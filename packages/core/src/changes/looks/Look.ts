@@ -3,21 +3,16 @@ import { systemActor } from "../../access/Access.js"
 import { failpoint } from "../../base/Failpoint.js"
 import { limited } from "../../base/Limited.js"
 import { fn } from "../../base/Traced.js"
-import { ConnectionStore } from "../../connections/ConnectionStore.js"
 import { ForgeError } from "../../forge/Forge.js"
-import { Forges } from "../../forge/Forges.js"
-import { SessionStore } from "../../sessions/SessionStore.js"
 import { Journal } from "../../store/Journal.js"
-import { DeliveryStore } from "../DeliveryStore.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
 import { afterFailureMs } from "./Cadence.js"
-import { makeReadLogs } from "./CheckLogs.js"
 import { LookSequel } from "./LookSequel.js"
+import { makeReadForge } from "./ReadForge.js"
 import { makeRecord, type WatchMemory } from "./Record.js"
 import { waiting } from "./Summing.js"
 import { type Watch, type WatchLost, WatchStore } from "./WatchStore.js"
-import { makeAskWriters } from "./Writers.js"
 
 const actor = systemActor("merge_requests")
 
@@ -29,43 +24,12 @@ const usualPauseMs = 60_000
 
 /** Gives the function that looks at a merge request which this process holds: it reads the forge, and writes what differs in one commit. */
 export const makeLook = Effect.gen(function* () {
-  const connections = yield* ConnectionStore
-  const deliveries = yield* DeliveryStore
-  const forges = yield* Forges
   const journal = yield* Journal
-  const sessions = yield* SessionStore
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
+  const readForge = yield* makeReadForge
   const record = yield* makeRecord
-  const readLogs = yield* makeReadLogs
-  const askWriters = yield* makeAskWriters
   const follow = yield* LookSequel
-
-  const readForge = Effect.fnUntraced(function* (request: MergeRequest, memory: WatchMemory) {
-    const session = yield* sessions.find(request.session_id)
-    const delivery = yield* deliveries.find(request.delivery_id)
-    if (session === undefined || delivery === undefined || request.number === null) return yield* gone
-    const connection = yield* connections
-      .open(session.workspace_id, request.connection_id)
-      .pipe(Effect.mapError(({ message }) => new ForgeError({ kind: "unauthenticated", message })))
-    const kept: WatchMemory = memory.credential === connection.credentialId ? memory : {}
-    const forge = yield* forges.open(connection, delivery.remote_url ?? "")
-    const view = yield* forge
-      .view(request.number, kept.view ?? {})
-      .pipe(
-        Effect.tapErrorTag("ForgeError", ({ kind }) =>
-          kind === "unauthenticated"
-            ? connections.observe(connection.id, connection.credentialId, "reauth_required").pipe(journal.commit)
-            : Effect.void
-        )
-      )
-    const self = kept.self === undefined ? ((yield* forges.loginOf(connection)) ?? null) : kept.self
-    const logs = yield* readLogs(request, view.memory.head ?? request.head_sha ?? "", view, forge)
-    const writers = yield* askWriters(request, view, forge, kept.writers ?? {})
-    const sequel = yield* follow.prepare(forge, request, view)
-    const seen = { ...memory, credential: connection.credentialId, self, writers, view: view.memory }
-    return { view, logs, sequel, memory: seen }
-  })
 
   const failed = (watch: Watch, request: MergeRequest, error: ForgeError) =>
     watches.finish(
@@ -104,13 +68,13 @@ export const makeLook = Effect.gen(function* () {
     const seen = yield* Effect.either(
       limited(readForge(request, memory), Effect.timeoutFail({ duration: longestMs, onTimeout: () => late }))
     )
+    yield* failpoint("look.read")
     if (seen._tag === "Left") yield* failed(watch, request, seen.left)
     else if (yield* record(watch, request.id, seen.right)) yield* failpoint("conditions.held")
+    yield* failpoint("look.committed")
   })
 })
 
 const kept = ({ memory, moved_at }: Watch) => ({ memory, moved_at })
-
-const gone = new ForgeError({ kind: "not_found", message: "The delivery of the merge request is gone." })
 
 const late = new ForgeError({ kind: "unavailable", message: "The forge took longer than a minute to answer." })

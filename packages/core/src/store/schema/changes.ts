@@ -49,6 +49,7 @@ export const changes: ReadonlyArray<string> = [
     updated_at text not null,
     unique (changeset_id, transport, target_ref)
   )`,
+  `create index deliveries_session on deliveries (session_id, target_ref)`,
   `create table applications (
     id text primary key,
     changeset_id text not null references changesets(id),

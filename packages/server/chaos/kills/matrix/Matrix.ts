@@ -5,6 +5,7 @@ import {
   branchIsPushedOnce,
   captureIsSealedOnce,
   changesetIsAppliedOnce,
+  commitOnHeadIsPushedOnce,
   fileIsUploaded,
   heldConditionsMergeOnce,
   mergeRequestIsMergedOnce,
@@ -18,6 +19,7 @@ import {
   workspaceIsRemoved,
   workspaceIsSetUp
 } from "./ExecutorRows.js"
+import { lookIsWrittenOnce } from "./LookRows.js"
 import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
 import {
@@ -99,11 +101,11 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "application.begun": [changesetIsAppliedOnce(again)],
   "application.file_written": [changesetIsAppliedOnce(again)],
   "application.written": [changesetIsAppliedOnce(again)],
-  "delivery.begun": [branchIsPushedOnce(again)],
-  "delivery.materialized": [branchIsPushedOnce(again)],
-  "delivery.head_seen": [branchIsPushedOnce(again)],
-  "delivery.pushed": [branchIsPushedOnce(again)],
-  "delivery.push_recorded": [branchIsPushedOnce(again)],
+  "delivery.begun": [branchIsPushedOnce(again), commitOnHeadIsPushedOnce],
+  "delivery.materialized": [branchIsPushedOnce(again), commitOnHeadIsPushedOnce],
+  "delivery.head_seen": [branchIsPushedOnce(again), commitOnHeadIsPushedOnce],
+  "delivery.pushed": [branchIsPushedOnce(again), commitOnHeadIsPushedOnce],
+  "delivery.push_recorded": [branchIsPushedOnce(again), commitOnHeadIsPushedOnce],
   "merge_request.looked_up": [mergeRequestIsOpenedOnce(again)],
   "merge_request.created": [mergeRequestIsOpenedOnce(again)],
   "care.prepared": [redCheckHasOneTurn],
@@ -111,6 +113,8 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "care.replied": [redCheckHasOneTurn],
   "merge_request.merged": [mergeRequestIsMergedOnce, heldConditionsMergeOnce],
   "conditions.held": [heldConditionsMergeOnce],
+  "look.read": [lookIsWrittenOnce],
+  "look.committed": [lookIsWrittenOnce],
   "tool.called": [childIsMadeOnce("after the kill")],
   "tool.committed": [childIsMadeOnce("before the kill"), fileIsPublishedOnce],
   "tool.asked": [functionIsAnsweredOnce("after the kill"), questionIsAskedOnce("after the kill")],
@@ -143,6 +147,7 @@ export const onPostgres: ReadonlyArray<ServerPoint> = [
   "merge_request.created",
   "care.begun",
   "conditions.held",
+  "look.read",
   "wait.delivered",
   "tool.committed",
   "result.accepted",

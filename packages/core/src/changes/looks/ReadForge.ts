@@ -1,0 +1,57 @@
+import { Effect } from "effect"
+import { ConnectionStore } from "../../connections/ConnectionStore.js"
+import { TokenMint } from "../../connections/TokenMint.js"
+import { ForgeError } from "../../forge/Forge.js"
+import { Forges } from "../../forge/Forges.js"
+import { SessionStore } from "../../sessions/SessionStore.js"
+import { Journal } from "../../store/Journal.js"
+import { DeliveryStore } from "../DeliveryStore.js"
+import type { MergeRequest } from "../MergeRequest.js"
+import { makeReadLogs } from "./CheckLogs.js"
+import { LookSequel } from "./LookSequel.js"
+import type { WatchMemory } from "./Record.js"
+import { makeAskWriters } from "./Writers.js"
+
+/** Gives the function that reads a merge request of the forge, with all that decisions about it need. It writes only that a token is not taken. */
+export const makeReadForge = Effect.gen(function* () {
+  const connections = yield* ConnectionStore
+  const deliveries = yield* DeliveryStore
+  const forges = yield* Forges
+  const journal = yield* Journal
+  const mint = yield* TokenMint
+  const sessions = yield* SessionStore
+  const readLogs = yield* makeReadLogs
+  const askWriters = yield* makeAskWriters
+  const follow = yield* LookSequel
+
+  return Effect.fnUntraced(function* (request: MergeRequest, memory: WatchMemory) {
+    const session = yield* sessions.find(request.session_id)
+    const delivery = yield* deliveries.find(request.delivery_id)
+    if (session === undefined || delivery === undefined || request.number === null) return yield* gone
+    const connection = yield* connections
+      .open(session.workspace_id, request.connection_id)
+      .pipe(Effect.mapError(({ message }) => new ForgeError({ kind: "unauthenticated", message })))
+    const kept: WatchMemory = memory.credential === connection.credentialId ? memory : {}
+    const remoteUrl = delivery.remote_url ?? ""
+    const { number } = request
+    const { forge, tokened, view } = yield* Effect.gen(function* () {
+      const tokened = yield* mint.forApi(connection, remoteUrl)
+      const forge = yield* forges.open(tokened, remoteUrl)
+      return { forge, tokened, view: yield* forge.view(number, kept.view ?? {}) }
+    }).pipe(
+      Effect.tapErrorTag("ForgeError", ({ kind }) =>
+        kind === "unauthenticated"
+          ? connections.observe(connection.id, connection.credentialId, "reauth_required").pipe(journal.commit)
+          : Effect.void
+      )
+    )
+    const self = kept.self === undefined ? ((yield* forges.loginOf(tokened)) ?? null) : kept.self
+    const logs = yield* readLogs(request, view.memory.head ?? request.head_sha ?? "", view, forge)
+    const writers = yield* askWriters(request, view, forge, kept.writers ?? {})
+    const sequel = yield* follow.prepare(forge, request, view)
+    const seen = { ...memory, credential: connection.credentialId, self, writers, view: view.memory }
+    return { view, logs, sequel, memory: seen }
+  })
+})
+
+const gone = new ForgeError({ kind: "not_found", message: "The delivery of the merge request is gone." })

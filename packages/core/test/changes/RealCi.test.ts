@@ -1,0 +1,167 @@
+import http from "node:http"
+import { assert, layer } from "@effect/vitest"
+import { Deliveries } from "@reins/core/changes/Deliveries"
+import { MergeRequestLooks } from "@reins/core/changes/looks/MergeRequestLooks"
+import type { MergeRequest } from "@reins/core/changes/MergeRequest"
+import { MergeRequests } from "@reins/core/changes/MergeRequests"
+import { HookReceiving } from "@reins/core/hooks/HookReceiving"
+import { Hooks } from "@reins/core/hooks/Hooks"
+import { Bell, looksTopic } from "@reins/core/store/Bell"
+import { Database } from "@reins/core/store/Database"
+import { eventOf, forgeConnection, installation, remote, workspace } from "@reins/testing/changes/Fixture"
+import { localServer } from "@reins/testing/connections/LocalServer"
+import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Runtime, Schedule } from "effect"
+import { until } from "./Watched.js"
+
+/** The tests of the repository: a file has to say TWO, and another one must still be there. */
+const command = 'test -f b.txt && { grep -q TWO a.txt || { echo "a.txt says $(cat a.txt), not TWO"; exit 3; }; }'
+
+/** An address of this process that takes the calls of a forge for a hook, as the server does. */
+const receiver = (hookId: string) =>
+  Effect.gen(function* () {
+    const receiving = yield* HookReceiving
+    const run = Runtime.runPromise(yield* Effect.runtime<never>())
+    const outcomes: Array<string> = []
+    const { url } = yield* localServer(({ body, headers }, response) => {
+      const header = (name: string) => {
+        const value = headers[name]
+        return typeof value === "string" ? value : undefined
+      }
+      const received = Effect.either(receiving.receive(hookId, { header, body: Buffer.from(body) }))
+      void run(received).then((answer) => {
+        outcomes.push(answer._tag === "Right" ? answer.right.outcome : "refused")
+        response.writeHead(answer._tag === "Right" ? 202 : 404).end()
+      })
+    })
+    return { outcomes, url: `${url}/hooks/in/${hookId}` }
+  })
+
+/** The hook of a forge as people make it in the settings of a repository. */
+const byHand: Readonly<Record<KnownForge, (url: string, secret: string) => Readonly<Record<string, unknown>>>> = {
+  github: (url, secret) => ({
+    name: "web",
+    events: ["push", "pull_request", "check_run", "status"],
+    config: { url, secret, content_type: "json" }
+  }),
+  gitlab: (url, token) => ({ url, token, push_events: true, merge_requests_events: true, job_events: true }),
+  gitea: (url, secret) => ({
+    type: "gitea",
+    events: ["push", "pull_request_sync", "status"],
+    config: { url, secret, content_type: "json" }
+  })
+}
+
+const get = (url: string, headers: Readonly<Record<string, string>>) =>
+  Effect.async<{ readonly status: number; readonly location: string | undefined; readonly text: string }>((resume) => {
+    http.get(url, { headers }, (response) => {
+      const chunks: Array<Buffer> = []
+      response.on("data", (chunk: Buffer) => chunks.push(chunk))
+      response.once("end", () =>
+        resume(
+          Effect.succeed({
+            status: response.statusCode ?? 0,
+            location: response.headers.location,
+            text: Buffer.concat(chunks).toString("utf8")
+          })
+        )
+      )
+    })
+  })
+
+/** Makes the look of a merge request due by its time alone, as if its interval had passed. */
+const passTime = Effect.gen(function* () {
+  const db = yield* Database
+  yield* db.run(db.sql`update watches set look_at = '2026-01-01T00:00:00.000Z'`)
+  yield* (yield* Bell).ring(looksTopic)
+})
+
+/** A session whose branch fails in the CI, with its merge request. */
+const red = (kind: KnownForge, by: "hooks" | "polling" | "both") =>
+  Effect.gen(function* () {
+    const origin = yield* remote(kind)
+    const ci = yield* origin.runCi(command)
+    const { change, principal, session, workspaceId } = yield* workspace(origin.url)
+    const connection = yield* forgeConnection(kind, origin.base)
+    const hook = yield* (yield* Hooks).create(principal, workspaceId, { kind, label: "forge" })
+    const { outcomes, url } = yield* receiver(hook.id)
+    origin.forge.hooks.add(byHand[kind](url, hook.secret))
+    origin.forge.odd.hooks = by === "polling" ? "never" : by === "both" ? "twice" : "once"
+    const deliveries = yield* Deliveries
+    const requests = yield* MergeRequests
+    const deliver = Effect.fnUntraced(function* (content: string, onto: "base" | "head") {
+      const changeset = yield* change({ "a.txt": content })
+      const answer = yield* deliveries.request(principal, changeset.id, { connection_id: connection.id, onto })
+      yield* eventOf(session.id, answer.event_watermark, "delivery.succeeded", "delivery.failed", "delivery.blocked")
+      return yield* deliveries.get(principal, answer.delivery.id)
+    })
+    const delivery = yield* deliver("ONE\n", "base")
+    const opening = yield* requests.open(principal, delivery.id, { draft: false })
+    yield* eventOf(session.id, opening.event_watermark, "merge_request.opened", "merge_request.failed")
+    const { id } = opening.merge_request
+    const read = requests.get(principal, id)
+    /** Waits for a state of the checks of a head. Nothing but the hooks, or the time, has the forge read. */
+    const seen = (state: string, head: string | null) => {
+      const isSo = ({ standing }: MergeRequest) =>
+        standing?.checks.state === state && standing.checks.head_sha === head && standing.head_is_ours
+      if (by !== "polling") return Effect.zipRight(until(read, isSo), read)
+      const looked = Effect.zipRight(passTime, read)
+      return Effect.repeat(looked, { schedule: Schedule.spaced("50 millis"), until: isSo }).pipe(
+        Effect.timeout("25 seconds"),
+        Effect.orDie,
+        Effect.zipRight(read)
+      )
+    }
+    return { ci, deliver, delivery, id, origin, outcomes, principal, seen, session }
+  })
+
+for (const { layer: database, name } of databases) {
+  layer(installation(database), { excludeTestServices: true })(`a real CI on ${name}`, (it) => {
+    for (const kind of ["github", "gitlab", "gitea"] as const)
+      for (const by of ["hooks", "polling", "both"] as const)
+        it.scoped(`a red check of ${kind} is seen with its log, and the fix is green, by ${by}`, () =>
+          Effect.gen(function* () {
+            const { ci, deliver, delivery, id, origin, outcomes, principal, seen } = yield* red(kind, by)
+            const failing = yield* seen("failing", delivery.commit)
+            assert.deepStrictEqual(
+              failing.standing?.waiting_for.map(({ kind, names }) => [kind, ...names]),
+              [["checks_failing", "test"]]
+            )
+            const looks = yield* MergeRequestLooks
+            const [check] = (yield* looks.checks(principal, id, { head_sha: delivery.commit ?? "" })).items
+            assert.deepInclude(check ?? {}, { name: "test", state: "failing" })
+
+            // The log is that of the command, and lies where no token goes.
+            const held = origin.forge.checks.find(({ head }) => head === delivery.commit)
+            assert.include(held?.log ?? "", "a.txt says ONE, not TWO")
+            assert.include(held?.log ?? "", "exit 3")
+            if (kind === "github") {
+              const authorization = `Bearer ${"forge-token-canary-Zq8rT2vX"}`
+              const jobs = `${origin.base}/api/v3/repos/acme/shop/actions/jobs/${held?.id}/logs`
+              const led = yield* get(jobs, { authorization, "user-agent": "test" })
+              assert.strictEqual(led.status, 302)
+              assert.strictEqual((yield* get(led.location ?? "", { authorization })).status, 400)
+              assert.include((yield* get(led.location ?? "", {})).text, "not TWO")
+            }
+
+            const fix = yield* deliver("TWO\n", "head")
+            assert.strictEqual(fix.state, "succeeded", JSON.stringify(fix))
+            const green = yield* seen("passing", fix.commit)
+            assert.deepStrictEqual(green.standing?.waiting_for, [])
+            assert.deepInclude(green.standing ?? {}, { head_is_ours: true })
+            yield* Effect.promise(ci.idle)
+            const answers = (yield* Effect.promise(() => Promise.all(origin.forge.calls))).flat()
+            assert.isTrue(
+              answers.every((status) => status === 202),
+              answers.join()
+            )
+            const accepted = outcomes.filter((outcome) => outcome === "accepted").length
+            const duplicates = outcomes.filter((outcome) => outcome === "duplicate").length
+            if (by === "polling") assert.deepStrictEqual(outcomes, [])
+            else assert.isAbove(accepted, 0)
+            if (by === "both") assert.isAtLeast(duplicates, accepted)
+          })
+        )
+  })
+}

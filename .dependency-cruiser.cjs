@@ -10,7 +10,7 @@ const floors = [
   ["access", "placement", "git", "budgets"],
   ["events", "jobs", "executor", "forge"],
   ["harness", "identity"],
-  ["connections", "relay"],
+  ["connections", "oauth", "relay"],
   ["agents", "catalog", "projects"],
   ["bench"],
   ["sessions", "webhooks"],

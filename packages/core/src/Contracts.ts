@@ -13,6 +13,7 @@ import * as hooks from "./hooks/Contract.js"
 import * as identity from "./identity/Contract.js"
 import * as jobs from "./jobs/Contract.js"
 import * as mcp from "./mcp/Contract.js"
+import * as oauth from "./oauth/Contract.js"
 import * as projects from "./projects/Contract.js"
 import * as push from "./push/Contract.js"
 import * as sessions from "./sessions/Contract.js"
@@ -27,6 +28,7 @@ import * as worktrees from "./worktrees/Contract.js"
  */
 export const contracts = [
   identity,
+  oauth,
   connections,
   projects,
   mcp,

@@ -23,6 +23,7 @@ import { identity } from "./identity/Room.js"
 import type { JobKind } from "./jobs/JobKind.js"
 import { jobs } from "./jobs/Room.js"
 import { mcp } from "./mcp/Room.js"
+import { oauth } from "./oauth/Room.js"
 import { outbound } from "./outbound/Room.js"
 import { projects } from "./projects/Room.js"
 import { push } from "./push/Room.js"
@@ -69,6 +70,7 @@ export const rooms = [
   jobs,
   identity,
   connections,
+  oauth,
   relay,
   agents,
   catalog,

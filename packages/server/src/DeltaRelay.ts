@@ -154,7 +154,7 @@ const hearing = Effect.gen(function* () {
   return Effect.fnUntraced(function* (sessionId: SessionId, address: string) {
     const until = (yield* Clock.currentTimeMillis) + proofMs
     const url = `${pathOf(sessionId)}?until=${until}`
-    const proof = seal.make({ method: "GET", url }, { node, clientAddress: node })
+    const proof = seal.make({ method: "GET", url }, { node, clientAddress: node, isForApps: false })
     return yield* Effect.async<boolean>((resume) => {
       let wasHeard = false
       const end = () => resume(Effect.sync(() => wasHeard))

@@ -54,13 +54,13 @@ const calls: ReadonlyArray<Call> = (() => {
   return found
 })()
 
-const strength: Record<Scope, number> = { read: 0, write: 1, admin: 2 }
+const strength: Record<Scope, number> = { read: 0, act: 1, write: 2, admin: 3 }
 
 describe("credentials", () => {
   layer(service(), { excludeTestServices: true })((it) => {
     it.effect("every operation refuses whoever has no credentials, and keys below its scope", () =>
       Effect.gen(function* () {
-        const keys = yield* Effect.forEach(["read", "write"] as const, (scope) =>
+        const keys = yield* Effect.forEach(["read", "act", "write"] as const, (scope) =>
           Effect.map(newCaller([scope]), ({ bearer }) => ({ scope, bearer }))
         )
         for (const { method, path, scope } of calls) {

@@ -7,6 +7,7 @@ import { Field, fieldsOf, Outcome, PageHead } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
 import { Form } from "../ui/Form.js"
 import { count } from "../words/Words.js"
+import { Apps } from "./Apps.js"
 
 /** The account of who is logged in. */
 export const AccountPage = () => {
@@ -53,6 +54,7 @@ export const AccountPage = () => {
           <p role="status">The password is changed, and {count(ended.value, "other login")} ended.</p>
         )}
       </Form>
+      <Apps />
       <CommitAuthor />
       <Notices />
       <DeleteAccount />

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import type { ApiKey, IssuedApiKey } from "@reins/client"
+import type { ApiKey, IssuedApiKey, Scope } from "@reins/client"
 import { useAction, usePages } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Await, Field, fieldsOf, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
@@ -117,6 +117,20 @@ const KeyRow = ({
   )
 }
 
+/** The scopes of a choice. Each includes those below it. */
+const scopesOf = (choice: string): [Scope, ...Array<Scope>] => {
+  switch (choice) {
+    case "admin":
+      return ["read", "write", "admin"]
+    case "write":
+      return ["read", "write"]
+    case "act":
+      return ["read", "act"]
+    default:
+      return ["read"]
+  }
+}
+
 const KeyForm = ({ workspaceId }: { readonly workspaceId: string }) => {
   const action = useAction()
   const made = useSignal<IssuedApiKey | undefined>(undefined)
@@ -131,7 +145,7 @@ const KeyForm = ({ workspaceId }: { readonly workspaceId: string }) => {
         void action.run("the key", async () => {
           made.value = await reins.apiKeys.create({
             name,
-            scopes: scope === "admin" ? ["read", "write", "admin"] : scope === "write" ? ["read", "write"] : ["read"],
+            scopes: scopesOf(scope),
             ...(where === "one" && { workspace_id: workspaceId }),
             ...(budget !== undefined && { budget }),
             ...(expires !== "" && { expires_at: new Date(`${expires}T00:00:00Z`).toISOString() })
@@ -145,6 +159,7 @@ const KeyForm = ({ workspaceId }: { readonly workspaceId: string }) => {
       <Field label="Permissions">
         <select name="scope">
           <option value="write">read and write</option>
+          <option value="act">read, and have agents work</option>
           <option value="read">read</option>
           <option value="admin">read, write and admin</option>
         </select>

@@ -136,8 +136,9 @@ export const canChange = (principal: Principal, role: Role): boolean =>
 
 const includes: Record<Scope, ReadonlyArray<Scope>> = {
   read: ["read"],
-  write: ["write", "read"],
-  admin: ["admin", "write", "read"]
+  act: ["act", "read"],
+  write: ["write", "act", "read"],
+  admin: ["admin", "write", "act", "read"]
 }
 
 const covers = (scopes: ReadonlyArray<Scope>, wanted: Scope): boolean =>

@@ -5,6 +5,7 @@ import { workspaceRows as ofConnections } from "../connections/WorkspaceRows.js"
 import { workspaceRows as ofHooks } from "../hooks/WorkspaceRows.js"
 import { workspaceRows as ofIdentity } from "../identity/Removal.js"
 import { workspaceRows as ofJobs } from "../jobs/WorkspaceRows.js"
+import { workspaceRows as ofOauth } from "../oauth/Rows.js"
 import { workspaceRows as ofProjects } from "../projects/WorkspaceRows.js"
 import { workspaceRows as ofPush } from "../push/Rows.js"
 import { workspaceRows as ofSessions } from "../sessions/WorkspaceRows.js"
@@ -24,6 +25,7 @@ export const workspaceRows: ReadonlyArray<OwnedRows> = [
   ...ofProjects,
   ...ofConnections,
   ...ofSessions,
+  ...ofOauth,
   ...ofIdentity,
   ...ofLogs
 ]

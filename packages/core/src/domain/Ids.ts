@@ -102,6 +102,10 @@ export const HookId = typeId("hook", "HookId")
 export type HookId = typeof HookId.Type
 export const HookReceiptId = typeId("hrc", "HookReceiptId")
 export type HookReceiptId = typeof HookReceiptId.Type
+export const OauthGrantId = typeId("grant", "OauthGrantId")
+export type OauthGrantId = typeof OauthGrantId.Type
+export const OauthClientId = typeId("ocl", "OauthClientId")
+export type OauthClientId = typeof OauthClientId.Type
 export const OperationId = typeId("op", "OperationId")
 export type OperationId = typeof OperationId.Type
 

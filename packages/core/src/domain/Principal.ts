@@ -1,4 +1,13 @@
-import type { AccountId, ApiKeyId, MergeRequestId, SessionId, ShareId, TurnId, WorkspaceId } from "./Ids.js"
+import type {
+  AccountId,
+  ApiKeyId,
+  MergeRequestId,
+  OauthGrantId,
+  SessionId,
+  ShareId,
+  TurnId,
+  WorkspaceId
+} from "./Ids.js"
 import type { Scope } from "./Scope.js"
 
 /**
@@ -14,10 +23,17 @@ export interface AccountPrincipal {
   /** The only workspace that the credentials are good for; null is every workspace of the account. */
   readonly workspaceId: WorkspaceId | null
   readonly via:
-    | { readonly kind: "api_key"; readonly keyId: ApiKeyId }
+    | { readonly kind: "api_key"; readonly keyId: ApiKeyId; readonly app?: AppAccess }
     | { readonly kind: "login"; readonly loginId: string }
     /** The program that embeds the core. It speaks for the account itself. */
     | { readonly kind: "embedded" }
+}
+
+/** The access by which an app calls with a token. */
+export interface AppAccess {
+  readonly grantId: OauthGrantId
+  /** True when the person lets the app answer agents and deliver by itself. */
+  readonly isUnattended: boolean
 }
 
 /** An agent in its turn, which acts for the account that sent the message of the turn. */

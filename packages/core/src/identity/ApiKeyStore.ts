@@ -29,9 +29,14 @@ export type StoredApiKey = Omit<ApiKey, "budget">
 export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")<
   ApiKeyStore,
   {
-    /** Stores a new key. `digest` is that of its secret. */
-    readonly insert: (accountId: AccountId, key: StoredApiKey, digest: string) => Effect.Effect<void, never, Commit>
-    /** The keys that a principal sees, revoked and expired ones too, newest first. */
+    /** Stores a new key. `digest` is that of its secret. `isApp`: the key is that of an app, whose secret nobody has. */
+    readonly insert: (
+      accountId: AccountId,
+      key: StoredApiKey,
+      digest: string,
+      isApp?: boolean
+    ) => Effect.Effect<void, never, Commit>
+    /** The keys that a principal sees, revoked and expired ones too, newest first. Those of apps are not among them. */
     readonly list: (
       principal: Principal,
       request: PageRequest
@@ -44,6 +49,10 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
     readonly find: (principal: Principal, keyId: string) => Effect.Effect<StoredApiKey | undefined>
     /** Revokes a key that the principal sees, or leaves it revoked. Undefined when the principal sees no such key. */
     readonly revoke: (principal: Principal, keyId: string) => Effect.Effect<StoredApiKey | undefined, never, Commit>
+    /** Revokes the key of an app, or leaves it revoked. */
+    readonly revokeApp: (keyId: string) => Effect.Effect<void, never, Commit>
+    /** Revokes the keys of all apps of an account. */
+    readonly revokeApps: (accountId: string) => Effect.Effect<void, never, Commit>
     /** Revokes the keys that an account has for a workspace. */
     readonly revokeBound: (accountId: string, workspaceId: string) => Effect.Effect<void, never, Commit>
     /**
@@ -51,6 +60,8 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
      * the key is for a workspace that the account no longer belongs to. The holder of an expired key is given back.
      */
     readonly findHolder: (digest: string) => Effect.Effect<KeyHolder | undefined>
+    /** `findHolder` for the key of an app, by its id. */
+    readonly findAppHolder: (keyId: string) => Effect.Effect<KeyHolder | undefined>
     /** True while an account is active and, where a key is named, that key of the account is neither revoked nor expired. */
     readonly mayActFor: (accountId: string, keyId: string | null) => Effect.Effect<boolean>
     /**
@@ -65,21 +76,26 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
     Effect.gen(function* () {
       const db = yield* Database
       const { sql } = db
-      const holderOf = db.prepare(
-        (
-          digest: string
-        ) => sql<KeyHolderRow>`select api_keys.id, account_id, workspace_id, scopes, last_used_at, expires_at
-          from api_keys join accounts on accounts.id = account_id and accounts.state = 'active'
-          where hash = ${digest} and revoked_at is null
+      const holders = sql.literal(
+        `select api_keys.id, account_id, workspace_id, scopes, last_used_at, expires_at
+          from api_keys join accounts on accounts.id = account_id and accounts.state = 'active'`
+      )
+      const inForce = sql`revoked_at is null
           and (workspace_id is null or ${isMember(sql, "api_keys.workspace_id", "api_keys.account_id")})`
+      const holderOf = db.prepare(
+        (digest: string) => sql<KeyHolderRow>`${holders} where hash = ${digest} and ${inForce}`
+      )
+      const appHolderOf = db.prepare(
+        (keyId: string) => sql<KeyHolderRow>`${holders} where api_keys.id = ${keyId} and is_app = 1 and ${inForce}`
       )
       const seenBy = ({ accountId, workspaceId }: Principal) =>
         workspaceId === null
-          ? sql`account_id = ${accountId}`
-          : sql`account_id = ${accountId} and workspace_id = ${workspaceId}`
+          ? sql`account_id = ${accountId} and is_app = 0`
+          : sql`account_id = ${accountId} and is_app = 0 and workspace_id = ${workspaceId}`
       return ApiKeyStore.of({
-        insert: (accountId, key, digest) => {
-          const row = { ...key, scopes: JSON.stringify(key.scopes), account_id: accountId, hash: digest }
+        insert: (accountId, key, digest, isApp = false) => {
+          const scopes = JSON.stringify(key.scopes)
+          const row = { ...key, scopes, account_id: accountId, hash: digest, is_app: isApp ? 1 : 0 }
           return db.run(sql`insert into api_keys ${sql.insert(row)}`)
         },
         list: Effect.fnUntraced(function* (principal, request) {
@@ -114,10 +130,16 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
           yield* db.run(sql`update api_keys set revoked_at = ${at}
             where account_id = ${accountId} and workspace_id = ${workspaceId} and revoked_at is null`)
         }),
-        findHolder: (digest) =>
-          Effect.map(db.first(holderOf(digest)), (row) =>
-            row === undefined ? undefined : { ...row, scopes: JSON.parse(row.scopes) }
-          ),
+        revokeApp: Effect.fnUntraced(function* (keyId) {
+          yield* db.run(sql`update api_keys set revoked_at = ${yield* now}
+            where id = ${keyId} and is_app = 1 and revoked_at is null`)
+        }),
+        revokeApps: Effect.fnUntraced(function* (accountId) {
+          yield* db.run(sql`update api_keys set revoked_at = ${yield* now}
+            where account_id = ${accountId} and is_app = 1 and revoked_at is null`)
+        }),
+        findHolder: (digest) => Effect.map(db.first(holderOf(digest)), toHolder),
+        findAppHolder: (keyId) => Effect.map(db.first(appHolderOf(keyId)), toHolder),
         mayActFor: Effect.fnUntraced(function* (accountId, keyId) {
           const isGood =
             keyId === null
@@ -150,6 +172,9 @@ interface ApiKeyRow extends Omit<StoredApiKey, "scopes"> {
 interface KeyHolderRow extends Omit<KeyHolder, "scopes"> {
   readonly scopes: string
 }
+
+const toHolder = (row: KeyHolderRow | undefined): KeyHolder | undefined =>
+  row === undefined ? undefined : { ...row, scopes: JSON.parse(row.scopes) }
 
 const toApiKey = (row: ApiKeyRow): StoredApiKey => ({
   id: row.id,

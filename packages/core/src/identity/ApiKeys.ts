@@ -2,9 +2,15 @@ import { Context, Effect, Layer, ParseResult, type Redacted } from "effect"
 import { Access, type Denied, type ScopeMissing, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import type { AccountId } from "../domain/Ids.js"
+import type { AccountId, ApiKeyId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
-import { type AccountPrincipal, keyOf as callingKeyOf, operator, type Principal } from "../domain/Principal.js"
+import {
+  type AccountPrincipal,
+  type AppAccess,
+  keyOf as callingKeyOf,
+  operator,
+  type Principal
+} from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now, Timestamp } from "../domain/Timestamp.js"
@@ -15,7 +21,7 @@ import * as Keyset from "../store/Keyset.js"
 import type { ApiKeyInput, ApiKeyPatch } from "./AccountsApi.js"
 import type { ApiKey, IssuedApiKey } from "./ApiKey.js"
 import * as ApiKeySecret from "./ApiKeySecret.js"
-import { ApiKeyStore } from "./ApiKeyStore.js"
+import { ApiKeyStore, type KeyHolder } from "./ApiKeyStore.js"
 import { makeIssue, type NewApiKey } from "./IssueKey.js"
 
 export type { NewApiKey } from "./IssueKey.js"
@@ -54,6 +60,8 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
      * active, or the key is for a workspace that the account no longer belongs to.
      */
     readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<AccountPrincipal | undefined>
+    /** The principal of the key of an app, under the same conditions as `authenticate`. Its caller has proved that the app calls. */
+    readonly authenticateApp: (keyId: ApiKeyId, app: AppAccess) => Effect.Effect<AccountPrincipal | undefined>
     /**
      * Makes a key that does not expire for an account, on behalf of the operator. Its secret is given this once. Fails with `not_found` when the
      * account is not active or does not belong to the workspace.
@@ -70,6 +78,21 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
       const budgets = yield* BudgetStore
 
       const { issue, issueFor, shown } = yield* makeIssue
+
+      const principalOf = Effect.fnUntraced(function* (holder: KeyHolder | undefined) {
+        if (holder === undefined || (holder.expires_at !== null && holder.expires_at <= (yield* now))) return undefined
+        // A call is not refused because its time could not be written down.
+        yield* Effect.catchAllDefect(store.noteUse(holder), (defect) =>
+          Effect.logWarning("the last use of an API key was not written", defect, { key_id: holder.id })
+        )
+        const principal: AccountPrincipal = {
+          accountId: holder.account_id,
+          scopes: holder.scopes,
+          workspaceId: holder.workspace_id,
+          via: { kind: "api_key", keyId: holder.id }
+        }
+        return principal
+      })
 
       return ApiKeys.of({
         list: fn("ApiKeys.list")(function* (principal, request) {
@@ -129,19 +152,11 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
           ),
         authenticate: fn("ApiKeys.authenticate")(function* (secret) {
           if (!ApiKeySecret.isWellFormed(secret)) return undefined
-          const holder = yield* store.findHolder(Token.digest(secret))
-          if (holder === undefined || (holder.expires_at !== null && holder.expires_at <= (yield* now)))
-            return undefined
-          // A call is not refused because its time could not be written down.
-          yield* Effect.catchAllDefect(store.noteUse(holder), (defect) =>
-            Effect.logWarning("the last use of an API key was not written", defect, { key_id: holder.id })
-          )
-          return {
-            accountId: holder.account_id,
-            scopes: holder.scopes,
-            workspaceId: holder.workspace_id,
-            via: { kind: "api_key", keyId: holder.id }
-          }
+          return yield* principalOf(yield* store.findHolder(Token.digest(secret)))
+        }),
+        authenticateApp: fn("ApiKeys.authenticateApp")(function* (keyId, app) {
+          const principal = yield* principalOf(yield* store.findAppHolder(keyId))
+          return principal && { ...principal, via: { kind: "api_key", keyId, app } }
         }),
         issueFor: (accountId, key) =>
           journal.command(

@@ -17,7 +17,7 @@ import { ApiKeyStore, type StoredApiKey } from "./ApiKeyStore.js"
 export interface NewApiKey {
   /** Tells people what the key is for. */
   readonly name: string
-  /** The acts that the key allows. `admin` includes `write`, and `write` includes `read`. */
+  /** The acts that the key allows. `admin` includes `write`, which includes `act`, which includes `read`. */
   readonly scopes: ReadonlyArray<Scope>
   /** The only workspace that the key may touch; null is every workspace of the account. */
   readonly workspaceId: WorkspaceId | null
@@ -46,16 +46,29 @@ export const makeIssue = Effect.gen(function* () {
     return { ...(yield* shown(key)), secret: Redacted.value(secret) }
   })
 
-  /** Makes a key that does not expire for an active account, and for a workspace that it belongs to. */
-  const issueFor = Effect.fnUntraced(function* (accountId: AccountId, wanted: NewApiKey) {
+  const requireMember = Effect.fnUntraced(function* (accountId: AccountId, workspaceId: WorkspaceId | null) {
     const account = yield* accounts.find(accountId)
     if (account?.state !== "active") return yield* notFound()
     const owner: Principal = { accountId, scopes: ["admin"], workspaceId: null, via: { kind: "embedded" } }
-    if (wanted.workspaceId !== null) yield* access.read(owner, wanted.workspaceId)
+    if (workspaceId !== null) yield* access.read(owner, workspaceId)
+  })
+
+  /** Makes a key that does not expire for an active account, and for a workspace that it belongs to. */
+  const issueFor = Effect.fnUntraced(function* (accountId: AccountId, wanted: NewApiKey) {
+    yield* requireMember(accountId, wanted.workspaceId)
     return yield* issue(accountId, wanted, null)
   })
 
-  return { issue, issueFor, shown }
+  /** Makes the key by which an app acts for an active account in a workspace of it. Its secret is thrown away, so only tokens lead to it. */
+  const issueForApp = Effect.fnUntraced(function* (accountId: AccountId, wanted: NewApiKey, expiresAt: Timestamp) {
+    yield* requireMember(accountId, wanted.workspaceId)
+    const secret = yield* ApiKeySecret.make
+    const key = yield* keyOf(secret, wanted, expiresAt)
+    yield* store.insert(accountId, { ...key, prefix: "", last4: "" }, Token.digest(secret), true)
+    return key.id
+  })
+
+  return { issue, issueFor, issueForApp, shown }
 })
 
 const keyOf = Effect.fnUntraced(function* (
@@ -80,4 +93,4 @@ const keyOf = Effect.fnUntraced(function* (
 })
 
 /** The order in which the scopes of a key are listed. */
-const allScopes: ReadonlyArray<Scope> = ["admin", "write", "read"]
+const allScopes: ReadonlyArray<Scope> = ["admin", "write", "act", "read"]

@@ -32,6 +32,8 @@ export class LoginStore extends Context.Tag("@reins/core/identity/LoginStore")<
     readonly findLasting: (
       hash: string
     ) => Effect.Effect<Pick<LoginRow, "id" | "account_id" | "last_seen_at"> | undefined>
+    /** True while a login lasts. */
+    readonly lasts: (loginId: string) => Effect.Effect<boolean>
     /**
      * Writes down that a login is used now, unless it was less than a minute ago. The statement is a commit of its own, because a
      * request that only reads has none.
@@ -64,6 +66,10 @@ export class LoginStore extends Context.Tag("@reins/core/identity/LoginStore")<
             select login_sessions.id, account_id, last_seen_at from login_sessions
             join accounts on accounts.id = account_id and accounts.state = 'active'
             where hash = ${hash} and ${yield* lasting}`)
+        }),
+        lasts: Effect.fnUntraced(function* (loginId) {
+          const row = yield* db.first(sql`select id from login_sessions where id = ${loginId} and ${yield* lasting}`)
+          return row !== undefined
         }),
         noteUse: Effect.fnUntraced(function* ({ id, last_seen_at }) {
           const minuteAgo = yield* fromNow(-60_000)

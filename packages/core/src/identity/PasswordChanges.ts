@@ -10,6 +10,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { type AccountRow, AccountStore, normaliseEmail } from "./AccountStore.js"
 import type { PasswordChange, PasswordChangeInput, PasswordResetInput } from "./AccountsApi.js"
+import { ApiKeyStore } from "./ApiKeyStore.js"
 import { LoginStore } from "./LoginStore.js"
 import { mailTo } from "./MailJob.js"
 import * as OneTimeTokens from "./OneTimeTokens.js"
@@ -31,7 +32,7 @@ export type ResetRefused = PasswordsBusy | ReinsError<"token_expired" | "version
 
 /**
  * Replaces the passwords of accounts. The old password opens nothing afterwards: the logins of the account end, its links stop working,
- * and its owner is told by mail. API keys stay good.
+ * its apps lose their access, and its owner is told by mail. API keys stay good.
  */
 export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordChanges")<
   PasswordChanges,
@@ -112,6 +113,7 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
 const makeSteps = Effect.gen(function* () {
   const db = yield* Database
   const accounts = yield* AccountStore
+  const apiKeys = yield* ApiKeyStore
   const jobs = yield* JobStore
   const logins = yield* LoginStore
   const passwords = yield* Passwords
@@ -122,6 +124,7 @@ const makeSteps = Effect.gen(function* () {
   const replace = Effect.fnUntraced(function* (account: AccountRow, hash: string, clientAddress: string) {
     if (!(yield* accounts.replaceHash(account, hash))) return yield* changedMeanwhile
     yield* OneTimeTokens.voidAll(db, "reset_password", account.id)
+    yield* apiKeys.revokeApps(account.id)
     yield* guesses.replaced({ accountId: account.id, email: account.email, clientAddress })
     yield* jobs.enqueue(mailTo(account.id, "password_changed"))
   })

@@ -163,7 +163,12 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .annotateContext(extension)
   )
   .add(
-    post("create", "/api/workspaces/:workspace_id/sessions", "Create a session, with a first message if one is given")
+    post(
+      "create",
+      "/api/workspaces/:workspace_id/sessions",
+      "Create a session, with a first message if one is given",
+      "act"
+    )
       .setPath(idPath("workspace_id"))
       .setPayload(SessionInput)
       .addSuccess(withStatus(CreatedSession, 201))

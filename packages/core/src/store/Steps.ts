@@ -13,6 +13,7 @@ import { events } from "./schema/events.js"
 import { hooks } from "./schema/hooks.js"
 import { identity } from "./schema/identity.js"
 import { jobs } from "./schema/jobs.js"
+import { oauth } from "./schema/oauth.js"
 import { placement, requestCredit } from "./schema/placement.js"
 import { projects } from "./schema/projects.js"
 import { push } from "./schema/push.js"
@@ -52,5 +53,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0019_push": original(statements(push)),
   "0020_hooks": original(statements(hooks)),
   "0021_artifacts": original(byDialect(artifacts)),
-  "0022_care": original(statements(care))
+  "0022_care": original(statements(care)),
+  "0023_oauth": original(statements(oauth))
 }

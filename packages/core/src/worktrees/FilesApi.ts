@@ -23,7 +23,7 @@ const session = idPath("session_id")
 
 export class FilesApi extends HttpApiGroup.make("sessions")
   .add(
-    post("uploadFile", "/api/sessions/:session_id/file-uploads", "Put a file into the workspace")
+    post("uploadFile", "/api/sessions/:session_id/file-uploads", "Put a file into the workspace", "act")
       .setPath(session)
       .setPayload(FileUpload)
       .addSuccess(UploadedFile)

@@ -5,9 +5,9 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Outbound } from "@reins/core/internal/outbound/Outbound"
+import { tlsServer } from "@reins/testing/connections/TlsServer"
 import { temporary } from "@reins/testing/git/Fixture"
 import { Effect, Schema } from "effect"
-import { tlsServer } from "./TlsServer.js"
 
 // The authorities that a process trusts are settled when it starts, so that each of these requests is made by a process of its own.
 const script = `

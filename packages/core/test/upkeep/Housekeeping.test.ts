@@ -10,6 +10,7 @@ import { FollowerStore } from "@reins/core/events/FollowerStore"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { HookStore } from "@reins/core/hooks/HookStore"
 import { Accounts } from "@reins/core/identity/Accounts"
+import { OauthStore } from "@reins/core/oauth/OauthStore"
 import { sweeps } from "@reins/core/Rooms"
 import { ToolCallStore } from "@reins/core/sessions/questions/ToolCallStore"
 import { Database } from "@reins/core/store/Database"
@@ -66,6 +67,7 @@ if (sqlite !== undefined) {
       AutomationStore.layer,
       RunStore.layer,
       HookStore.layer,
+      OauthStore.layer,
       calls
     ).pipe(
       Layer.provide(FollowerStore.layer),

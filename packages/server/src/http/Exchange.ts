@@ -20,6 +20,8 @@ export class Exchange {
   readonly headers: Record<string, string>
   /** Cookies that the answer sets. */
   readonly cookies: Array<Cookies.Cookie> = []
+  /** True where the token of an app counts: at `/mcp`, and in the calls that it makes. Its audience is nothing else (RFC 8707). */
+  isForApps: boolean
   /** The caller, once it is known. */
   principal: Principal | undefined = undefined
 
@@ -44,6 +46,7 @@ export class Exchange {
       forwardedFor: this.header("x-forwarded-for"),
       forwarded: this.header("forwarded")
     })
+    this.isForApps = isOfDoor(request.socket)
     this.headers = { ...commonHeaders, "x-request-id": this.requestId }
   }
 
@@ -60,5 +63,7 @@ export class Exchange {
     return header === undefined ? undefined : Cookies.parseHeader(header)[name]
   }
 }
+
+const isOfDoor = (socket: object): boolean => "isOfDoor" in socket && socket.isOfDoor === true
 
 const wellFormed = /^[\w.-]{1,128}$/

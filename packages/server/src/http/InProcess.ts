@@ -45,7 +45,7 @@ export class InProcess {
     // It listens nowhere.
     this.made ??= createServer({ keepAliveTimeout: 1 }, this.take)
     const [near, far] = duplexPair()
-    this.made.emit("connection", Object.assign(far, { remoteAddress: clientAddress }))
+    this.made.emit("connection", Object.assign(far, { remoteAddress: clientAddress, isOfDoor: true }))
     return near
   }
 }

@@ -7,6 +7,7 @@ import { mcpRoutes } from "./doors/McpRoutes.js"
 import type { AllHandlers } from "./Handlers.js"
 import { hookRoutes } from "./HookRoutes.js"
 import * as Own from "./OwnHandlers.js"
+import { oauthRoutes } from "./oauth/OauthRoutes.js"
 import { pageRoutes } from "./pages/PageRoutes.js"
 import { routesOf } from "./Router.js"
 
@@ -36,6 +37,7 @@ export const routesAt = Effect.fnUntraced(function* (publicUrl: URL) {
     ...(yield* pageRoutes),
     ...(yield* hookRoutes),
     ...(yield* mcpRoutes(publicUrl)),
+    ...(yield* oauthRoutes),
     ...routesOfNodes
   ]
 })

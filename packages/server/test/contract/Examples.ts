@@ -1,5 +1,6 @@
 import { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
+import { newGrant } from "../doors/OauthPerson.js"
 import { newCaller, newKey, password } from "../Service.js"
 import { proposed } from "./CareParts.js"
 import { fill, type Operation } from "./Document.js"
@@ -139,6 +140,8 @@ const examples = {
     })),
   "DELETE /api/api-keys/{key_id}": ({ person }: Tenant) =>
     Effect.map(done(person, "POST", "/api/api-keys", { name: "old" }), (key) => idOf("key_id", key)),
+  "DELETE /api/oauth-grants/{oauth_grant_id}": ({ person }: Tenant) =>
+    Effect.map(newGrant(person), (oauth_grant_id) => ({ ids: { oauth_grant_id } })),
   "POST /api/auth/account-deletions": () =>
     Effect.map(newCaller(), ({ bearer }) => ({ headers: bearer, body: { password } })),
   "DELETE /api/workspaces/{workspace_id}": freshWorkspace,

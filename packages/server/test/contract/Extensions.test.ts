@@ -92,6 +92,8 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/sessions/{session_id}/usage": 200,
   "GET /api/workspaces/{workspace_id}/usage": 200,
   "GET /api/workspaces/{workspace_id}/events": 200,
+  "GET /api/oauth-grants": 200,
+  "DELETE /api/oauth-grants/{oauth_grant_id}": 200,
   "GET /api/push-key": 200,
   "GET /api/workspaces/{workspace_id}/push-subscriptions": 200,
   "POST /api/workspaces/{workspace_id}/push-subscriptions": 201,

@@ -29,6 +29,7 @@ import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { json, localServer } from "@reins/testing/connections/LocalServer"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { Context, Effect, Layer, Schema } from "effect"
+import { newGrant } from "../doors/OauthPerson.js"
 import { change, newCaller, send } from "../Service.js"
 import { caredFor } from "./CaredFor.js"
 import type { Json } from "./Document.js"
@@ -389,6 +390,7 @@ export const newTenant = Effect.gen(function* () {
     body: { ref: "refs/heads/main" }
   })
   const more = {
+    oauth_grant_id: yield* newGrant(person),
     push_subscription_id: textAt(browser, "id"),
     automation_id: automationId,
     automation_run_id: textAt(run, "id"),

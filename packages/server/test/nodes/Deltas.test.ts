@@ -177,7 +177,9 @@ sandboxed("the streams between nodes are for nodes alone, and for a moment", () 
         Effect.map(KeyRing, (ring) => {
           const seal = sealOf(ring)
           const url = `/internal/sessions/${sessionId}/deltas?until=${sealedUntil}`
-          return { [seal.header]: seal.make({ method: "GET", url }, { node: "b", clientAddress: "b" }) }
+          return {
+            [seal.header]: seal.make({ method: "GET", url }, { node: "b", clientAddress: "b", isForApps: false })
+          }
         })
       )
     const soon = now + 10_000

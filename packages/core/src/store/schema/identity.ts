@@ -63,6 +63,7 @@ export const identity: ReadonlyArray<string> = [
     last4 text not null,
     hash text not null unique,
     scopes text not null,
+    is_app integer not null default 0,
     expires_at text,
     last_used_at text,
     revoked_at text,

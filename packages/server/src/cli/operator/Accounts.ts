@@ -119,7 +119,7 @@ export const createKey = command({
   takes: {
     email,
     name: requiredOption("name", "The purpose of the key"),
-    scopes: option("scopes", "read, write or admin, with commas between them (admin)"),
+    scopes: option("scopes", "read, act, write or admin, with commas between them (admin)"),
     ...installationOptions
   },
   examples: [

@@ -1,6 +1,6 @@
 import { createMcpHandler } from "@modelcontextprotocol/server"
 import { Reins } from "@reins/client"
-import { serverFor } from "./McpDoor.js"
+import { serverFor, tools } from "./McpDoor.js"
 
 /** The longest request, in bytes. */
 const mostBytes = 1024 * 1024
@@ -23,6 +23,10 @@ export interface Asked {
   /** Names the credentials, without their secret. */
   readonly keySpace: string
   readonly isUnattended: boolean
+  /** The scopes of an app, which can ask its person for more; absent for other credentials. */
+  readonly granted?: ReadonlyArray<string>
+  /** The challenge that tells an app to ask for more. */
+  readonly challenge?: (scope: string, error: "insufficient_scope") => string
   /** Calls the API of this process for the client of the request. */
   readonly fetch: typeof globalThis.fetch
 }
@@ -33,7 +37,11 @@ export type HttpDoor = (asked: Asked, send: (answer: Response) => Promise<void>)
 /** Answers requests of the Model Context Protocol. Each stands alone, so a restart of the server loses no session of the protocol. */
 export const httpDoor = ({ consoleUrl, onFault, release, stopping }: HttpDoorOptions): HttpDoor => {
   const running = new Map<string, number>()
-  return async ({ fetch, isUnattended, keySpace, request, token }, send) => {
+  return async ({ challenge, fetch, granted, isUnattended, keySpace, request, token }, send) => {
+    if (granted !== undefined && challenge !== undefined) {
+      const lacking = await lackingScope(request, granted)
+      if (lacking !== undefined) return send(needsMore(challenge(lacking, "insufficient_scope")))
+    }
     const atOnce = running.get(keySpace) ?? 0
     if (atOnce >= mostAtOnce) return send(tooMany())
     running.set(keySpace, atOnce + 1)
@@ -53,6 +61,32 @@ export const httpDoor = ({ consoleUrl, onFault, release, stopping }: HttpDoorOpt
     }
   }
 }
+
+const scopes = ["read", "act", "write"]
+
+/** The scopes that a call needs of its app, as one text, where the person has not given them. */
+const lackingScope = async (request: Request, granted: ReadonlyArray<string>): Promise<string | undefined> => {
+  const asked: unknown = await request
+    .clone()
+    .json()
+    .catch(() => undefined)
+  const needed = tools.find(({ name }) => name === toolOf(asked))?.scope
+  return needed === undefined || granted.includes(needed)
+    ? undefined
+    : scopes.slice(0, scopes.indexOf(needed) + 1).join(" ")
+}
+
+const toolOf = (asked: unknown): unknown => {
+  if (typeof asked !== "object" || asked === null || !("method" in asked) || asked.method !== "tools/call") return
+  const params = "params" in asked ? asked.params : undefined
+  return typeof params === "object" && params !== null && "name" in params ? params.name : undefined
+}
+
+const needsMore = (challenge: string): Response =>
+  Response.json(
+    { error: "insufficient_scope", error_description: "The person has not allowed this to the app." },
+    { status: 403, headers: { "www-authenticate": challenge } }
+  )
 
 const tooMany = (): Response =>
   Response.json(

@@ -44,6 +44,7 @@ export const answerQuestion = tool({
     "Answers a question of an agent, as wait shows it. The person whom you work for is asked, unless they let you decide by yourself. " +
     "Where their program cannot show the question, the answer names a page for them, and the question stays open.",
   operations: ["interactions.list", "interactions.answer"],
+  scope: "write",
   marks: { destructiveHint: true, openWorldHint: false },
   input: {
     session_id: z.string().describe("The session that asks"),
@@ -93,6 +94,7 @@ export const deliver = tool({
     "Pushes a changeset as a branch, and opens a merge request for it when asked. The person whom you work for confirms it, unless they let you decide by yourself. " +
     "`executing` goes on without you: call it again with the same arguments for its end.",
   operations: ["changesets.get", "changesets.deliver", "jobs.get", "deliveries.get", "deliveries.openMergeRequest"],
+  scope: "write",
   marks: { destructiveHint: true, openWorldHint: true },
   input: {
     changeset_id: z.string().describe("The changeset, as wait gives it"),

@@ -51,6 +51,8 @@ export interface Tool<Shape extends Fields = Fields> {
   /** The operations of the API that it is made of, by group and method of the client. */
   readonly operations: ReadonlyArray<string>
   readonly marks: ToolAnnotations
+  /** The scope that its operations need. */
+  readonly scope: "read" | "act" | "write"
   readonly input: Shape
   readonly run: (caller: Caller, input: z.output<z.ZodObject<Shape>>, call: Call) => Promise<Result>
 }

@@ -20,6 +20,7 @@ export const startSession = tool({
     "Has a coding agent work on a repository in a working tree of its own. Name a project or the URL of a repository; with neither it starts empty. " +
     "Answers at once. Call wait with the session_id to follow it.",
   operations: ["sessions.create", "catalog.listModels"],
+  scope: "act",
   marks: { destructiveHint: false, openWorldHint: false },
   input: {
     message: message.describe("The task for the agent, with all that it needs to know"),
@@ -91,6 +92,7 @@ export const sendMessage = tool({
   title: "Send a message",
   description: "Sends the agent of a session its next message. Call wait with `after` set to `after` of the answer.",
   operations: ["messages.send"],
+  scope: "act",
   marks: { destructiveHint: false, openWorldHint: false },
   input: {
     session_id: z.string().describe("The id of the session"),
@@ -117,6 +119,7 @@ export const cancelTurn = tool({
   title: "Cancel a turn",
   description: "Stops what an agent does. Its changes so far stay in the session.",
   operations: ["turns.cancel"],
+  scope: "act",
   marks: { destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: { turn_id: z.string().describe("The turn, as wait gives it") },
   run: async ({ reins }, { turn_id }) => {

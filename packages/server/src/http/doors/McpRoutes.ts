@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { once } from "@reins/core/base/Once"
-import type { Principal } from "@reins/core/domain/Principal"
+import type { AppAccess, Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
+import { Authorizations } from "@reins/core/oauth/Authorizations"
 import { Effect, Runtime } from "effect"
 import packageJson from "../../../package.json" with { type: "json" }
 import { Shutdown } from "../../Shutdown.js"
@@ -9,6 +10,8 @@ import { announcesBody } from "../BodyType.js"
 import type { Exchange } from "../Exchange.js"
 import { Authentication, bearerOf } from "../middleware/Authentication.js"
 import { readBody } from "../middleware/BodyLimit.js"
+import { errorReply } from "../middleware/ErrorEnvelope.js"
+import { challengeOf, firstScope } from "../oauth/Challenge.js"
 import { Reply } from "../Reply.js"
 import type { Route } from "../Route.js"
 import { isOwnHost, isOwnOrigin } from "./OwnPages.js"
@@ -17,14 +20,16 @@ import { isOwnHost, isOwnOrigin } from "./OwnPages.js"
 const mostBytes = 1024 * 1024
 
 /**
- * The address at which assistants reach the tools of the house. Its callers show an API key as a bearer, and no cookie counts. The package of the
- * protocol is loaded with the first request.
+ * The address at which assistants reach the tools of the house. Its callers show an API key or the token of an app as a bearer, and no cookie counts.
+ * The package of the protocol is loaded with the first request.
  */
 export const mcpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
   const authentication = yield* Authentication
   const shutdown = yield* Shutdown
   const runtime = yield* Effect.runtime<never>()
   const runFork = Runtime.runFork(runtime)
+  const { issuer } = yield* Authorizations
+  const challenge = challengeOf(issuer)
   const consoleUrl = `${publicUrl.origin}${publicUrl.pathname.replace(/\/+$/, "")}/ui`
   const door = yield* once(
     Effect.map(
@@ -49,7 +54,9 @@ export const mcpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
     if (!isOwnHost(exchange, publicUrl) || !isOwnOrigin(exchange, publicUrl)) return new Reply(403)
     const token = bearerOf(exchange)
     if (token === undefined) return yield* noToken
+    exchange.isForApps = true
     const principal = yield* authentication.admit(exchange, "read", false)
+    const app = appOf(principal)
     const body = announcesBody(exchange) ? yield* readBody(exchange, mostBytes) : Buffer.alloc(0)
     const serve = yield* door
     const url = new URL(`http://localhost${exchange.path}?${exchange.query}`)
@@ -64,7 +71,10 @@ export const mcpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
         request,
         token,
         keySpace: keySpaceOf(principal),
-        isUnattended: url.searchParams.get("unattended") === "true",
+        // The person of an app has decided this on the page of consent.
+        isUnattended: app === undefined ? url.searchParams.get("unattended") === "true" : app.isUnattended,
+        // A program chooses its own key. An app can ask its person for more.
+        ...(app !== undefined && { granted: principal.scopes, challenge }),
         fetch: exchange.inProcess.fetchFor(exchange.clientAddress)
       }
       let status = 500
@@ -76,14 +86,30 @@ export const mcpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
     })
   })
 
+  /** A caller without good credentials learns where apps get a token. */
+  const challenged = (exchange: Exchange) =>
+    Effect.catchIf(
+      answer(exchange),
+      ({ code }) => code === "unauthenticated",
+      (error) => {
+        const { body, headers, status } = errorReply(error, exchange.requestId)
+        const reason = bearerOf(exchange) === undefined ? undefined : "invalid_token"
+        return Effect.succeed(
+          new Reply(status, body, { ...headers, "www-authenticate": challenge(firstScope, reason) })
+        )
+      }
+    )
+
   // Other methods of the path are told which one there is.
-  return [{ method: "POST", path: "/mcp", mutates: false, answer }] satisfies ReadonlyArray<Route>
+  return [{ method: "POST", path: "/mcp", mutates: false, answer: challenged }] satisfies ReadonlyArray<Route>
 })
 
 const noToken = new ReinsError({
   code: "unauthenticated",
-  message: "No valid credentials. Send an API key as `Authorization: Bearer rk_...`."
+  message: "No valid credentials. Send an API key as `Authorization: Bearer rk_...`, or log in with OAuth."
 })
+
+const appOf = ({ via }: Principal): AppAccess | undefined => (via.kind === "api_key" ? via.app : undefined)
 
 /** Names the credentials for keys of requests, without their secret. */
 const keySpaceOf = ({ accountId, via }: Principal): string => (via.kind === "api_key" ? via.keyId : accountId)

@@ -5,6 +5,7 @@ import type { Scope } from "@reins/core/domain/Scope"
 import type { Login } from "@reins/core/identity/AccountsApi"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { type LoggedIn, LoginSessions } from "@reins/core/identity/LoginSessions"
+import { isAccessToken, OauthTokens } from "@reins/core/oauth/OauthTokens"
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { Exchange } from "../Exchange.js"
 import { loginCookies } from "./LoginCookies.js"
@@ -40,6 +41,7 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
       Effect.gen(function* () {
         const access = yield* Access
         const apiKeys = yield* ApiKeys
+        const apps = yield* OauthTokens
         const logins = yield* LoginSessions
         const rateLimit = yield* RateLimit
         const cookies = loginCookies(publicUrl, yield* logins.installation)
@@ -65,6 +67,8 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
 
         const identify = (exchange: Exchange): Effect.Effect<Principal | undefined> => {
           const key = bearerOf(exchange)
+          if (key !== undefined && isAccessToken(key))
+            return exchange.isForApps ? apps.authenticate(Redacted.make(key)) : Effect.succeed(undefined)
           if (key !== undefined) return apiKeys.authenticate(Redacted.make(key))
           const token = cookies.token(exchange)
           return token === undefined ? Effect.succeed(undefined) : logins.authenticate(Redacted.make(token))

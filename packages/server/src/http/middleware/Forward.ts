@@ -75,12 +75,12 @@ export const forwarding = Effect.gen(function* () {
   const send = Effect.fnUntraced(function* (exchange: Exchange, node: string) {
     const located = yield* nodes.locate(node)
     if (located.kind !== "at") return yield* away("node_lost")
-    const { clientAddress, method, request, requestId } = exchange
+    const { clientAddress, isForApps, method, request, requestId } = exchange
     const path = request.url ?? "/"
     const headers = {
       ...withoutConnection(request.rawHeaders),
       "x-request-id": requestId,
-      [seal.header]: seal.make({ method, url: path }, { node: self, clientAddress })
+      [seal.header]: seal.make({ method, url: path }, { node: self, clientAddress, isForApps })
     }
     const untilLost = (lost: () => void) => whenLost({ node, bootId: located.bootId, lost })
     return yield* passOn(exchange, { url: new URL(path, located.address), method, headers, agents, untilLost }).pipe(
@@ -95,7 +95,10 @@ export const forwarding = Effect.gen(function* () {
   return (needing: Needing, answer: Route["answer"]): Route["answer"] =>
     Effect.fnUntraced(function* (exchange: Exchange, params: PathParams) {
       const from = seal.read(exchange)
-      if (from !== undefined) exchange.clientAddress = from.clientAddress
+      if (from !== undefined) {
+        exchange.clientAddress = from.clientAddress
+        exchange.isForApps = from.isForApps
+      }
       const sessionId = yield* sessionOf(needing.needs, params)
       // A session that does not exist is answered for here, and so is one without files.
       if (sessionId === undefined) return yield* answer(exchange, params)

@@ -17,6 +17,8 @@ export interface ForwardedBy {
   readonly node: string
   /** The address of the client, as the node saw it. */
   readonly clientAddress: string
+  /** True for a call that `/mcp` of that node makes. */
+  readonly isForApps: boolean
 }
 
 /**
@@ -35,9 +37,9 @@ export const sealOf = (ring: KeyRing["Type"]) => {
 
   return {
     header,
-    make: (request: SealedRequest, { clientAddress, node }: ForwardedBy): string => {
+    make: (request: SealedRequest, { clientAddress, isForApps, node }: ForwardedBy): string => {
       const { id, key } = ring.current
-      const facts = Buffer.from(JSON.stringify([id, node, clientAddress])).toString("base64url")
+      const facts = Buffer.from(JSON.stringify([id, node, clientAddress, isForApps])).toString("base64url")
       return `${facts}.${digestOf(keyOf(id, key), request, facts).toString("base64url")}`
     },
     /** Undefined for a request that comes from elsewhere, whatever it says. */
@@ -58,9 +60,11 @@ export const sealOf = (ring: KeyRing["Type"]) => {
 
 const factsIn = (text: string): (ForwardedBy & { readonly id: string }) | undefined => {
   try {
-    const [id, node, clientAddress]: ReadonlyArray<unknown> = JSON.parse(Buffer.from(text, "base64url").toString())
+    const [id, node, clientAddress, isForApps]: ReadonlyArray<unknown> = JSON.parse(
+      Buffer.from(text, "base64url").toString()
+    )
     return typeof id === "string" && typeof node === "string" && typeof clientAddress === "string"
-      ? { id, node, clientAddress }
+      ? { id, node, clientAddress, isForApps: isForApps === true }
       : undefined
   } catch {
     return undefined

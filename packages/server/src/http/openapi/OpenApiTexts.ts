@@ -32,6 +32,7 @@ export const tags: Readonly<Record<string, string>> = {
   jobs: "The evidence of what was done for an operation: its jobs and their attempts.",
   mergeRequests: "Merge requests of delivered branches, on GitHub, GitLab and Gitea or Forgejo.",
   messages: "The conversation of a session.",
+  oauthGrants: "Apps that got access to the account by OAuth, as `docs/assistants.md` describes.",
   projects: "What sessions of the same kind start from, in published versions that never change.",
   push: "Browsers that are told what happens in a workspace while no page of the console is open.",
   sessions: "A conversation and a workspace, run by an executor with one provider.",
@@ -73,6 +74,7 @@ export const parameters: Readonly<Record<string, string>> = {
   limit: "The most items of a page; of a stream, how many events are read at a time.",
   max_seconds: "How long a stream stays open; from 0.5 to 600. A page is answered at once.",
   merge_request_id: "The merge request, by its id, which begins with `mr_`.",
+  oauth_grant_id: "The access of an app, by its id, which begins with `grant_`.",
   operation_id: "The operation, by the id that the answer that began it gives; it begins with `op_`.",
   parent_session_id: "Only the child sessions of this session.",
   path: "A path from the root of the workspace, without a leading slash.",
@@ -126,6 +128,7 @@ export const answerDescription = (summary: string, ast: SchemaAST.AST): string =
 const scopes = {
   public: "Anybody may call it.",
   read: "Needs credentials that may read.",
+  act: "Needs credentials with the scope `act`, and in the workspace the role of an owner or a member.",
   write: "Needs credentials that may write, and in the workspace the role of an owner or a member.",
   admin: "Needs credentials with the scope `admin`."
 }

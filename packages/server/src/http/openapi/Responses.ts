@@ -4,7 +4,7 @@ import { type Json, refersTo } from "./Json.js"
 
 /** An operation, as far as it decides the answers that it may get. */
 export interface Answering {
-  readonly scope: "public" | "read" | "write" | "admin"
+  readonly scope: "public" | "read" | "act" | "write" | "admin"
   readonly mutates: boolean
   /** True when a repeated call is answered as the first was. */
   readonly isReplayed: boolean
@@ -36,7 +36,7 @@ export const codesOf = ({ codes, isReplayed, mutates, scope }: Answering): Reado
   ...new Set<ErrorCode>([
     ...everywhere,
     ...(scope === "public" ? [] : ["unauthenticated" as const]),
-    ...(scope === "write" || scope === "admin" ? ["insufficient_scope" as const] : []),
+    ...(scope === "act" || scope === "write" || scope === "admin" ? ["insufficient_scope" as const] : []),
     ...(mutates ? ["csrf_failed" as const] : []),
     ...(mutates && isReplayed ? ["idempotency_conflict" as const, "idempotency_in_progress" as const] : []),
     ...[...codes].sort()

@@ -65,10 +65,25 @@ button { margin-top: 1.25rem; border: 0; background: var(--main); color: var(--o
 :focus-visible { outline: 3px solid var(--main); outline-offset: 2px }
 .hint { color: var(--soft); margin: .25rem 0 0 }
 .alert { color: var(--bad); font-weight: 600 }
+select { width: 100%; padding: .6rem .75rem; font: inherit; border-radius: .4rem; border: 1px solid var(--line); background: var(--back); color: inherit }
+fieldset { border: 0; margin: 1.25rem 0 0; padding: 0 }
+legend { font-weight: 600; padding: 0 }
+.choice { display: flex; gap: .6rem; align-items: baseline; margin-top: .6rem }
+.choice input { width: auto; flex: none }
+.choice label { margin: 0; font-weight: 600 }
+.choice span { display: block; font-weight: 400; color: var(--soft) }
+.other { background: transparent; color: var(--main); border: 1px solid var(--line); margin-top: .75rem }
+code { overflow-wrap: anywhere }
 `
 
 const style = new Html(`<style>${css}</style>`)
 
-const policy =
-  `default-src 'none'; style-src 'sha256-${createHash("sha256").update(css).digest("base64")}'; ` +
-  "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+/** Pieces for pages that are put together from lists, or have a policy of their own. */
+export const markup = {
+  join: (parts: ReadonlyArray<Html>): Html => new Html(parts.map(({ text }) => text).join("")),
+  /** The policy of a page that runs no script and loads nothing, with the rules besides. */
+  policy: (rules: string): string =>
+    `default-src 'none'; style-src 'sha256-${createHash("sha256").update(css).digest("base64")}'; ${rules}`
+}
+
+const policy = markup.policy("form-action 'self'; base-uri 'none'; frame-ancestors 'none'")

@@ -1,0 +1,57 @@
+import { Effect } from "effect"
+import { cutText } from "../base/CutText.js"
+import { OauthRefused } from "./OauthRefused.js"
+import { isAppRedirect, mostRedirects } from "./Redirects.js"
+
+/** An app that asks for access. */
+export interface OauthClient {
+  /** The URL of its document, or the id that a registration gave it. */
+  readonly id: string
+  /** The name that it gives itself. */
+  readonly name: string
+  /** The host of its document, which proves where it comes from; null for a registration, which proves nothing. */
+  readonly host: string | null
+  readonly redirectUris: ReadonlyArray<string>
+}
+
+const longestName = 80
+
+/** Control and format characters, with which a name could turn around or hide the words beside it. */
+const unseen = /[\p{C}\p{Zl}\p{Zp}]+/gu
+
+/** The name of an app for people. It is text of a stranger. */
+export const nameOf = (given: unknown): string => {
+  const name =
+    typeof given === "string" ? cutText(given, 1000).replaceAll(unseen, " ").replaceAll(/\s+/g, " ").trim() : ""
+  return cutText(name, longestName).trim() || "An app without a name"
+}
+
+/**
+ * What an app says of itself, in a registration (RFC 7591) or a document. Unknown members are passed over. Fails for an app with a secret, and for
+ * addresses that `isAppRedirect` refuses.
+ */
+export const readMetadata = (
+  given: unknown
+): Effect.Effect<Pick<OauthClient, "name" | "redirectUris">, OauthRefused> => {
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    return refuse("invalid_client_metadata", "The metadata of a client is a JSON object.")
+  const { client_name, grant_types, redirect_uris, response_types }: Readonly<Record<string, unknown>> = { ...given }
+  if (!lists(grant_types, "authorization_code"))
+    return refuse("invalid_client_metadata", "Only the grant types authorization_code and refresh_token are served.")
+  if (!lists(response_types, "code")) return refuse("invalid_client_metadata", "Only the response type code is served.")
+  if (!isTexts(redirect_uris) || redirect_uris.length === 0 || redirect_uris.length > mostRedirects)
+    return refuse("invalid_redirect_uri", `redirect_uris has 1 to ${mostRedirects} addresses.`)
+  if (!redirect_uris.every(isAppRedirect))
+    return refuse("invalid_redirect_uri", "An address is https, a loopback address, or the scheme of an app.")
+  return Effect.succeed({ name: nameOf(client_name), redirectUris: [...new Set(redirect_uris)] })
+}
+
+const isTexts = (given: unknown): given is ReadonlyArray<string> =>
+  Array.isArray(given) && given.every((one) => typeof one === "string")
+
+/** Absent lists have the defaults of RFC 7591, which this server has too. */
+const lists = (given: unknown, needed: string): boolean =>
+  given === undefined || (isTexts(given) && given.includes(needed))
+
+const refuse = (error: OauthRefused["error"], description: string) =>
+  Effect.fail(new OauthRefused({ error, description }))

@@ -1,0 +1,6 @@
+import type { OperationErrors } from "../domain/OperationErrors.js"
+
+export const operationErrors = {
+  "oauthGrants.list": ["insufficient_scope", "invalid_cursor"],
+  "oauthGrants.revoke": ["insufficient_scope", "not_found"]
+} as const satisfies OperationErrors

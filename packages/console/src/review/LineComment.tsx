@@ -64,7 +64,8 @@ export const LineNumber = ({ isReadOnly, line, path, side, writing }: LineProps 
   )
 }
 
-const placeOf = (path: string, { after, before, kind }: Line): Place | undefined => {
+/** The place of a line; undefined for one that has no number. */
+export const placeOf = (path: string, { after, before, kind }: Line): Place | undefined => {
   const side = kind === "delete" ? "before" : "after"
   const number = side === "after" ? after : before
   return number === null ? undefined : { path, side, number }

@@ -297,7 +297,14 @@ export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
   .add(
     read("list", "/api/workspaces/:workspace_id/merge-requests", "List the merge requests of a workspace")
       .setPath(idPath("workspace_id"))
-      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(MergeRequestState, { exact: true }) }))
+      .setUrlParams(
+        Schema.Struct({
+          ...pageFields,
+          state: Schema.optionalWith(MergeRequestState, { exact: true }),
+          project_id: Schema.optionalWith(Schema.String, { exact: true }),
+          session_id: Schema.optionalWith(Schema.String, { exact: true })
+        })
+      )
       .addSuccess(Page("WorkspaceMergeRequestList", MergeRequest))
       .annotateContext(extension)
   )

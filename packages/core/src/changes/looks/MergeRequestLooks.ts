@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { Access, type Denied, type Unseen } from "../../access/Access.js"
 import { fn } from "../../base/Traced.js"
 import type { ConnectionId, MergeRequestId } from "../../domain/Ids.js"
-import type { Page, PageRequest, StatePageRequest } from "../../domain/Page.js"
+import type { Page, PageRequest } from "../../domain/Page.js"
 import type { Principal } from "../../domain/Principal.js"
 import { notFound, type ReinsError } from "../../domain/ReinsError.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
@@ -10,8 +10,8 @@ import type { Command } from "../../store/Command.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
-import { type MergeRequest, type MergeRequestState, mergeRequestStates } from "../MergeRequest.js"
-import { MergeRequestStore } from "../MergeRequestStore.js"
+import { type MergeRequest, mergeRequestStates } from "../MergeRequest.js"
+import { type MergeRequestFilter, MergeRequestStore } from "../MergeRequestStore.js"
 import { partReads } from "./PartRows.js"
 import type { RequestCheck, RequestReview, RequestThread } from "./RequestParts.js"
 import { WatchStore } from "./WatchStore.js"
@@ -48,7 +48,7 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
     readonly list: (
       principal: Principal,
       workspaceId: string,
-      filter: StatePageRequest<MergeRequestState>
+      filter: MergeRequestFilter
     ) => Effect.Effect<Page<MergeRequest>, Refused>
     /** Checks of all heads that were seen, or of one, newest first. */
     readonly checks: (

@@ -2,11 +2,11 @@ import type { MergeRequest, RequestCheck, RequestReview } from "@reins/client"
 import type { ComponentChildren } from "preact"
 import { type Paged, usePages } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
-import { safeHref } from "../markdown/Render.js"
 import { Await, Nothing, State, Time } from "../ui/Basics.js"
 import { More } from "../ui/More.js"
 import { Prose } from "../ui/Prose.js"
 import { plain } from "../words/Words.js"
+import { ForgeLink } from "./ForgeLink.js"
 import { ThreadCard } from "./ThreadCard.js"
 
 interface PartProps {
@@ -39,18 +39,6 @@ const Part = <A,>({
     <More of={of} />
   </section>
 )
-
-/** A name of the forge that leads to its page there. */
-export const ForgeLink = ({ children, url }: { readonly url: string | null; readonly children: ComponentChildren }) => {
-  const href = url === null ? undefined : safeHref(url)
-  return href === undefined ? (
-    children
-  ) : (
-    <a href={href} target="_blank" rel="noreferrer noopener">
-      {children}
-    </a>
-  )
-}
 
 /** The checks of the head. Those of older commits say nothing about it. */
 export const Checks = ({ request }: PartProps) => {

@@ -1,7 +1,7 @@
 import type { RequestThread } from "@reins/client"
 import { State, Time } from "../ui/Basics.js"
 import { Prose } from "../ui/Prose.js"
-import { ForgeLink } from "./Parts.js"
+import { ForgeLink } from "./ForgeLink.js"
 
 /** A conversation of the forge with all of its comments. One that is resolved or outdated is folded. */
 export const ThreadCard = ({

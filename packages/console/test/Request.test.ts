@@ -7,6 +7,9 @@ import { desk, harness, phone, worldForFile } from "./World.js"
 
 const world = worldForFile()
 
+/** The id of the connection to the forge. */
+let connection: string
+
 /** A delivered changeset with an open merge request. */
 const opened = async (title: string, files: Readonly<Record<string, string>>) => {
   const caller = await world.caller()
@@ -23,7 +26,7 @@ const opened = async (title: string, files: Readonly<Record<string, string>>) =>
   await client.turns.wait(session)
   const { items } = await client.sessions.listChangesets({ session_id: session.id })
   const changeset_id = items[0]?.id ?? assert.fail("no changeset")
-  const { delivery, operation } = await client.changesets.deliver({ changeset_id, title })
+  const { delivery, operation } = await client.changesets.deliver({ changeset_id, title, connection_id: connection })
   await client.jobs.wait(operation)
   const answer = await client.deliveries.openMergeRequest({ delivery_id: delivery.id, draft: false })
   await client.jobs.wait(answer.operation)
@@ -39,12 +42,13 @@ const lookNow = async (page: Page): Promise<void> => {
 
 beforeAll(async () => {
   const caller = await world.caller()
-  await caller.at(world.server).connections.create({
+  const made = await caller.at(world.server).connections.create({
     workspace_id: caller.workspaceId,
     kind: "gitea",
     label: "forge",
     credential: { base_url: world.forge.base, token: world.forgeToken }
   })
+  connection = made.id
 })
 
 describe("the page of a merge request", () => {

@@ -81,6 +81,8 @@ describe("the page of a merge request", () => {
         .getByText(/^It waits for the failed check test, a reviewer who asks for changes and an open thread/)
         .waitFor()
       const checks = page.getByRole("region", { name: "Checks" })
+      await checks.getByText("failing").waitFor()
+      await checks.getByText("passing").waitFor()
       assert.deepStrictEqual(await checks.locator("li .state").allInnerTexts(), ["failing", "passing"])
       await page.getByRole("region", { name: "Reviews" }).locator("strong", { hasText: "sum" }).waitFor()
       await page.getByRole("region", { name: "Threads" }).getByText("<script>alert(1)</script>").waitFor()
@@ -90,7 +92,8 @@ describe("the page of a merge request", () => {
       assert.isAtMost(wide, 0)
 
       // The thread stands beside its line in the review.
-      await page.getByRole("link", { name: `src/${at}.js:1` }).click()
+      await page.getByText(`src/${at}.js:1`).waitFor()
+      await page.getByRole("link", { name: "Show in the review" }).click()
       await page.waitForURL(`**/review/${changeset_id}**`)
       const beside = page.locator(".diff .thread")
       await beside.getByText("cleo").first().waitFor()

@@ -1,7 +1,7 @@
 import "../styles/request.css"
 import { useSignal } from "@preact/signals"
 import type { MergeRequest } from "@reins/client"
-import { useLoaded } from "../api/Loading.js"
+import { useEvery, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import type { TabProps } from "../session/SessionPage.js"
 import { Await, Field, Nothing } from "../ui/Basics.js"
@@ -9,6 +9,9 @@ import { RequestView } from "./RequestView.js"
 
 /** The merge requests that are listed. The newest ones are those that somebody works on. */
 const most = 50
+
+/** The times after which the list is read again without an event, in milliseconds. */
+const [soonMs, laterMs] = [1500, 30_000]
 
 /** The merge requests of a session: how the forge has each, and what it waits for. */
 export const RequestTab = ({ log, session }: TabProps) => {
@@ -21,6 +24,10 @@ export const RequestTab = ({ log, session }: TabProps) => {
     (signal) => reins.mergeRequests.list({ workspace_id, session_id, limit: most }, { signal }),
     [session_id, moved]
   )
+  const ongoing = (requests.value.value?.items ?? []).filter(({ state }) => state === "open" || state === "pending")
+  const isNew = ongoing.some(({ standing }) => standing === null)
+  // The first look, and one that finds no difference, have no event.
+  useEvery(isNew ? soonMs : laterMs, ongoing.length > 0, requests.reload)
   return (
     <div class="scroll request">
       <Await of={requests}>

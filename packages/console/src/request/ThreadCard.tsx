@@ -12,15 +12,20 @@ export const ThreadCard = ({
   /** The page of the review, where the thread is not shown beside its line already. */
   readonly reviewPath?: string
 }) => {
-  const { comments, id, outdated, resolved } = thread
+  const { comments, id, outdated, path, resolved } = thread
   return (
     <details class="thread" open={resolved !== true && !outdated} data-thread={id}>
       <summary>
-        <Place thread={thread} reviewPath={reviewPath} />{" "}
+        <Place thread={thread} />{" "}
         {resolved !== null && <State of={resolved ? "done" : "needs_you"} as={resolved ? "resolved" : "open"} />}{" "}
         {outdated && <State of="calm" as="outdated" />}
         <span class="fine"> {comments.length > 1 ? `${comments.length} comments` : comments[0]?.author.login}</span>
       </summary>
+      {reviewPath !== undefined && path !== null && !outdated && (
+        <p>
+          <a href={`${reviewPath}#${encodeURIComponent(anchorOf(thread))}`}>Show in the review</a>
+        </p>
+      )}
       {comments.map(({ author, body, forge_id, url, written_at }) => (
         <div key={forge_id} class="said">
           <p class="fine">
@@ -34,19 +39,12 @@ export const ThreadCard = ({
   )
 }
 
-const Place = ({
-  reviewPath,
-  thread: { line, outdated, path, side }
-}: {
-  readonly thread: RequestThread
-  readonly reviewPath: string | undefined
-}) => {
+/** The place in the address of a review. It counts the lines of the new text alone. */
+const anchorOf = ({ line, path, side }: RequestThread): string =>
+  line === null || side === "old" ? (path ?? "") : `${path}:${line}`
+
+const Place = ({ thread: { line, path, side } }: { readonly thread: RequestThread }) => {
   if (path === null) return <span>The merge request</span>
   const place = line === null ? path : `${path}:${line}`
-  const words = side === "old" ? `${place} of the old text` : place
-  return reviewPath === undefined || outdated ? (
-    <code>{words}</code>
-  ) : (
-    <a href={`${reviewPath}#${encodeURIComponent(side === "old" ? path : place)}`}>{words}</a>
-  )
+  return <code>{side === "old" ? `${place} of the old text` : place}</code>
 }

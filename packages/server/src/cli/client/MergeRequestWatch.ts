@@ -4,6 +4,7 @@ import { takeInterrupts } from "../terminal/Interrupts.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { liveProgress } from "../terminal/Progress.js"
 import { harmless } from "../terminal/Style.js"
+import { firstLook } from "./OpenRequest.js"
 import { exitCodes, remoteCommand } from "./Remote.js"
 
 /** `reins merge-requests watch` */
@@ -72,6 +73,7 @@ const followed = async (
   const first = await get()
   show(first)
   if (!isOpen(first)) return first
+  if (first.standing === null) show(await firstLook(reins, merge_request_id))
   for await (const event of reins.sessions.stream({ session_id, after, types: ["merge_request.*"] }, { signal })) {
     const { payload } = event
     if (!("merge_request_id" in payload) || payload.merge_request_id !== merge_request_id) continue

@@ -39,7 +39,8 @@ export const openRequest = async (
   }
 }
 
-const firstLook = async (reins: Reins, merge_request_id: string): Promise<MergeRequest> => {
+/** An open merge request once the forge was read for the first time, which no event tells; as it is when that takes long. */
+export const firstLook = async (reins: Reins, merge_request_id: string): Promise<MergeRequest> => {
   const endsAt = performance.now() + firstLookMs
   for (;;) {
     const now = await reins.mergeRequests.get({ merge_request_id })

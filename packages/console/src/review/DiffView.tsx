@@ -17,7 +17,8 @@ import { FileTree } from "./FileTree.js"
 import { CommentOf, type Draft, LineNumber, type LineProps } from "./LineComment.js"
 import { type Comment, placeKey, type Review } from "./Review.js"
 import type { Apply } from "./Suggestion.js"
-import { placedThreads, type ThreadsBeside, ThreadsOf } from "./ThreadsBeside.js"
+import { placedThreads, type ThreadsBeside } from "./ThreadPlaces.js"
+import { ThreadsOf } from "./ThreadsBeside.js"
 
 /** The unchanged lines that a press shows around each change. */
 const linesMore = 20

@@ -3,6 +3,7 @@ import { EventReader, type StreamInput, type TypedEvent } from "./EventStream.js
 import { type CallableFunctions, functionsOf } from "./Functions.js"
 import type {
   Job,
+  MergeRequest,
   Message,
   MessagesSendInput,
   SentMessage,
@@ -52,6 +53,12 @@ export type JobLike =
       readonly operation?: Operation | undefined
     }
 
+/** A merge request, or the answer of a call about one. */
+export type MergeRequestLike =
+  | { readonly [Name in "id" | "session_id" | "delivery_id"]: string }
+  | { readonly merge_request_id: string }
+  | { readonly merge_request: { readonly id: string } }
+
 /** The text of a message, a line for each block, without its files. */
 export const textOf = (message: Message | null): string =>
   (message?.content ?? []).flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
@@ -61,6 +68,9 @@ export const turnEnds = ["succeeded", "failed", "cancelled", "interrupted"] as c
 
 /** The states that a job stays in. */
 export const jobEnds = ["succeeded", "failed", "cancelled"] as const satisfies Array<Job["state"]>
+
+/** The states that a merge request stays in. */
+export const mergeRequestEnds = ["merged", "closed", "failed"] as const satisfies Array<MergeRequest["state"]>
 
 const hasEnded = (turn: Turn): boolean => turnEnds.some((state) => state === turn.state)
 
@@ -178,6 +188,38 @@ export const waitForTurn = async (transport: Transport, given: TurnLike, call: C
     call
   )
   return get()
+}
+
+/** The merge request, once it is merged, closed or failed. Its events tell the end, so that nothing is asked again and again. */
+export const waitForMergeRequest = async (
+  transport: Transport,
+  given: MergeRequestLike,
+  call: Circumstances
+): Promise<MergeRequest> => {
+  const merge_request_id = mergeRequestIdOf(given)
+  const get = () => read<MergeRequest>(transport, routeOf("mergeRequests", "get"), { merge_request_id }, call)
+  const isOver = ({ state }: MergeRequest) => mergeRequestEnds.some((end) => end === state)
+  const first = await get()
+  if (isOver(first)) return first
+  const { session_id } = first
+  const session = await read<Session>(transport, routeOf("sessions", "get"), { session_id }, call)
+  // It may have ended before the watermark, where its events are not looked for.
+  const second = await get()
+  if (isOver(second)) return second
+  const types = mergeRequestEnds.map((state) => `merge_request.${state}` as const)
+  const input = { session_id, types, after: session.event_watermark }
+  const isItsEnd = (event: TypedEvent) =>
+    (event.type === "merge_request.merged" ||
+      event.type === "merge_request.closed" ||
+      event.type === "merge_request.failed") &&
+    event.payload.merge_request_id === merge_request_id
+  await follow(new EventReader(transport, input, Number.POSITIVE_INFINITY), isItsEnd, call)
+  return get()
+}
+
+const mergeRequestIdOf = (given: MergeRequestLike): string => {
+  if ("merge_request_id" in given) return given.merge_request_id
+  return "merge_request" in given ? given.merge_request.id : given.id
 }
 
 /** The job, once it has ended. It is read again and again. */

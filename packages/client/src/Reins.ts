@@ -9,7 +9,7 @@ import {
 import * as Following from "./Following.js"
 import { CallAnswers, type ServeToolsInput, serveTools } from "./Functions.js"
 import type { Methods } from "./generated/Methods.js"
-import type { Job, SessionExport, Turn, WorkspaceEvent } from "./generated/Resources.js"
+import type { Job, MergeRequest, SessionExport, Turn, WorkspaceEvent } from "./generated/Resources.js"
 import { iterate } from "./Iteration.js"
 import { listOf } from "./List.js"
 import { ReinsApiError, ReinsConnectionError, ReinsValidationError } from "./ReinsClientError.js"
@@ -40,7 +40,7 @@ export interface GetExport {
 }
 
 /** A client of a Reins server. Every method rejects with a `ReinsClientError`. */
-export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs" | "workspaces"> {
+export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs" | "mergeRequests" | "workspaces"> {
   /** The URL that it calls, without a slash at the end. */
   readonly baseUrl: string
   /** The operations on sessions, and their events as a stream. */
@@ -70,6 +70,14 @@ export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs" | "wo
   readonly jobs: Methods["jobs"] & {
     /** The job, once it has ended. Takes a job, or the answer of a call that started one, which has an `operation`. */
     readonly wait: (job: Following.JobLike, options?: Waiting) => Promise<Job>
+  }
+  /** The operations on merge requests, and the wait for the end of one. */
+  readonly mergeRequests: Methods["mergeRequests"] & {
+    /**
+     * The merge request, once it is merged, closed or failed; `state` tells which. It waits for as long as that takes, through lost connections
+     * and restarts of the server. Takes a merge request, or the answer of a call about one.
+     */
+    readonly wait: (mergeRequest: Following.MergeRequestLike, options?: Waiting) => Promise<MergeRequest>
   }
   /** Sends a message and follows its turn. An aborted signal stops the waiting, not the turn. */
   readonly run: (input: Following.RunInput, options?: Transport.MutationOptions) => Run
@@ -121,6 +129,11 @@ const connect = (options: ReinsOptions): Reins => {
     jobs: {
       ...methods.jobs,
       wait: (job, { signal } = {}) => seenHere(Following.waitForJob(transport, job, { clock, signal }))
+    },
+    mergeRequests: {
+      ...methods.mergeRequests,
+      wait: (mergeRequest, { signal } = {}) =>
+        seenHere(Following.waitForMergeRequest(transport, mergeRequest, { clock, signal }))
     },
     run: (input, request = {}) => runOf(transport, input, request),
     serveTools: (input) => seenHere(serveTools(transport, input, { clock }))

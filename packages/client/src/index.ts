@@ -10,7 +10,7 @@ export type {
   WorkspaceEventType,
   WorkspaceStreamInput
 } from "./EventStream.js"
-export type { JobLike, RunInput, RunResult, TurnLike } from "./Following.js"
+export type { JobLike, MergeRequestLike, RunInput, RunResult, TurnLike } from "./Following.js"
 export {
   type CallableFunction,
   type CallableFunctions,
@@ -48,6 +48,7 @@ export type InteractionOption = Interaction["options"][number]
 export type InteractionState = Interaction["state"]
 /** Where a turn stands. */
 export type TurnState = Turn["state"]
+export { waitingSentence } from "./WaitingSentence.js"
 export {
   type VerifyOptions,
   type WebhookEventMessage,

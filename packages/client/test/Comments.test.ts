@@ -47,7 +47,8 @@ it("an editor tells of every method what it does, and of an operation where it g
       "reins.sessions.stream",
       "reins.workspaces.stream",
       "reins.turns.wait",
-      "reins.jobs.wait"
+      "reins.jobs.wait",
+      "reins.mergeRequests.wait"
     ].includes(method)
     if (!own) assert.match(shown, /`(GET|POST|PUT|PATCH|DELETE) \/api\//, method)
   }

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { mergeRequestStates } from "@reins/core/changes/MergeRequest"
 import { jobStates } from "@reins/core/jobs/Job"
 import { turnStates } from "@reins/core/sessions/Turn"
-import { jobEnds, turnEnds } from "../src/Following.js"
+import { jobEnds, mergeRequestEnds, turnEnds } from "../src/Following.js"
 import { Reins, ReinsApiError } from "../src/index.js"
 import { type Answer, frame, json, openStream, refuse, serve } from "./ScriptedServer.js"
 
@@ -148,6 +149,39 @@ describe("wait", () => {
     assert.strictEqual(server.received.length, 3)
   })
 
+  it("a merge request is waited for through breaks until it ends, whichever way", async () => {
+    const request = (state: string) => ({ id: "mr_1", session_id: "sess_1", delivery_id: "dlv_1", state })
+    const payload = (merge_request_id: string) => ({ merge_request_id })
+    let state = "open"
+    let streams = 0
+    await using server = await serve((response, { url }) => {
+      if (!url.includes("/events"))
+        return json(response, 200, url.includes("/sessions/") ? { event_watermark: 9 } : request(state))
+      streams += 1
+      if (streams === 1) {
+        openStream(response)
+        // Another merge request of the session ends, and the connection breaks.
+        return void response.end(frame(10, "merge_request.merged", payload("mr_other")))
+      }
+      if (streams === 2)
+        return refuse(response, 503, "shutting_down", { retryable: true, headers: { "retry-after": "0" } })
+      state = "closed"
+      openStream(response)
+      response.write(frame(11, "merge_request.closed", payload("mr_1")))
+    })
+    const reins = new Reins({ baseUrl: server.url })
+    assert.strictEqual((await reins.mergeRequests.wait({ merge_request_id: "mr_1" })).state, "closed")
+    assert.strictEqual(streams, 3)
+    const [first, , third] = server.received.filter(({ url }) => url.includes("/events")).map(({ url }) => url)
+    assert.include(first, "after=9")
+    assert.include(third, "after=10")
+    // One that has ended is given back at once, from whatever a call gave.
+    const before = server.received.length
+    assert.strictEqual((await reins.mergeRequests.wait(request("open"))).state, "closed")
+    assert.strictEqual((await reins.mergeRequests.wait({ merge_request: { id: "mr_1" } })).state, "closed")
+    assert.strictEqual(server.received.length, before + 2)
+  })
+
   it("takes what a call gave back", async () => {
     const ended = { ...turn("succeeded"), ordinal: 1, message_id: "msg_1" } as const
     const job = { id: "job_1", operation_id: "op_1", state: "succeeded" } as const
@@ -170,7 +204,7 @@ describe("wait", () => {
       assert.instanceOf(await waiting.catch((error: unknown) => error), TypeError)
   })
 
-  it("knows the states that turns and jobs end in", () => {
+  it("knows the states that turns, jobs and merge requests end in", () => {
     const ends = <S extends string>({
       states,
       isTerminal
@@ -180,6 +214,7 @@ describe("wait", () => {
     }) => states.filter(isTerminal)
     assert.sameMembers([...turnEnds], ends(turnStates))
     assert.sameMembers([...jobEnds], ends(jobStates))
+    assert.sameMembers([...mergeRequestEnds], ends(mergeRequestStates))
   })
 
   it("an error of the API ends the wait", async () => {

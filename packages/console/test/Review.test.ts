@@ -1,9 +1,11 @@
+import type { RequestThread } from "@reins/client"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { snippetOf } from "../src/palette/SessionSearch.js"
 import { filesOf } from "../src/review/DiffFiles.js"
 import { type FileDiff, hasMore, widerBy } from "../src/review/DiffRows.js"
 import { partsOf, suggestionFor, withSuggestion } from "../src/review/Suggestion.js"
+import { placedThreads } from "../src/review/ThreadPlaces.js"
 
 /** The diff of a file of so many lines, of which one has changed, with context around it. */
 const diffOf = (lines: number, changed: number, context: number): FileDiff => {
@@ -100,6 +102,49 @@ describe("a suggestion", () => {
         assert.strictEqual(withSuggestion(lines.join("\n"), comment, text), wanted)
       })
     )
+  })
+})
+
+describe("the threads of a merge request", () => {
+  const files = filesOf(
+    ["diff --git a/a b/a", "--- a/a", "+++ b/a", "@@ -1,2 +1,2 @@", " one", "-two", "+three", ""].join("\n")
+  )
+  const thread = (id: string, given: Partial<RequestThread>): RequestThread => ({
+    id: `thr_${id}`,
+    merge_request_id: "mr_1",
+    path: "a",
+    line: 2,
+    side: "new",
+    outdated: false,
+    resolved: false,
+    comments: [],
+    ...given
+  })
+
+  it("stand beside the lines of the diff, and the others are counted", () => {
+    const { beside, others } = placedThreads(
+      [
+        thread("new", {}),
+        thread("again", {}),
+        thread("old", { side: "old" }),
+        thread("context", { line: 1 }),
+        thread("outdated", { outdated: true }),
+        thread("whole", { path: null, line: null, side: null }),
+        thread("file", { line: null, side: null }),
+        thread("elsewhere", { path: "b" }),
+        thread("below", { line: 9 })
+      ],
+      files
+    )
+    assert.deepStrictEqual(
+      [...beside].map(([place, found]) => [place, ...found.map(({ id }) => id)]),
+      [
+        ["a:after:2", "thr_new", "thr_again"],
+        ["a:before:2", "thr_old"],
+        ["a:after:1", "thr_context"]
+      ]
+    )
+    assert.strictEqual(others, 5)
   })
 })
 

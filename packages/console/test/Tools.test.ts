@@ -23,6 +23,21 @@ describe("a tool call in a line", () => {
     assert.deepStrictEqual(line("elicit", {}), ["elicit", ""])
   })
 
+  it("has the words of people for the tools of Reins, whatever an agent puts before their names", () => {
+    const line = (title: string, input: unknown) => {
+      const { subject, verb } = toolLine({ kind: "other", title, input })
+      return [verb, subject]
+    }
+    for (const before of ["reins_", "mcp__reins__", "reins/", "reins.", "reins: "])
+      assert.deepStrictEqual(line(`${before}publish_artifact`, { path: "chart.png", title: "The chart" }), [
+        "Publish",
+        "The chart"
+      ])
+    assert.deepStrictEqual(line("reins_wait", {}), ["Wait for the delegated sessions", ""])
+    assert.deepStrictEqual(line("reins_toString", {}), ["reins_toString", ""])
+    assert.deepStrictEqual(line("tickets_publish_artifact", {}), ["tickets_publish_artifact", ""])
+  })
+
   it("leaves other paths as they are", () => {
     assert.strictEqual(shortPath("/etc/hosts"), "/etc/hosts")
     assert.strictEqual(shortPath(root), ".")

@@ -8,7 +8,7 @@ import {
   type WorkspaceStreamInput
 } from "../EventStream.js"
 import * as Following from "../Following.js"
-import type { Job, SentMessage, Turn, WorkspaceEvent } from "../generated/Resources.js"
+import type { Job, MergeRequest, SentMessage, Turn, WorkspaceEvent } from "../generated/Resources.js"
 import { nextOf } from "../List.js"
 import type { ReinsClientError } from "../ReinsClientError.js"
 import * as Transport from "../Transport.js"
@@ -34,7 +34,7 @@ export interface Run {
 }
 
 /** A client of a Reins server, whose calls are effects. Each fails with a `ReinsClientError`. */
-export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs" | "workspaces"> {
+export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs" | "mergeRequests" | "workspaces"> {
   /** The operations on sessions, and their events as a stream. */
   readonly sessions: EffectMethods["sessions"] & {
     /** The events of a session from the log and then live, without end. It reconnects by itself, without gap or repeat. */
@@ -54,6 +54,11 @@ export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs
   readonly jobs: EffectMethods["jobs"] & {
     /** The job, once it has ended. Takes a job, or the answer of a call that started one, which has an `operation`. */
     readonly wait: (job: Following.JobLike) => Effect.Effect<Job, ReinsClientError>
+  }
+  /** The operations on merge requests, and the wait for the end of one. */
+  readonly mergeRequests: EffectMethods["mergeRequests"] & {
+    /** The merge request, once it is merged, closed or failed. Takes a merge request, or the answer of a call about one. */
+    readonly wait: (mergeRequest: Following.MergeRequestLike) => Effect.Effect<MergeRequest, ReinsClientError>
   }
   /** Sends a message, and gives what follows its turn. */
   readonly run: (input: RunInput, options?: CallOptions) => Effect.Effect<Run, ReinsClientError>
@@ -88,6 +93,11 @@ export const make = ({ apiKey, ...options }: ClientOptions): Client => {
     jobs: {
       ...methods.jobs,
       wait: (job) => fromPromise((circumstances) => Following.waitForJob(transport, job, circumstances))
+    },
+    mergeRequests: {
+      ...methods.mergeRequests,
+      wait: (mergeRequest) =>
+        fromPromise((circumstances) => Following.waitForMergeRequest(transport, mergeRequest, circumstances))
     },
     run: ({ tools: given, ...input }, options) =>
       Effect.flatMap(Effect.runtime<never>(), (runtime) => {

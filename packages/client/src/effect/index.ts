@@ -7,7 +7,7 @@ export type {
   WorkspaceEventType,
   WorkspaceStreamInput
 } from "../EventStream.js"
-export type { JobLike, RunResult, TurnLike } from "../Following.js"
+export type { JobLike, MergeRequestLike, RunResult, TurnLike } from "../Following.js"
 export { type FunctionCall, later } from "../Functions.js"
 export type * from "../generated/Resources.js"
 export type { Page } from "../List.js"

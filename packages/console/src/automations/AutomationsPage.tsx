@@ -31,7 +31,10 @@ export const AutomationsPage = ({ workspaceId }: { readonly workspaceId: string 
   const changing = open.value?.automation
   return (
     <>
-      <PageHead title="Automations" under="Work that begins by itself: at its times, or when somebody calls.">
+      <PageHead
+        title="Automations"
+        under="Work that begins by itself: at its times, after an event, or when somebody calls."
+      >
         {mayWrite.value && (
           <button type="button" class="primary" onClick={() => (open.value = {})}>
             New automation
@@ -41,7 +44,9 @@ export const AutomationsPage = ({ workspaceId }: { readonly workspaceId: string 
       <Await of={list}>
         {({ items }) =>
           items.length === 0 ? (
-            <Nothing>There is no automation. Make one for work that comes again, or that a call begins.</Nothing>
+            <Nothing>
+              There is no automation. Make one for work that comes again, or that an event or a call begins.
+            </Nothing>
           ) : (
             <ul class="cards">
               {items.map((each) => (

@@ -6,7 +6,7 @@ import { forPeople } from "../api/Sentences.js"
 import { reins } from "../api/Server.js"
 import { ErrorBar, Nothing, PageHead, State, Time, Waiting } from "../ui/Basics.js"
 import { count, dollars } from "../words/Words.js"
-import { type Section, type Standing, sectionOf, sections } from "./Standing.js"
+import { requestNeeds, type Section, type Standing, sectionOf, sections } from "./Standing.js"
 import { failure, hasMore, more, standings, workspace } from "./Workspace.js"
 
 const project = signal("")
@@ -136,9 +136,11 @@ const SectionList = ({ list, section }: { readonly section: Section; readonly li
 const SessionRow = ({ section, standing }: { readonly standing: Standing; readonly section: Section }) => {
   const { changeset, session, turn } = standing
   const usage = turn?.usage.cost_usd ?? null
+  const page = `sessions/${session.id}`
   const isReview = section === "ready_to_review" && changeset !== null
+  const isRequest = section === "needs_you" && isAboutRequest(standing)
   return (
-    <a class="session-row" href={isReview ? `sessions/${session.id}/review/${changeset.id}` : `sessions/${session.id}`}>
+    <a class="session-row" href={isReview ? `${page}/review/${changeset.id}` : isRequest ? `${page}/request` : page}>
       <span class="title">{session.title ?? session.id}</span>
       <span class="why">{reasonOf(standing, section)}</span>
       <span class="facts">
@@ -160,6 +162,13 @@ const SessionRow = ({ section, standing }: { readonly standing: Standing; readon
   )
 }
 
+/** True where nothing but its merge request needs a person. */
+const isAboutRequest = ({ delivery, interactions, mergeRequest }: Standing): boolean =>
+  interactions.length === 0 &&
+  delivery?.state !== "blocked" &&
+  mergeRequest !== null &&
+  requestNeeds(mergeRequest).length > 0
+
 /** The sentence of a session: what it waits for, or how it ended. */
 const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, turn }: Standing, section: Section) => {
   const [question] = interactions
@@ -179,7 +188,9 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
     return (
       <>
         <State of={mergeRequest.state} as={`merge request ${mergeRequest.state}`} />{" "}
-        {reasonInShort(mergeRequest) || `#${mergeRequest.number ?? "…"} into ${mergeRequest.base_branch}`}
+        {reasonInShort(mergeRequest) ||
+          requestNeeds(mergeRequest).join(", ") ||
+          `#${mergeRequest.number ?? "…"} into ${mergeRequest.base_branch}`}
       </>
     )
   if (section === "delivered") return <State of="delivered" as={`delivered as ${delivery?.target_ref ?? ""}`} />

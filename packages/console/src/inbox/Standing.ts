@@ -7,6 +7,7 @@ import type {
   Session,
   TurnSnapshot
 } from "@reins/client"
+import { count } from "../words/Words.js"
 
 /** Where a session stands, as its events tell it. */
 export interface Standing {
@@ -87,6 +88,11 @@ export const foldStanding = (before: Standing, event: Event): Standing => {
     case "merge_request.merged":
     case "merge_request.closed":
     case "merge_request.failed":
+    case "merge_request.head_changed":
+    case "merge_request.checks_changed":
+    case "merge_request.reviewed":
+    case "merge_request.commented":
+    case "merge_request.conflicted":
       return { ...standing, mergeRequest: event.payload }
     default:
       return before
@@ -94,6 +100,19 @@ export const foldStanding = (before: Standing, event: Event): Standing => {
 }
 
 const isLive = ({ state }: TurnSnapshot): boolean => !/^(?:succeeded|failed|cancelled|interrupted)$/.test(state)
+
+/** The words for what a person has to do about an open merge request; empty for nothing. */
+export const requestNeeds = ({ standing, state }: MergeRequestPayload): ReadonlyArray<string> => {
+  if (state !== "open" || standing === null) return []
+  const { checks, conflicts, reviews, threads } = standing
+  return [
+    ...(conflicts === "conflicts" ? ["conflicts"] : []),
+    ...(checks.state === "failing" ? [count(checks.failing, "failed check")] : []),
+    ...(checks.state === "unreadable" ? ["checks not read"] : []),
+    ...(reviews.changes_requested > 0 ? ["changes requested"] : []),
+    ...(threads.open > 0 ? [count(threads.open, "open thread")] : [])
+  ]
+}
 
 /** The parts of the inbox, in their order. */
 export const sections = ["needs_you", "running", "ready_to_review", "failed", "delivered", "quiet"] as const
@@ -107,6 +126,7 @@ export const sectionOf = ({ changeset, delivery, interactions, mergeRequest, ses
   if (delivery?.state === "blocked") return "needs_you"
   if (delivery?.state === "failed" || mergeRequest?.state === "failed" || turn?.state === "failed") return "failed"
   if (delivery?.state === "pending" || delivery?.state === "executing") return "running"
+  if (mergeRequest !== null && requestNeeds(mergeRequest).length > 0) return "needs_you"
   if (delivery?.state === "succeeded") return "delivered"
   if (changeset !== null) return "ready_to_review"
   return "quiet"

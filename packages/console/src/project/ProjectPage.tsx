@@ -82,7 +82,7 @@ export const ProjectPage = ({ projectId }: { readonly projectId: string }) => {
                 />
                 <h2>Versions</h2>
                 <ul class="cards">
-                  {items.map((version) => (
+                  {newestFirst(items).map((version) => (
                     <VersionCard key={version.id} version={version} />
                   ))}
                 </ul>
@@ -109,8 +109,10 @@ export const ProjectPage = ({ projectId }: { readonly projectId: string }) => {
   )
 }
 
-const newestOf = (versions: ReadonlyArray<ProjectVersion>): ProjectVersion | undefined =>
-  [...versions].sort((one, other) => other.ordinal - one.ordinal)[0]
+const newestFirst = (versions: ReadonlyArray<ProjectVersion>): ReadonlyArray<ProjectVersion> =>
+  [...versions].sort((one, other) => other.ordinal - one.ordinal)
+
+const newestOf = (versions: ReadonlyArray<ProjectVersion>): ProjectVersion | undefined => newestFirst(versions)[0]
 
 const ServersOf = ({
   version,

@@ -49,6 +49,13 @@ export interface Place {
   readonly number: number
 }
 
+/** The place of a line; undefined for one that has no number. */
+export const placeOf = (path: string, { after, before, kind }: Line): Place | undefined => {
+  const side = kind === "delete" ? "before" : "after"
+  const number = side === "after" ? after : before
+  return number === null ? undefined : { path, side, number }
+}
+
 /** A row of the diff. */
 export type Row = { readonly key: string; readonly file: number } & (
   | { readonly kind: "file"; readonly diff: FileDiff }

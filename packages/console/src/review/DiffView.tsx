@@ -1,4 +1,6 @@
+import "../styles/request.css"
 import { useComputed, useSignal } from "@preact/signals"
+import type { RequestThread } from "@reins/client"
 import { useEffect, useMemo, useRef } from "preact/hooks"
 import { useAction } from "../api/Loading.js"
 import { useHighlight } from "../highlight/Highlight.js"
@@ -7,6 +9,7 @@ import { useKeys } from "../palette/Keys.js"
 import { placeOfHash } from "../route/Route.js"
 import { Outcome } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
+import { count } from "../words/Words.js"
 import { filesOf } from "./DiffFiles.js"
 import { LineText } from "./DiffLine.js"
 import { type FileDiff, hasMore, inOrder, type Line, type Row, rowsOf, sideOf, widerBy } from "./DiffRows.js"
@@ -14,6 +17,8 @@ import { FileTree } from "./FileTree.js"
 import { CommentOf, type Draft, LineNumber, type LineProps } from "./LineComment.js"
 import { type Comment, placeKey, type Review } from "./Review.js"
 import type { Apply } from "./Suggestion.js"
+import { placedThreads, type ThreadsBeside } from "./ThreadPlaces.js"
+import { ThreadsOf } from "./ThreadsBeside.js"
 
 /** The unchanged lines that a press shows around each change. */
 const linesMore = 20
@@ -25,8 +30,13 @@ export const DiffView = ({
   diff,
   isReadOnly = false,
   isSplit,
-  review
+  requestPath,
+  review,
+  threads = noThreads
 }: {
+  /** The threads of the forge about this diff, and the page that shows them all. */
+  readonly threads?: ReadonlyArray<RequestThread> | undefined
+  readonly requestPath?: string
   /** Writes a suggested change into the working tree. */
   readonly apply?: Apply | undefined
   /** True for readers who neither comment nor keep what they have viewed. */
@@ -55,7 +65,8 @@ export const DiffView = ({
   const reveal = useRef<((index: number) => void) | undefined>(undefined)
   const comments = useComputed(() => new Map(review.comments.value.map((each) => [placeKey(each), each])))
   const seen = rows[top.value]?.file ?? 0
-  const given = { apply, isReadOnly, writing, comments: comments.value, review, files, more }
+  const { beside, others } = useMemo(() => placedThreads(threads, files), [threads, files])
+  const given = { beside, apply, isReadOnly, writing, comments: comments.value, review, files, more }
   const open = (index: number) => reveal.current?.(rows.findIndex((row) => row.kind === "file" && row.file === index))
   useKeys({
     n: () => open(Math.min(files.length - 1, seen + 1)),
@@ -76,6 +87,12 @@ export const DiffView = ({
           {files[seen]?.path}
         </p>
         <Outcome of={action} />
+        {others > 0 && (
+          <p class="hunk">
+            {count(others, "thread")} of the merge request {others === 1 ? "is" : "are"} not about a line of this diff.{" "}
+            {requestPath !== undefined && <a href={requestPath}>See all threads</a>}
+          </p>
+        )}
         <VirtualList
           items={rows}
           keyOf={(row) => `${isSplit}.${row.key}`}
@@ -92,8 +109,11 @@ export const DiffView = ({
   )
 }
 
+const noThreads: ReadonlyArray<RequestThread> = []
+
 interface RowProps {
   readonly row: Row
+  readonly beside: ThreadsBeside
   readonly writing: { value: Draft | undefined }
   readonly comments: ReadonlyMap<string, Comment>
   readonly review: Review
@@ -153,6 +173,7 @@ const RowView = ({ row, ...given }: RowProps) => {
             <LineNumber line={line} path={path} side="after" {...given} />
             <Coloured diff={diff} line={line} />
           </div>
+          <ThreadsOf path={path} line={line} beside={given.beside} />
           <CommentOf path={path} line={line} {...given} />
         </>
       )
@@ -166,8 +187,18 @@ const RowView = ({ row, ...given }: RowProps) => {
             <Half diff={diff} line={left} path={path} side="before" {...given} />
             <Half diff={diff} line={right} path={path} side="after" {...given} />
           </div>
-          {left !== null && left.kind === "delete" && <CommentOf path={path} line={left} {...given} />}
-          {right !== null && <CommentOf path={path} line={right} {...given} />}
+          {left !== null && left.kind === "delete" && (
+            <>
+              <ThreadsOf path={path} line={left} beside={given.beside} />
+              <CommentOf path={path} line={left} {...given} />
+            </>
+          )}
+          {right !== null && (
+            <>
+              <ThreadsOf path={path} line={right} beside={given.beside} />
+              <CommentOf path={path} line={right} {...given} />
+            </>
+          )}
         </>
       )
     }

@@ -1,7 +1,7 @@
 import { useAction } from "../api/Loading.js"
 import { EditDiff } from "../tools/EditDiff.js"
 import { Outcome } from "../ui/Basics.js"
-import type { FileDiff, Line, Place } from "./DiffRows.js"
+import { type FileDiff, type Line, type Place, placeOf } from "./DiffRows.js"
 import { type Comment, linesIn, placeKey, type Review } from "./Review.js"
 import { type Apply, partsOf, suggestionFor } from "./Suggestion.js"
 
@@ -62,12 +62,6 @@ export const LineNumber = ({ isReadOnly, line, path, side, writing }: LineProps 
   ) : (
     <span class="number">{number}</span>
   )
-}
-
-const placeOf = (path: string, { after, before, kind }: Line): Place | undefined => {
-  const side = kind === "delete" ? "before" : "after"
-  const number = side === "after" ? after : before
-  return number === null ? undefined : { path, side, number }
 }
 
 export const CommentOf = ({

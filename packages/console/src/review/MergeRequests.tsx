@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import type { Delivery, MergeRequest } from "@reins/client"
+import { type Delivery, type MergeRequest, waitingSentence } from "@reins/client"
 import { useAction } from "../api/Loading.js"
 import { reasonInFull } from "../api/Reasons.js"
 import { reins } from "../api/Server.js"
@@ -74,7 +74,7 @@ export const MergeRequestLine = ({
   readonly files: number
   readonly reload: () => void
 }) => {
-  const { base_branch, draft, head_sha, id, number, state, title, web_url } = request
+  const { base_branch, draft, head_sha, id, number, session_id, state, title, web_url } = request
   const action = useAction()
   const isAsking = useSignal(false)
   const merge = (expected_head_sha: string, method: Method) =>
@@ -94,7 +94,7 @@ export const MergeRequestLine = ({
           </a>
         )}{" "}
         into <code>{base_branch}</code>
-        {draft && " · draft"} {reasonInFull(request)}
+        {draft && " · draft"} {reasonInFull(request)} <a href={`sessions/${session_id}/request`}>Checks and threads</a>
       </p>
       {mayWrite.value && state === "open" && head_sha !== null && (
         <button type="button" class="small" onClick={() => (isAsking.value = true)}>
@@ -121,14 +121,15 @@ const methods = [
   { method: "squash", does: "Squash into one commit" },
   { method: "rebase", does: "Rebase" }
 ] as const
-type Method = (typeof methods)[number]["method"]
+export type Method = (typeof methods)[number]["method"]
 
-const AskMerge = ({
+/** Asks before a merge, with what a person should know before it. */
+export const AskMerge = ({
   close,
   files,
   commit,
   merge,
-  request: { base_branch, draft, head_branch, repository },
+  request,
   review
 }: {
   readonly request: MergeRequest
@@ -138,6 +139,7 @@ const AskMerge = ({
   readonly close: () => void
   readonly merge: (method: Method) => void
 }) => {
+  const { base_branch, draft, head_branch, repository, standing } = request
   const method = useSignal<Method>("merge")
   const unseen = Math.max(0, files - review.viewed.value.size)
   const unsent = review.comments.value.length
@@ -168,6 +170,10 @@ const AskMerge = ({
       </dl>
       {unseen > 0 && <p class="notice ask">You have not marked {count(unseen, "file")} as viewed.</p>}
       {unsent > 0 && <p class="notice ask">{count(unsent, "comment")} not sent. The agent does not know about it.</p>}
+      {standing !== null && standing.waiting_for.length > 0 && <p class="notice ask">{waitingSentence(request)}</p>}
+      {standing?.head_is_ours === false && (
+        <p class="notice ask">Somebody else pushed this commit. The review does not show it.</p>
+      )}
       {draft && <p class="notice ask">The merge request is a draft. The forge may refuse to merge it.</p>}
       <Field label="Method">
         <select

@@ -6,10 +6,11 @@ import { type Action, useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { useKeys } from "../palette/Keys.js"
+import { useReviewThreads } from "../request/ReviewThreads.js"
 import { go } from "../route/Route.js"
 import type { Conversation } from "../session/Conversation.js"
 import { useSessionLog } from "../session/SessionLog.js"
-import { Await, Outcome, PageHead, State, Time, Waiting } from "../ui/Basics.js"
+import { Await, ErrorBar, Outcome, PageHead, State, Time, Waiting } from "../ui/Basics.js"
 import { Dialog } from "../ui/Dialog.js"
 import { count } from "../words/Words.js"
 import { ApplyForm } from "./ApplyForm.js"
@@ -52,6 +53,7 @@ export const ReviewPage = ({
   const before = useLoaded("the changeset before", (signal) => changesetBefore(sessionId, changesetId, signal), [
     changesetId
   ])
+  const threads = useReviewThreads(sessionId, changesetId, session.value.value?.workspace_id, log.events)
   const isSince = useSignal(false)
   const since = isSince.value ? (before.value.value ?? undefined) : undefined
   const against = since === undefined ? {} : { against: since }
@@ -109,6 +111,7 @@ export const ReviewPage = ({
             files={since === undefined ? value.file_count : (diff.value.value?.files.length ?? 0)}
             send={() => (dialog.value = "comments")}
           />
+          <ErrorBar failure={threads.failure.value} again={threads.reload} />
           <Await of={diff}>
             {({ diff: text, files, omitted }) => (
               <>
@@ -127,6 +130,8 @@ export const ReviewPage = ({
                     diff={text}
                     isSplit={isSplit.value && innerWidth >= narrow}
                     review={review}
+                    threads={threads.value.value}
+                    requestPath={`sessions/${sessionId}/request`}
                   />
                 </Suspense>
               </>

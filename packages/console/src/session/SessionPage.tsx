@@ -1,10 +1,11 @@
 import type { Session } from "@reins/client"
+import { lazy, Suspense } from "preact/compat"
 import { useEffect } from "preact/hooks"
 import { askAgents } from "../agents/AgentNames.js"
 import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { markSeen, useTitle } from "../told/Title.js"
-import { Await, ErrorBar } from "../ui/Basics.js"
+import { Await, ErrorBar, Waiting } from "../ui/Basics.js"
 import { ChangesTab } from "./ChangesTab.js"
 import { ConversationTab } from "./ConversationTab.js"
 import { EventsTab } from "./EventsTab.js"
@@ -13,9 +14,12 @@ import { SessionHead } from "./SessionHead.js"
 import { type SessionLog, useSessionLog } from "./SessionLog.js"
 import { UsageTab } from "./UsageTab.js"
 
+const RequestTab = lazy(() => import("../request/RequestTab.js").then(({ RequestTab }) => RequestTab))
+
 const tabs = [
   { part: "", name: "Conversation" },
   { part: "changes", name: "Changes" },
+  { part: "request", name: "Request" },
   { part: "files", name: "Files" },
   { part: "events", name: "Events" },
   { part: "usage", name: "Usage" }
@@ -75,6 +79,12 @@ const Tab = ({ tab, ...given }: TabProps & { readonly tab: string }) => {
       return <ConversationTab {...given} />
     case "changes":
       return <ChangesTab {...given} />
+    case "request":
+      return (
+        <Suspense fallback={<Waiting what="the page" />}>
+          <RequestTab {...given} />
+        </Suspense>
+      )
     case "files":
       return <FilesTab {...given} />
     case "events":

@@ -87,8 +87,34 @@ const subjectNames: Readonly<Record<ToolSort, ReadonlyArray<string>>> = {
   other: [...pathNames, "query", "url", "description"]
 }
 
+/** The tools of Reins itself, with a verb and the fields that say what each call is about. */
+const ownTools: Readonly<
+  Record<string, { readonly verb: string; readonly sort: ToolSort; readonly about: ReadonlyArray<string> }>
+> = {
+  ask_user: { verb: "Ask", sort: "other", about: ["question", "title", "message"] },
+  await_call: { verb: "Wait for the call", sort: "other", about: [] },
+  cancel: { verb: "Cancel the delegation", sort: "delegate", about: [] },
+  delegate: { verb: "Delegate", sort: "delegate", about: ["title", "message", "prompt"] },
+  message: { verb: "Write to the delegated session", sort: "delegate", about: ["message", "content"] },
+  publish_artifact: { verb: "Publish", sort: "other", about: ["title", "path"] },
+  read_diff: { verb: "Read the changes", sort: "read", about: ["path"] },
+  submit_result: { verb: "Give the result", sort: "other", about: [] },
+  wait: { verb: "Wait for the delegated sessions", sort: "delegate", about: [] }
+}
+
+/** The name of a tool of Reins. Agents put the name of its server before it, each in its own way. */
+const ownName = (title: string): string | undefined => {
+  const name = /^(?:mcp__)?reins(?:__|[_./: -])(\w+)/.exec(title.trim())?.[1]
+  return name !== undefined && Object.hasOwn(ownTools, name) ? name : undefined
+}
+
 /** The line of a call: its verb and its subject, which are said once. */
 export const toolLine = (tool: Told): ToolLine => {
+  const own = ownTools[ownName(tool.title) ?? ""]
+  if (own !== undefined) {
+    const { about, sort, verb } = own
+    return { sort, verb, subject: shortPaths((textOf(tool.input, about) ?? "").trim().split("\n")[0] ?? "") }
+  }
   const sort = sortOf(tool)
   const found = textOf(tool.input, subjectNames[sort])
   const title = shortPaths(tool.title).trim()

@@ -323,7 +323,9 @@ export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
         Schema.Struct({
           ...pageFields,
           state: Schema.optionalWith(MergeRequestState, { exact: true }),
-          care: field(Schema.optionalWith(CareState, { exact: true }), "Only those whose care stands so.")
+          care: field(Schema.optionalWith(CareState, { exact: true }), "Only those whose care stands so."),
+          project_id: Schema.optionalWith(Schema.String, { exact: true }),
+          session_id: Schema.optionalWith(Schema.String, { exact: true })
         })
       )
       .addSuccess(Page("WorkspaceMergeRequestList", ActionableMergeRequest))

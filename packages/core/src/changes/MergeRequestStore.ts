@@ -24,6 +24,16 @@ import {
   mergeRequestStates
 } from "./MergeRequest.js"
 
+/** A page of the merge requests of a workspace, or of some of its sessions. */
+export interface MergeRequestFilter extends StatePageRequest<MergeRequestState> {
+  /** Those whose care stands so. */
+  readonly care?: CareState
+  /** Those of the sessions of a project. */
+  readonly project_id?: string
+  /** Those of a session. */
+  readonly session_id?: string
+}
+
 /** The columns that a new merge request starts with. */
 export type NewMergeRequest = Pick<
   MergeRequest,
@@ -97,7 +107,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
     /** The merge requests of the sessions of a workspace, newest first. */
     readonly listOf: (
       workspaceId: string,
-      filter: RequestFilter
+      filter: MergeRequestFilter
     ) => Effect.Effect<Page<MergeRequest>, ReinsError<"invalid_cursor">>
     /** Notes that the conditions of a merge request have changed in this commit, and tells of it. */
     readonly conditioned: (
@@ -177,9 +187,15 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
         sighted: (id, at) => db.run(sql`update merge_requests set observed_at = ${at} where id = ${id}`),
         listOf: fn("MergeRequestStore.listOf")(function* (workspaceId, filter) {
           const { before, limit } = yield* Keyset.descending(filter)
+          const { project_id, session_id, state } = filter
+          const ofSessions = sql.and([
+            sql`workspace_id = ${workspaceId}`,
+            sql`deleting_at is null`,
+            ...(project_id === undefined ? [] : [sql`project_id = ${project_id}`]),
+            ...(session_id === undefined ? [] : [sql`id = ${session_id}`])
+          ])
           const rows = yield* db.all(sql<MergeRequestRow>`select ${columns} from merge_requests
-            where id < ${before} ${andState(db, filter.state)} ${ofCare(sql, filter.care)} and session_id in
-              (select id from sessions where workspace_id = ${workspaceId} and deleting_at is null)
+            where id < ${before} ${andState(db, state)} ${ofCare(sql, filter.care)} and session_id in (select id from sessions where ${ofSessions})
             order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toMergeRequest), limit, (request) => request.id)
         }),
@@ -196,11 +212,6 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       })
     })
   )
-}
-
-/** A care as a filter of merge requests. */
-export interface RequestFilter extends StatePageRequest<MergeRequestState> {
-  readonly care?: CareState
 }
 
 const ofCare = (sql: Database["Type"]["sql"], care: CareState | undefined) =>

@@ -1,4 +1,5 @@
 import { assert, layer } from "@effect/vitest"
+import type { MergeRequestFilter } from "@reins/core/changes/MergeRequestStore"
 import { Journal } from "@reins/core/store/Journal"
 import { eventOf, installation } from "@reins/testing/changes/Fixture"
 import { databases } from "@reins/testing/store/Databases"
@@ -94,6 +95,19 @@ for (const { layer: database, name } of databases) {
         yield* until(get, (request) => isAtRest(request, observed))
         assert.strictEqual(asked(), before + 1)
         assert.strictEqual((yield* get).version, version)
+      })
+    )
+
+    it.scoped("the list of a workspace takes a state, a project and a session", () =>
+      Effect.gen(function* () {
+        const { id, looks, principal, session } = yield* watched("gitea")
+        const listed = (filter: MergeRequestFilter) =>
+          Effect.map(looks.list(principal, session.workspace_id, filter), ({ items }) => items.map((each) => each.id))
+        assert.deepStrictEqual(yield* listed({}), [id])
+        assert.deepStrictEqual(yield* listed({ session_id: session.id, state: "open" }), [id])
+        assert.deepStrictEqual(yield* listed({ state: "merged" }), [])
+        assert.deepStrictEqual(yield* listed({ session_id: "sess_other" }), [])
+        assert.deepStrictEqual(yield* listed({ project_id: "prj_other" }), [])
       })
     )
 

@@ -29,6 +29,13 @@ export const commands: ReadonlyArray<Entry> = [
     load: async () => (await import("./client/Sessions.js")).sessions
   },
   {
+    name: "merge-requests",
+    also: ["mr"],
+    about: "Merge requests: list, show, watch, look, merge",
+    group: work,
+    load: async () => (await import("./client/MergeRequests.js")).mergeRequests
+  },
+  {
     name: "requests",
     about: "The questions of agents that wait for you",
     group: work,

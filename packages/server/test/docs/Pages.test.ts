@@ -94,6 +94,7 @@ describe("the blocks of the pages", () => {
       "docs/connections.md: it needs the key of an app of the reader",
       "docs/console.md: it prints another key each time",
       "docs/deliveries.md: it needs a delivered commit, and the name of your committer",
+      "docs/deliveries.md: the second one waits until somebody merges the request",
       "docs/editors.md: the settings of an editor",
       "docs/projects.md: it needs the project of the reader",
       "docs/providers.md: it installs hundreds of megabytes",

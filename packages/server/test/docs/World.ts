@@ -69,7 +69,20 @@ const forge = (kind: KnownForge, token: string | null) =>
       merge: (head, base) => void plainGit(bare, "update-ref", `refs/heads/${base}`, branches().get(head) ?? "")
     })
     const authorization = token === null ? null : `Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`
-    const { url } = yield* gitHttpServer(directory, authorization, server.handle)
+    /** The CI of the forge: each commit of an open merge request gets a check. */
+    const checkHeads = (): void => {
+      for (const { head, state } of server.pulls) {
+        const commit = branches().get(head)
+        const isNew = !server.checks.some((check) => check.head === commit)
+        if (state === "open" && commit !== undefined && isNew)
+          server.check({ head: commit, name: "test", state: "passed" })
+      }
+    }
+    const handle: typeof server.handle = (request, response) => {
+      if (request.method === "POST") response.once("finish", checkHeads)
+      return server.handle(request, response)
+    }
+    const { url } = yield* gitHttpServer(directory, authorization, handle)
     return {
       url,
       repositoryUrl: `${url}/${repository}.git`,

@@ -14,7 +14,7 @@ import { Journal } from "../../store/Journal.js"
 import * as Keyset from "../../store/Keyset.js"
 import type { ActionableMergeRequest } from "../MergeRequest.js"
 import { mergeRequestRules, toMergeRequestFor } from "../MergeRequestRules.js"
-import { MergeRequestStore, type RequestFilter } from "../MergeRequestStore.js"
+import { type MergeRequestFilter, MergeRequestStore } from "../MergeRequestStore.js"
 import { checkLogs, type RequestCheckLog } from "./CheckLogs.js"
 import { partReads } from "./PartRows.js"
 import type { RequestCheck, RequestReview, RequestThread } from "./RequestParts.js"
@@ -52,7 +52,7 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
     readonly list: (
       principal: Principal,
       workspaceId: string,
-      filter: RequestFilter
+      filter: MergeRequestFilter
     ) => Effect.Effect<Page<ActionableMergeRequest>, Refused>
     /** Checks of all heads that were seen, or of one, newest first. */
     readonly checks: (

@@ -91,6 +91,8 @@ export interface DeliverOptions {
   readonly onto?: Delivery["onto"] | undefined
   readonly author?: "requester" | "service" | undefined
   readonly allow?: ReadonlyArray<Obstacle> | undefined
+  /** The connection that pushes; one of the project when absent. */
+  readonly connection?: string | undefined
 }
 
 /** Delivers a changeset and waits for the end of it. A person is asked whether to deliver in spite of each obstacle. */
@@ -117,7 +119,7 @@ const isWantedAnyway = async (delivery: Delivery): Promise<boolean> => {
 const deliverOnce = async (
   reins: Reins,
   { id: changeset_id }: Changeset,
-  { allow, author, branch, onto, title, transport }: DeliverOptions
+  { allow, author, branch, connection, onto, title, transport }: DeliverOptions
 ): Promise<Delivery> => {
   const busy = progress()
   try {
@@ -125,6 +127,7 @@ const deliverOnce = async (
     const { delivery, operation } = await reins.changesets.deliver({
       changeset_id,
       ...(branch !== undefined && { target_ref: branch }),
+      ...(connection !== undefined && { connection_id: connection }),
       ...(title !== undefined && { title }),
       ...(transport !== undefined && { transport }),
       ...(onto !== undefined && { onto }),

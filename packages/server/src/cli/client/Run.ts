@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { text as readAll } from "node:stream/consumers"
-import { type Changeset, type Delivery, functionsOf, type TurnSnapshot } from "@reins/client"
+import { type Changeset, functionsOf, type TurnSnapshot } from "@reins/client"
 import { flag, type Given, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
@@ -10,8 +10,10 @@ import { beginSession, beginSessionOf, sendMessage, sessionOptions } from "./Beg
 import { budgetOf } from "./Budgets.js"
 import { allowOption, changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
+import { forgeConnection } from "./ForgeConnection.js"
+import { openRequest, tellRequest } from "./OpenRequest.js"
 import { exitCodes, type Remote, remoteCommand, workspaceOption } from "./Remote.js"
-import { addSummary, writeOutput } from "./RunReport.js"
+import { addSummary, lastWords, type RunEnd, writeOutput } from "./RunReport.js"
 import { loadTools } from "./Tools.js"
 
 const takes = {
@@ -20,6 +22,7 @@ const takes = {
   project: option("project", "Start from this project, in place of a repository", { value: "slug" }),
   session: option("session", "Go on in this session instead of a new one", { value: "id" }),
   deliver: flag("deliver", "Deliver the branch without asking"),
+  request: flag("request", "Deliver the branch, open a merge request, and say what it waits for"),
   branch: option("branch", "The name of the branch that is delivered", { value: "branch" }),
   allow: allowOption,
   tools: option("tools", "A module of JavaScript whose functions the agent may call", { value: "module" }),
@@ -38,7 +41,7 @@ type Options = Given<typeof takes>
 export const run = remoteCommand({
   takes,
   details:
-    "Exits with 2 when the turn failed, 3 when it was interrupted, and 4 when the delivery did not succeed.\n" +
+    "Exits with 2 when the turn failed, 3 when it was interrupted, and 4 when the delivery or its merge request failed.\n" +
     "Exits with 5 when the turn was left running, 130 when it was cancelled, and 1 for all else.",
   examples: [
     ['reins run "Make the failing test pass."', "Work on the repository of this folder"],
@@ -98,7 +101,7 @@ const newSession = (remote: Remote, given: Options, title: string): Promise<stri
 const refuseUnwaited = (given: Options): void => {
   if (given.project !== undefined && given.session !== undefined)
     throw new CommandFailed({ message: "A session has its project already. Leave out --project or --session." })
-  const names = ["deliver", "approve", "tools", "output", "summary", "result-schema"] as const
+  const names = ["deliver", "request", "approve", "tools", "output", "summary", "result-schema"] as const
   const needing = names.filter((name) => given[name] !== undefined && given[name] !== false)
   if (given.detach && needing.length > 0)
     throw new CommandFailed({ message: `--detach does not go with ${needing.map((name) => `--${name}`).join(", ")}.` })
@@ -133,12 +136,13 @@ const watermark = async ({ reins }: Remote, session_id: string): Promise<number>
   (await reins.sessions.get({ session_id })).event_watermark
 
 const finish = async (
-  { reins, url }: Remote,
+  remote: Remote,
   given: Options,
   view: Display,
   sessionId: string,
   turn: TurnSnapshot | undefined
 ): Promise<void> => {
+  const { reins, url } = remote
   const changeset = turn?.state === "succeeded" ? await changesetOf(reins, sessionId, turn.id) : undefined
   if (!given.json) {
     tellEnd(turn, sessionId)
@@ -146,12 +150,21 @@ const finish = async (
     tellSummary(turn, url)
   }
   const wanted = changeset !== undefined && !changeset.empty && (await isWanted(given, sessionId))
-  const options = { allow: given.allow, branch: given.branch }
+  const connection =
+    wanted && given.request
+      ? await forgeConnection(reins, await reins.sessions.get({ session_id: sessionId }))
+      : undefined
+  const options = { allow: given.allow, branch: given.branch, connection }
   const delivery = wanted ? await deliver(reins, changeset, options) : undefined
   if (delivery !== undefined && !given.json) tellDelivery(delivery)
-  const isDelivered = delivery === undefined || delivery.state === "succeeded"
+  const request =
+    given.request && delivery?.state === "succeeded"
+      ? await openRequest(remote, delivery, await lastWords(reins, turn))
+      : undefined
+  if (request !== undefined && !given.json) tellRequest(request)
+  const isDelivered = (delivery === undefined || delivery.state === "succeeded") && request?.state !== "failed"
   process.exitCode = isDelivered ? exitCodeOf(turn) : exitCodes.deliveryFailed
-  const end = { sessionId, turn, changeset, delivery }
+  const end = { sessionId, turn, changeset, delivery, request }
   if (given.output !== undefined) await writeOutput(reins, given.output, end)
   if (given.summary !== undefined) await addSummary(given.summary, url, end)
   const isTyped = given["result-schema"] !== undefined && turn !== undefined
@@ -159,7 +172,7 @@ const finish = async (
   if (result !== undefined && !given.json) printJsonNow(result)
   if (given.json)
     printJsonNow({
-      ...resultOf(sessionId, turn, changeset, delivery, Number(process.exitCode)),
+      ...resultOf(end, Number(process.exitCode)),
       ...(result !== undefined && { result })
     })
 }
@@ -173,8 +186,8 @@ const showChanges = async (reins: Remote["reins"], view: Display, changeset: Cha
   tell(`${file_count} file${file_count === 1 ? "" : "s"} changed, +${additions} -${deletions}`)
 }
 
-const isWanted = async ({ deliver, json }: Options, sessionId: string): Promise<boolean> => {
-  if (deliver) return true
+const isWanted = async ({ deliver, json, request }: Options, sessionId: string): Promise<boolean> => {
+  if (deliver || request) return true
   if (json) return false
   const later = `Deliver it later: reins sessions deliver ${sessionId}`
   if (!isInteractive()) {
@@ -192,18 +205,13 @@ const isWanted = async ({ deliver, json }: Options, sessionId: string): Promise<
   }
 }
 
-const resultOf = (
-  session_id: string,
-  turn: TurnSnapshot | undefined,
-  changeset: Changeset | undefined,
-  delivery: Delivery | undefined,
-  exit_code: number
-) => ({
+const resultOf = ({ changeset, delivery, request, sessionId, turn }: RunEnd, exit_code: number) => ({
   type: "result",
-  session_id,
+  session_id: sessionId,
   exit_code,
   /** Null when it was left running. */
   turn: turn ?? null,
   changeset: changeset ?? null,
-  delivery: delivery ?? null
+  delivery: delivery ?? null,
+  merge_request: request ?? null
 })

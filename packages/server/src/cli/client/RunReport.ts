@@ -1,5 +1,5 @@
 import { appendFileSync, writeFileSync } from "node:fs"
-import type { Changeset, Delivery, Reins, TurnSnapshot } from "@reins/client"
+import type { Changeset, Delivery, MergeRequest, Reins, TurnSnapshot } from "@reins/client"
 import { CommandFailed } from "../CommandFailed.js"
 
 /** The end of a run, as far as it came. */
@@ -8,6 +8,7 @@ export interface RunEnd {
   readonly turn: TurnSnapshot | undefined
   readonly changeset: Changeset | undefined
   readonly delivery: Delivery | undefined
+  readonly request: MergeRequest | undefined
 }
 
 /** Writes the last words of the agent into a file; nothing when it said none. */
@@ -29,7 +30,8 @@ const written = async (file: string, write: () => Promise<void>): Promise<void> 
   }
 }
 
-const lastWords = async (reins: Reins, turn: TurnSnapshot | undefined): Promise<string> => {
+/** The last words of the agent in a turn, with a line end; empty when it said none. */
+export const lastWords = async (reins: Reins, turn: TurnSnapshot | undefined): Promise<string> => {
   const message_id = turn?.outcome?.message_id
   if (turn === undefined || message_id == null) return ""
   for await (const { id, parts } of reins.messages.list({ session_id: turn.session_id })) {
@@ -43,7 +45,7 @@ const lastWords = async (reins: Reins, turn: TurnSnapshot | undefined): Promise<
 const mostFiles = 100
 
 /** Names from an agent are code in it, so that none becomes a link, a picture or a heading. */
-const summaryOf = (url: string, { changeset, delivery, sessionId, turn }: RunEnd): string => {
+const summaryOf = (url: string, { changeset, delivery, request, sessionId, turn }: RunEnd): string => {
   const files = changeset?.files ?? []
   const lines = [
     `### Reins: ${turn === undefined ? "the turn goes on" : (outcomes[turn.state] ?? turn.state)}`,
@@ -59,6 +61,7 @@ const summaryOf = (url: string, { changeset, delivery, sessionId, turn }: RunEnd
     ...(files.length > mostFiles ? [`- and ${files.length - mostFiles} more`] : []),
     ...(files.length === 0 ? [] : [""]),
     ...(delivery === undefined ? [] : [`Branch ${code(delivery.target_ref)}: ${delivery.state}`, ""]),
+    ...(request === undefined ? [] : [`Merge request ${code(request.web_url ?? request.id)}: ${request.state}`, ""]),
     ...(turn?.usage.cost_usd == null ? [] : [`Cost: $${turn.usage.cost_usd.toFixed(4)}`, ""]),
     `[The session](${url}/ui/sessions/${sessionId})`,
     ""

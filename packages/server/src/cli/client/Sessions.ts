@@ -16,6 +16,8 @@ import {
 } from "./Deliver.js"
 import { exportSession } from "./Export.js"
 import { display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
+import { forgeConnection } from "./ForgeConnection.js"
+import { openRequest, tellRequest } from "./OpenRequest.js"
 import { exitCodes, remoteCommand, workspaceOption } from "./Remote.js"
 import { stateCommands, stateOf } from "./SessionState.js"
 import { shareCommands } from "./Shares.js"
@@ -127,6 +129,7 @@ const deliverSession = remoteCommand({
     onto: choice("onto", ["base", "head"], "A branch of its own, or the head of the branch that was delivered before"),
     author: choice("author", ["requester", "service"], "The author of the commit (as the project says)"),
     patch: flag("patch", "Print a patch in the place of pushing a branch"),
+    request: flag("request", "Open a merge request for the branch, and say what it waits for"),
     allow: allowOption,
     json
   },
@@ -136,8 +139,11 @@ const deliverSession = remoteCommand({
     ["reins sessions deliver sess_01h… --onto head", "Add a commit to the branch of the last delivery"],
     ["reins sessions deliver sess_01h… --patch > changes.patch", "Take them as a patch"]
   ],
-  run: async ({ allow, author, branch, json, onto, patch, session, title }, connect) => {
-    const { reins } = await connect()
+  run: async ({ allow, author, branch, json, onto, patch, request: wantsRequest, session, title }, connect) => {
+    if (patch && wantsRequest)
+      throw new CommandFailed({ message: "A patch has no merge request. Leave out one of them." })
+    const remote = await connect()
+    const { reins } = remote
     const changeset = await newestChangeset(reins, session)
     if (changeset.empty && onto !== "head")
       throw new CommandFailed({ message: "The session changed nothing, so there is nothing to deliver." })
@@ -145,6 +151,9 @@ const deliverSession = remoteCommand({
       allow,
       author,
       branch,
+      connection: wantsRequest
+        ? await forgeConnection(reins, await reins.sessions.get({ session_id: session }))
+        : undefined,
       onto,
       title,
       transport: patch ? "patch" : undefined
@@ -154,7 +163,11 @@ const deliverSession = remoteCommand({
       if (patch && delivery.patch !== null) process.stdout.write(delivery.patch)
       tellDelivery(delivery)
     }
-    process.exitCode = delivery.state === "succeeded" ? 0 : exitCodes.deliveryFailed
+    const isDelivered = delivery.state === "succeeded"
+    const request = wantsRequest && isDelivered ? await openRequest(remote, delivery, "") : undefined
+    if (request !== undefined && json) printJsonNow(request)
+    else if (request !== undefined) tellRequest(request)
+    process.exitCode = isDelivered && request?.state !== "failed" ? 0 : exitCodes.deliveryFailed
   }
 })
 

@@ -1,0 +1,166 @@
+import { picture, watch } from "@reins/testing/browser/Browser"
+import type { Page } from "playwright-core"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { assert, beforeAll, describe, it } from "vitest"
+import { findingsOf } from "./Axe.js"
+import { desk, harness, phone, worldForFile } from "./World.js"
+
+const world = worldForFile()
+
+/** The id of the connection to the forge. */
+let connection: string
+
+/** A delivered changeset with an open merge request. */
+const opened = async (title: string, files: Readonly<Record<string, string>>) => {
+  const caller = await world.caller()
+  const client = caller.at(world.server)
+  const { workspaceId: workspace_id } = caller
+  const writes = Object.entries(files).map(([path, content]) => ({ tool: "write" as const, path, content }))
+  const session = await client.sessions.create({
+    workspace_id,
+    harness,
+    title,
+    repository: { url: world.forge.url },
+    message: script(title, ...writes, { say: "It is written." })
+  })
+  await client.turns.wait(session)
+  const { items } = await client.sessions.listChangesets({ session_id: session.id })
+  const changeset_id = items[0]?.id ?? assert.fail("no changeset")
+  const { delivery, operation } = await client.changesets.deliver({ changeset_id, title, connection_id: connection })
+  await client.jobs.wait(operation)
+  const answer = await client.deliveries.openMergeRequest({ delivery_id: delivery.id, draft: false })
+  await client.jobs.wait(answer.operation)
+  const request = await client.mergeRequests.get({ merge_request_id: answer.merge_request.id })
+  return { client, changeset_id, request, session_id: session.id, head: request.head_sha ?? "" }
+}
+
+const lookNow = async (page: Page): Promise<void> => {
+  const button = page.getByRole("button", { name: "Look now" })
+  await button.click()
+  await page.locator("button:not([disabled])", { hasText: "Look now" }).waitFor()
+}
+
+beforeAll(async () => {
+  const caller = await world.caller()
+  const made = await caller.at(world.server).connections.create({
+    workspace_id: caller.workspaceId,
+    kind: "gitea",
+    label: "forge",
+    credential: { base_url: world.forge.base, token: world.forgeToken }
+  })
+  connection = made.id
+})
+
+describe("the page of a merge request", () => {
+  for (const [at, size] of Object.entries({ desk, phone }))
+    it(`shows what it waits for, live, and merges after a question, at ${size.width} px`, async () => {
+      const { changeset_id, client, head, request, session_id } = await opened(`Write the sum on a ${at}`, {
+        [`src/${at}.js`]: "export const sum = (a, b) => a + b\n"
+      })
+      const page = await world.loggedIn(`sessions/${session_id}/request`, size)
+      const { complaints } = watch(page)
+      const waits = page.getByRole("status").filter({ hasText: /way of a merge|waits for|not been read|merged/ })
+      await waits.getByText("Nothing is in the way of a merge. No check has reported.").waitFor()
+      await page.getByText("No check has reported on the head.").waitFor()
+      await page.getByText("pushed by this session").waitFor()
+      await page.getByText("Nobody has reviewed it on the forge.").waitFor()
+
+      const { forge } = world.forge
+      forge.check({ head, name: "build", state: "passed" })
+      const test = forge.check({ head, name: "test", state: "failed" })
+      forge.review({ author: "bob", state: "changes_requested", body: "The **sum** is wrong.", head })
+      const thread = forge.comment({
+        author: "cleo",
+        body: "Why <script>alert(1)</script> `a + b`?",
+        pull: request.number ?? 1,
+        place: { path: `src/${at}.js`, line: 1, side: "new" },
+        head
+      })
+      await lookNow(page)
+      await waits
+        .getByText(/^It waits for the failed check test, a reviewer who asks for changes and an open thread/)
+        .waitFor()
+      const checks = page.getByRole("region", { name: "Checks" })
+      await checks.getByText("failing").waitFor()
+      await checks.getByText("passing").waitFor()
+      assert.deepStrictEqual(await checks.locator("li .state").allInnerTexts(), ["failing", "passing"])
+      await page.getByRole("region", { name: "Reviews" }).locator("strong", { hasText: "sum" }).waitFor()
+      await page.getByRole("region", { name: "Threads" }).getByText("<script>alert(1)</script>").waitFor()
+      assert.deepStrictEqual(await findingsOf(page), [])
+      await picture(page, `request-${at}-waiting`)
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      assert.isAtMost(wide, 0)
+
+      // The thread stands beside its line in the review.
+      await page.getByText(`src/${at}.js:1`).waitFor()
+      await page.getByRole("link", { name: "Show in the review" }).click()
+      await page.waitForURL(`**/review/${changeset_id}**`)
+      const beside = page.locator(".diff .thread")
+      await beside.getByText("cleo").first().waitFor()
+      assert.strictEqual(await beside.count(), 1)
+      await picture(page, `request-${at}-review`)
+      await page.goto(`${world.server.url}/ui`)
+      const row = page
+        .getByRole("region", { name: "Needs you" })
+        .getByRole("link", { name: `Write the sum on a ${at}` })
+      await row.getByText("1 failed check, changes requested, 1 open thread").waitFor()
+      await picture(page, `request-${at}-inbox`)
+      await row.click()
+
+      // What others do arrives without a press.
+      test.state = "passed"
+      thread.resolved = true
+      forge.review({ author: "bob", state: "approved", head })
+      await client.mergeRequests.look({ merge_request_id: request.id })
+      await waits.getByText("Nothing is in the way of a merge.", { exact: true }).waitFor()
+      await page.getByRole("button", { name: "Merge into main …" }).click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByText("1 of 1 not viewed").waitFor()
+      await picture(page, `request-${at}-asks`)
+      await dialog.getByRole("button", { name: "Merge into main" }).click()
+      await waits.getByText("It is merged.").waitFor()
+      assert.strictEqual(await page.getByRole("button", { name: "Look now" }).count(), 0)
+      await picture(page, `request-${at}-merged`)
+      assert.deepStrictEqual(complaints, [])
+      forge.reviews.length = 0
+      forge.comments.length = 0
+    })
+
+  it("tells a part that the forge does not show, keeps what was read, and says who pushed the head", async () => {
+    const { head, request, session_id } = await opened("Write more", { "more.js": "more\n" })
+    const { forge } = world.forge
+    forge.check({ head, name: "lint", state: "passed" })
+    const page = await world.loggedIn(`sessions/${session_id}/request`)
+    await page.getByText("pushed by this session").waitFor()
+    await lookNow(page)
+    await page.getByText("lint").waitFor()
+    forge.odd.forbidden = "/statuses"
+    await lookNow(page)
+    await page.getByText(/^It waits for checks that cannot be read\.$/).waitFor()
+    await page.getByText(/^The checks cannot be read\. /).waitFor()
+    const checks = page.getByRole("region", { name: "Checks" })
+    await checks.getByText("not read").waitFor()
+    await checks.getByText("lint").waitFor()
+    await picture(page, "request-unread")
+    forge.odd.forbidden = undefined
+    world.forge.commitOn(request.head_branch, "theirs.txt", "theirs\n")
+    await lookNow(page)
+    await page.getByText("pushed by somebody else").waitFor()
+    await page.getByText("No check has reported on the head.").waitFor()
+    await page.getByRole("button", { name: "Merge into main …" }).click()
+    await page.getByRole("dialog").getByText("Somebody else pushed this commit.").waitFor()
+  })
+
+  it("says that there is none yet, and what failed when it could not be read", async () => {
+    const caller = await world.caller()
+    const session = await caller.newSession(caller.at(world.server))
+    const page = await world.loggedIn(`sessions/${session}/request`)
+    await page.getByText("There is no merge request yet.").waitFor()
+    await page.route("**/merge-requests*", (route) => route.fulfill({ status: 500, json: { error: {} } }))
+    await page.reload()
+    await page.getByRole("alert").first().waitFor()
+    await page.unroute("**/merge-requests*")
+    await page.getByRole("button", { name: "Try again" }).first().click()
+    await page.getByText("There is no merge request yet.").waitFor()
+  })
+})

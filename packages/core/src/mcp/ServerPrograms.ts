@@ -11,6 +11,9 @@ const idleMs = 10 * 60_000
 /** A program may need to be downloaded by its starter, as by `npx`, in milliseconds. */
 const startMs = 60_000
 
+/** The most servers that are remembered. */
+const mostKnown = 1000
+
 /** A program that has ended by itself so often within that time is not started until the time is over. */
 const mostEnds = 3
 const endsWithinMs = 10 * 60_000
@@ -60,6 +63,7 @@ export const serverPrograms = Effect.fnUntraced(function* (library: typeof mcpLi
     const command = open?.server.command
     if (open === undefined || command === undefined) return yield* Effect.dieMessage("the server is no program")
     const recent = (ends.get(key) ?? []).filter((at) => at > Date.now() - endsWithinMs)
+    if (ends.size >= mostKnown) ends.clear()
     ends.set(key, recent)
     if (recent.length >= mostEnds)
       return yield* failed(
@@ -99,6 +103,7 @@ export const serverPrograms = Effect.fnUntraced(function* (library: typeof mcpLi
   return (open: OpenServer): Effect.Effect<ServerLink, ServerFailed, Scope.Scope> =>
     Effect.suspend(() => {
       const key = keyOf(open)
+      if (opened.size >= mostKnown) opened.clear()
       opened.set(key, open)
       // A start that has failed is no link that others could use.
       return Effect.tapError(RcMap.get(links, key), () => RcMap.invalidate(links, key))

@@ -172,6 +172,6 @@ export const holding = Effect.fnUntraced(function* (ground: Ground) {
     "long call",
     "tool_calls",
     isAnswered(called) && (hears || !progress),
-    `${called.ended}; a call of ${seconds} s, ${hears ? "of whose progress it heard" : "of which it heard nothing"}: ${inWords(called)}`
+    `${called.ended}; a call of ${seconds} s, ${hears ? "whose progress it asked for" : "whose progress it did not ask for"}: ${inWords(called)}`
   )
 })

@@ -117,6 +117,24 @@ const main = async () => {
     line(green("  the project's test passes on the delivered branch"))
   })
 
+  await step("A delegation: the agent gives work to another agent, in a session of its own", async () => {
+    const run = reins.run({
+      session_id: session.id,
+      content: "Have another agent write notes on this project, wait for it, and read its changes."
+    })
+    const print = eventPrinter()
+    for await (const event of run) print(event)
+    const { turn } = await run.final()
+    if (turn.state !== "succeeded") throw new Error(`the turn ended ${turn.state}: ${turn.reason_message}`)
+    const { items } = await reins.sessions.listDelegations({ session_id: session.id })
+    for (const { child_session_id, role, state } of items) {
+      line(`  ${role} ${state}, session ${child_session_id}`)
+      const changesets = await reins.sessions.listChangesets({ session_id: child_session_id })
+      for (const { id } of changesets.items) diff((await reins.changesets.getDiff({ changeset_id: id })).diff)
+    }
+    if (!items.some(({ state }) => state === "succeeded")) throw new Error("no delegation has succeeded")
+  })
+
   summary()
   line(`\n${bold("What to try next")}`)
   line("  npm run demo -- --keep   leaves this server up, with its address and an API key")

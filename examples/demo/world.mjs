@@ -76,6 +76,29 @@ const fix = [
   { say: "total() now multiplies each price by its quantity, and the test passes." }
 ]
 
+/** The steps in which it gives work to another agent, and those of that agent. */
+const split = [
+  {
+    say: "Another agent writes the notes.",
+    tool: "delegate",
+    args: { name: "notes", instructions: "Write NOTES.md: one line that says what this project does." }
+  },
+  { tool: "wait", args: { delegation_ids: ["notes"], for: "all" } },
+  { tool: "read_diff", args: { delegation_id: "notes" } },
+  { say: "The other agent has written NOTES.md, and I have read its changes." }
+]
+const notes = [
+  { tool: "write", path: "NOTES.md", content: "Adds up the prices of a cart, piece by piece.\n" },
+  { say: "NOTES.md says what the project does." }
+]
+
+/** The steps for what a person, or another agent, has asked for last. */
+const stepsFor = (messages) => {
+  const asked = messages.findLast(({ role }) => role === "user")?.text ?? ""
+  if (asked.includes("Write NOTES.md")) return notes
+  return asked.includes("another agent") ? split : fix
+}
+
 /** A real gateway if the environment names one, else the scripted one. */
 export const chooseGateway = async () => {
   const { REINS_DEMO_API_KEY: apiKey, REINS_DEMO_BASE_URL: url, REINS_DEMO_MODEL: model } = process.env
@@ -84,7 +107,7 @@ export const chooseGateway = async () => {
     throw new Error("A real gateway needs all of REINS_DEMO_BASE_URL, REINS_DEMO_API_KEY and REINS_DEMO_MODEL.")
   }
   const apiKey2 = "demo-key"
-  const gateway = await startGateway({ apiKey: apiKey2, plan: () => fix })
+  const gateway = await startGateway({ apiKey: apiKey2, plan: stepsFor })
   return { scripted: true, url: gateway.url, apiKey: apiKey2, model: "scripted-1", close: gateway.close }
 }
 

@@ -6,6 +6,7 @@ import { Installed } from "./catalog/Installed.js"
 import { builtInGateways, ConnectionKinds } from "./connections/ConnectionKinds.js"
 import { webhookTypes } from "./Events.js"
 import { Executors } from "./executor/Executors.js"
+import { SidePrograms } from "./executor/SidePrograms.js"
 import { builtInForges, Forges } from "./forge/Forges.js"
 import { builtInDrivers, Harness } from "./harness/Harness.js"
 import { HarnessInstall } from "./harness/Install.js"
@@ -47,6 +48,7 @@ export const replaceableParts = <E>({
       oneByOne(
         fromConfig((config) => HarnessInstall.layer(config.cacheDir, config.egress)),
         Harness.layerOf(drivers ?? builtInDrivers),
+        SidePrograms.layer,
         Forges.layerOf(forges ?? builtInForges)
       )
     ),

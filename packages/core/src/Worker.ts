@@ -5,6 +5,7 @@ import * as Follower from "./events/Follower.js"
 import * as Prewarming from "./execution/Prewarming.js"
 import { Executors } from "./executor/Executors.js"
 import { endProcessesOf } from "./executor/Orphans.js"
+import { SidePrograms } from "./executor/SidePrograms.js"
 import * as Worker from "./jobs/Worker.js"
 import { Nodes } from "./placement/Nodes.js"
 import { followers, jobKinds, sweeps } from "./Rooms.js"
@@ -39,10 +40,10 @@ const thisNode = Layer.scopedDiscard(
 
 /** The worker of jobs. It ends what ended boots have left: processes, and what their executors have with services of the machine. */
 const jobs = Layer.unwrapEffect(
-  Effect.map(Executors, ({ sweep }) =>
+  Effect.map(Effect.all([Executors, SidePrograms]), ([{ sweep }, programs]) =>
     Worker.layer(
       Effect.map(Effect.all(jobKinds), (kinds) => kinds.filter((kind) => kind !== undefined)),
-      (bootIds) => Effect.zipRight(endProcessesOf(bootIds), sweep(bootIds))
+      (bootIds) => Effect.all([endProcessesOf(bootIds), sweep(bootIds), programs.sweep(bootIds)], { discard: true })
     )
   )
 ).pipe(Layer.provide(thisNode))

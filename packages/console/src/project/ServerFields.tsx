@@ -28,11 +28,13 @@ export const ServerFields = ({
             server={server}
             change={(next) => set(servers.map((each, place) => (place === at ? next : each)))}
           />
-          <HeaderFields
-            server={server}
-            secrets={secrets}
-            change={(next) => set(servers.map((each, place) => (place === at ? next : each)))}
-          />
+          {commandOf(server) === undefined && (
+            <HeaderFields
+              server={server}
+              secrets={secrets}
+              change={(next) => set(servers.map((each, place) => (place === at ? next : each)))}
+            />
+          )}
         </fieldset>
       ))}
       <button
@@ -46,6 +48,9 @@ export const ServerFields = ({
     </fieldset>
   )
 }
+
+/** The command of a server that is a program, for people to read. */
+const commandOf = ({ command }: ProjectServer): string | undefined => command?.join(" ")
 
 interface ServerProps {
   readonly server: ProjectServer
@@ -65,17 +70,23 @@ const AddressFields = ({ change, remove, server }: ServerProps & { readonly remo
         onInput={({ currentTarget }) => change({ ...server, name: currentTarget.value })}
       />
     </Field>
-    <Field label="Address">
-      <input
-        class="code"
-        type="url"
-        required
-        maxLength={2000}
-        placeholder="https://mcp.example/mcp"
-        value={server.url}
-        onInput={({ currentTarget }) => change({ ...server, url: currentTarget.value })}
-      />
-    </Field>
+    {commandOf(server) === undefined ? (
+      <Field label="Address">
+        <input
+          class="code"
+          type="url"
+          required
+          maxLength={2000}
+          placeholder="https://mcp.example/mcp"
+          value={server.url ?? ""}
+          onInput={({ currentTarget }) => change({ ...server, url: currentTarget.value })}
+        />
+      </Field>
+    ) : (
+      <Field label="Command">
+        <input class="code" readOnly value={commandOf(server)} />
+      </Field>
+    )}
     <button type="button" class="icon" aria-label={`Leave out the server ${server.name}`} onClick={remove}>
       ×
     </button>

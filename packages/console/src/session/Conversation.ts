@@ -189,7 +189,8 @@ export class Conversation {
         note([event.payload.title, event.payload.description].filter(Boolean).join(": "))
         break
       case "diagnostic.reported":
-        if (event.payload.kind === "tools_not_offered") note(event.payload.line, "ask")
+        if (/^(?:tools_not_offered|foreign_servers|skill_name_taken)$/.test(event.payload.kind))
+          note(event.payload.line, "ask")
         break
       case "agent.commands_listed":
         this.commands = event.payload.commands

@@ -83,6 +83,7 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
             if (started === undefined) return undefined
             const reason = yield* started.agent.turn(turn, emit)
             if (reason === "completed" && (yield* agent.lacksTools)) yield* emit([toolsNotOffered])
+            yield* emit(yield* agent.news)
             return { ...started, reason }
           })
         )

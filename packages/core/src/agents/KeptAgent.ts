@@ -3,7 +3,7 @@ import { Clock, Deferred, Effect, Exit, Fiber, Redacted, Ref, Scope } from "effe
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import type { Harness } from "../harness/Harness.js"
 import type { Agent } from "../harness/HarnessDriver.js"
-import type { HarnessFailure } from "../harness/HarnessEvent.js"
+import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import type { AgentInput } from "../harness/TurnInput.js"
 import { destinationsOf, withGateway } from "../outbound/NetworkRules.js"
 import type { WayOut } from "../outbound/WayOut.js"
@@ -11,6 +11,7 @@ import type { CredentialProxy, Lent } from "../relay/gateway/CredentialProxy.js"
 import type { CallObserver } from "../relay/gateway/ModelCall.js"
 import type { LentTools, ToolLoans } from "../relay/mcp/ToolLoans.js"
 import type { CallTool, ToolOffer } from "../relay/mcp/ToolOffer.js"
+import { workspaceNews } from "./WorkspaceNews.js"
 
 /** The start of an agent that may be kept between its turns. */
 export interface AgentStart extends Omit<AgentInput, "passage"> {
@@ -46,6 +47,8 @@ export interface KeptAgent {
   readonly openTools: (call: CallTool) => Effect.Effect<void, never, Scope.Scope>
   /** True once for an agent that has tools and has not asked for them. */
   readonly lacksTools: Effect.Effect<boolean>
+  /** As `workspaceNews`. */
+  readonly news: Effect.Effect<ReadonlyArray<HarnessEvent>>
   /** Stops the agent and leaves no process of it. */
   readonly stop: Effect.Effect<void>
   /** `busy` belongs to a turn, `reserved` to one that will take it, `idle` to the pool, and nobody may use one that is `ending`. */
@@ -153,6 +156,7 @@ export const makeStart = ({ credentials, harness, toolLoans, wayOut }: Lenders) 
         lent === undefined || connection === null ? Effect.void : lent.open(connection, observer),
       openTools: (call) => tools?.open(call) ?? Effect.void,
       lacksTools: tools === undefined ? Effect.succeed(false) : yield* lackOf(tools),
+      news: yield* workspaceNews(input),
       stop: Effect.zipRight(Fiber.interrupt(start), Scope.close(scope, Exit.void)),
       state,
       isGone: false,

@@ -241,17 +241,17 @@ const makeRequire = (manifests: Manifests["Type"]) => {
   })
 
   const requireTools = fn("Providers.requireTools")(function* (providerId: string) {
-    const { tools } = yield* requireEnabled(providerId)
-    if (tools !== undefined) return
-    const names = manifests.list.flatMap((each) =>
-      each.tier !== "disabled" && each.tools !== undefined ? [each.provider_id] : []
+    const value = (yield* requireEnabled(providerId)).capabilities.tool_calls
+    if (value === "supported") return
+    const names = manifests.list.flatMap(({ capabilities, provider_id, tier }) =>
+      tier !== "disabled" && capabilities.tool_calls === "supported" ? [provider_id] : []
     )
     return yield* new ReinsError({
       code: "unsupported_capability",
       message:
         `The agent of the provider ${providerId} is not known to call tools, so it cannot call functions. ` +
         (names.length === 0 ? "No provider that is enabled here can." : `These can: ${names.join(", ")}.`),
-      details: { provider_id: providerId, capability: "tools", value: "unsupported", supported_by: names }
+      details: { provider_id: providerId, capability: "tool_calls", value, supported_by: names }
     })
   })
 

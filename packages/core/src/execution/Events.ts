@@ -17,7 +17,7 @@ const UsagePayload = Schema.Struct({
 const DiagnosticPayload = Schema.Struct({
   kind: field(
     Schema.String,
-    "The kind of the diagnostic, as in `unparsed`. `tools_not_offered`: the agent has not asked for the tools of the service."
+    "The kind of the diagnostic, as in `unparsed`. `tools_not_offered`: the agent has not asked for the tools of the service. `foreign_servers`: files of the repository name servers of tools, and the agent starts them by itself. `skill_name_taken`: the repository has a skill of the name of a skill of the project."
   ),
   line: field(Schema.String, "The output, or what has happened in words.")
 }).annotations({

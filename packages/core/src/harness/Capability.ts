@@ -16,6 +16,7 @@ export const capabilityNames = [
   "interrupt",
   "steer",
   "interactive_approval",
+  "tool_calls",
   "credential_writeback"
 ] as const
 

@@ -122,10 +122,17 @@ export const HarnessUsage = Schema.Struct({
 }).annotations({ identifier: "HarnessUsage" })
 export type HarnessUsage = typeof HarnessUsage.Type
 
-/** Output of the agent that has no known meaning, cut at 8 KiB. `tools_not_offered` says in words that the agent has not asked for its tools. */
+/** Output of the agent that has no known meaning, cut at 8 KiB. `tools_not_offered` says in words that the agent has not asked for its tools. `foreign_servers` names files of the workspace whose servers the agent starts by itself. `skill_name_taken` names skills of the project that the workspace has too. */
 export const Diagnostic = Schema.Struct({
   _tag: Schema.Literal("diagnostic"),
-  kind: Schema.Literal("unparsed", "unknown_update", "unknown_message", "tools_not_offered"),
+  kind: Schema.Literal(
+    "unparsed",
+    "unknown_update",
+    "unknown_message",
+    "tools_not_offered",
+    "foreign_servers",
+    "skill_name_taken"
+  ),
   line: Schema.String
 }).annotations({ identifier: "HarnessDiagnostic" })
 export type Diagnostic = typeof Diagnostic.Type

@@ -80,6 +80,7 @@ const valuesOf = (input: AgentInput): Record<string, string> => ({
   install: input.installed.directory,
   executable: input.installed.executable,
   node: process.execPath,
+  tool_servers: input.toolServers?.map(({ name }) => name).join(",") || `none-${input.leaseId}`,
   ...(input.model === null ? {} : { model: input.model }),
   ...permissionValues(input),
   ...Object.fromEntries(

@@ -13,6 +13,7 @@ export const Capabilities = Schema.Struct({
   interrupt: CapabilityValue,
   steer: CapabilityValue,
   interactive_approval: CapabilityValue,
+  tool_calls: CapabilityValue,
   credential_writeback: CapabilityValue
 }).annotations({ identifier: "HarnessCapabilities" })
 export type Capabilities = typeof Capabilities.Type
@@ -32,8 +33,9 @@ export const regexSource = Schema.String.pipe(
 )
 
 /**
- * A text with `{{placeholders}}`: `home`, `workspace`, `install`, `executable`, `node`, `model`, `connection.<setting>` and
- * `permissions.<name>`. Of the setting `base_url` there are also `connection.root`, which is without the version at its end,
+ * A text with `{{placeholders}}`: `home`, `workspace`, `install`, `executable`, `node`, `model`, `connection.<setting>`, `permissions.<name>`
+ * and `tool_servers`, the names of the servers of tools that the agent is told of, with commas between them. Where there are none, that is a name
+ * that no server has. Of the setting `base_url` there are also `connection.root`, which is without the version at its end,
  * `connection.origin` and `connection.path`, which together are all of it. `{{name|default}}` gives a default. `{{json name}}` writes a quoted
  * JSON string, which is also a TOML string.
  */
@@ -113,6 +115,12 @@ export const ToolManners = Schema.Struct({
 })
 export type ToolManners = typeof ToolManners.Type
 
+/**
+ * The files of a workspace in which the agent's program finds servers of tools, and starts them by itself. Its program has no switch for that, so
+ * sessions are told of such files. Absent for an agent that starts none.
+ */
+export const ForeignServers = Schema.NonEmptyArray(relativePath)
+
 /** The places below the agent's home in which it looks for instructions and skills. */
 export const GuidancePlaces = Schema.Struct({
   /** The file of instructions. */
@@ -188,6 +196,8 @@ export const Manifest = Schema.Struct({
   own_files: exactOptional(OwnFiles),
   /** The way in which the agent calls tools; it is offered none when absent. */
   tools: exactOptional(ToolManners),
+  /** The files that name servers which the agent starts by itself; it starts none when absent. */
+  foreign_servers: exactOptional(ForeignServers),
   /** The places of instructions and skills; it gets none when absent. */
   guidance: exactOptional(GuidancePlaces),
   runtime: Schema.NullOr(Runtime),
@@ -199,6 +209,12 @@ export const Manifest = Schema.Struct({
       (manifest) =>
         (manifest.tier === "disabled") === (manifest.runtime === null) ||
         "a provider is bound to an agent unless it is disabled"
+    ),
+    Schema.filter(
+      ({ capabilities, tools }) =>
+        capabilities.tool_calls !== "supported" ||
+        tools !== undefined ||
+        "tool_calls needs tools, which says how it calls them"
     )
   )
   .annotations({ identifier: "HarnessManifest" })

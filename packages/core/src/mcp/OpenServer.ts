@@ -1,26 +1,31 @@
 import { Effect, Option, Redacted } from "effect"
-import type { ProjectId, WorkspaceId } from "../domain/Ids.js"
+import type { ProjectId, ProjectVersionId, WorkspaceId } from "../domain/Ids.js"
 import { projectSecretStore } from "../projects/ProjectSecretStore.js"
 import type { ProjectServer } from "../projects/ProjectServer.js"
 import { type Blank, blankSecrets } from "./BlankSecrets.js"
 import { ServerFailed } from "./ServerClient.js"
 
-/** The project that a server is named in. */
-export interface ServerOwner {
+/** A version of a project that names servers. */
+export interface NamingVersion {
   readonly workspaceId: WorkspaceId
   readonly projectId: ProjectId
+  readonly versionId: ProjectVersionId
 }
 
 /** A server with its secrets. */
 export interface OpenServer {
+  readonly versionId: ProjectVersionId
   readonly server: ProjectServer
+  /** The headers of each request to its address. */
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
+  /** The variables of its program. */
+  readonly environment: Readonly<Record<string, string | Redacted.Redacted>>
   readonly blank: Blank
 }
 
 /** Opens the secrets that a server names. Fails for one that the project does not have. */
 export const makeOpenServer = Effect.map(projectSecretStore, (secrets) =>
-  Effect.fnUntraced(function* ({ projectId, workspaceId }: ServerOwner, server: ProjectServer) {
+  Effect.fnUntraced(function* ({ projectId, versionId, workspaceId }: NamingVersion, server: ProjectServer) {
     const values: Array<Redacted.Redacted> = []
     const valueOf = Effect.fnUntraced(function* (name: string) {
       const opened = yield* secrets.open({ id: projectId, workspace_id: workspaceId }, name)
@@ -31,7 +36,10 @@ export const makeOpenServer = Effect.map(projectSecretStore, (secrets) =>
     const headers: Record<string, Redacted.Redacted> = {}
     for (const [name, { prefix = "", secret }] of Object.entries(server.headers ?? {}))
       headers[name] = Redacted.make(prefix + Redacted.value(yield* valueOf(secret)))
-    const opened: OpenServer = { server, headers, blank: blankSecrets(values) }
+    const environment: Record<string, string | Redacted.Redacted> = {}
+    for (const { name, secret, value = "" } of server.environment ?? [])
+      environment[name] = secret === undefined ? value : yield* valueOf(secret)
+    const opened: OpenServer = { versionId, server, headers, environment, blank: blankSecrets(values) }
     return opened
   })
 )

@@ -10,6 +10,7 @@ import {
   StreamEnds,
   serverBounds
 } from "./ServerClient.js"
+import { serverPrograms } from "./ServerPrograms.js"
 
 /** Connects to servers that projects name. */
 export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
@@ -20,11 +21,12 @@ export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
   }
 >() {
   static readonly layerWith = (bounds: typeof serverBounds) =>
-    Layer.effect(
+    Layer.scoped(
       ServerLinks,
       Effect.gen(function* () {
         const outbound = yield* Outbound
         const library = yield* mcpLibrary
+        const programOf = yield* serverPrograms(mcpLibrary, bounds)
 
         const overHttp = Effect.fnUntraced(function* (url: string, { headers }: OpenServer) {
           const mcp = yield* library
@@ -48,7 +50,7 @@ export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
         return ServerLinks.of({
           connect: (opened) => {
             const { blank, server } = opened
-            return overHttp(server.url, opened).pipe(
+            return (server.url === undefined ? programOf(opened) : overHttp(server.url, opened)).pipe(
               Effect.map(
                 (link): ServerLink => ({
                   protocol: link.protocol,

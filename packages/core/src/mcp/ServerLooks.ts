@@ -1,11 +1,10 @@
 import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
 import { fn } from "../base/Traced.js"
-import type { ProjectVersionId } from "../domain/Ids.js"
 import type { ProjectServer } from "../projects/ProjectServer.js"
 import { toolPins } from "../projects/ToolPins.js"
 import { Journal } from "../store/Journal.js"
 import { type JudgedTool, judgeTools } from "./JudgedTools.js"
-import { makeOpenServer, type OpenServer, type ServerOwner } from "./OpenServer.js"
+import { makeOpenServer, type NamingVersion, type OpenServer } from "./OpenServer.js"
 import type { ListedTool, ServerFailed } from "./ServerClient.js"
 import { ServerLinks } from "./ServerLinks.js"
 
@@ -18,11 +17,6 @@ const patience = Duration.seconds(5)
 
 /** The most looks that are remembered. */
 const maxLooks = 1000
-
-/** A version of a project that names servers. */
-export interface NamingVersion extends ServerOwner {
-  readonly versionId: ProjectVersionId
-}
 
 /** A server as it was found. */
 export interface Look {

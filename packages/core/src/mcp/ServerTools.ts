@@ -9,9 +9,10 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import { Journal } from "../store/Journal.js"
 import { type HostedTool, ToolFailed, ToolReply, type ToolTurn } from "../tools/Tool.js"
 import { ToolSources } from "../tools/ToolSources.js"
+import type { NamingVersion } from "./OpenServer.js"
 import type { ListedTool, ServerFailed } from "./ServerClient.js"
 import { ServerLinks } from "./ServerLinks.js"
-import { type NamingVersion, ServerLooks } from "./ServerLooks.js"
+import { ServerLooks } from "./ServerLooks.js"
 import { serverNews } from "./ServerNews.js"
 
 /** The most pictures of one answer that a model is shown. */

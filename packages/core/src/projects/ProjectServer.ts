@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { field } from "../domain/Field.js"
-import { SecretName } from "./ProjectSetup.js"
+import { NetworkAccess } from "../domain/NetworkAccess.js"
+import { environmentValue, SecretName, VariableName } from "./ProjectSetup.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
@@ -64,6 +65,28 @@ const HeaderSecret = Schema.Struct({
   )
 }).annotations({ identifier: "HeaderSecret", description: "The value of a header." })
 
+/** No program takes a NUL in its arguments. */
+const Word = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(8192), Schema.pattern(/^[^\0]*$/))
+
+const ServerVariable = Schema.Struct({
+  name: field(VariableName, "Its name, as variables of a project are named."),
+  value: field(optional(environmentValue), "What everybody who may read the project may read. Give this or `secret`."),
+  secret: field(optional(SecretName), "The name of a secret of the project, whose value it gets.")
+})
+  .pipe(
+    Schema.filter(({ secret, value }) => (value === undefined) !== (secret === undefined), {
+      message: () => "give either a value or a secret"
+    })
+  )
+  .annotations({ identifier: "ServerVariable", description: "A variable of the program of a server." })
+
+const variablesTwice = (variables: ReadonlyArray<{ readonly name: string }>) =>
+  variables.flatMap(({ name }, index) =>
+    variables.findIndex((variable) => variable.name === name) === index
+      ? []
+      : [{ path: [index, "name"], message: "Input should name each variable once" }]
+  )
+
 export const ServerPermission = Schema.Literal("allow", "ask").annotations({
   description: "`allow` runs a call at once. `ask` asks people before each call."
 })
@@ -79,7 +102,19 @@ const ServerFields = Schema.Struct({
     ServerName,
     "Its name, which agents put before the names of its tools: a small letter, then at most 15 small letters, digits and `_`."
   ),
-  url: field(ServerUrl, "The https URL of the server, without credentials in it. At most 2,000 characters."),
+  url: field(
+    optional(ServerUrl),
+    "The https URL of the server, without credentials in it. At most 2,000 characters. Give this or `command`."
+  ),
+  command: field(
+    optional(Schema.Array(Word).pipe(Schema.minItems(1), Schema.maxItems(64))),
+    'The program of a server that speaks over its standard input and output, with its arguments and without a shell: `["npx", "-y", "docs-mcp@1.4.2"]`. It runs in a sandbox of its own.'
+  ),
+  environment: field(
+    optional(Schema.Array(ServerVariable).pipe(Schema.maxItems(50), Schema.filter(variablesTwice))),
+    "Variables of the program, at most 50. Agents never have them."
+  ),
+  network: field(optional(NetworkAccess), "The hosts that the program may connect to; none when absent."),
   headers: field(
     optional(Schema.Record({ key: Schema.String, value: HeaderSecret }).pipe(Schema.filter(badHeaders))),
     "Headers of each request to `url`, at most 20. Their values are secrets of the project, and agents never have them."
@@ -106,6 +141,17 @@ const ServerFields = Schema.Struct({
 
 type Fields = typeof ServerFields.Type
 
+/** The fields of a server that do not go with its address, or with its program. */
+const strays = ({ command, environment, headers, network, url }: Fields) => {
+  if ((url === undefined) === (command === undefined))
+    return [{ path: [url === undefined ? "url" : "command"], message: "Input should have either a url or a command" }]
+  const own = url === undefined ? { headers } : { environment, network }
+  const other = url === undefined ? "a url" : "a command"
+  return Object.entries(own).flatMap(([name, value]) =>
+    value === undefined ? [] : [{ path: [name], message: `Input should have it with ${other} alone` }]
+  )
+}
+
 /** The names in a server that are not among its tools. */
 const misfits = ({ allow, permissions, pins }: Fields) => {
   const unknown = (place: string, named: object = {}) =>
@@ -115,7 +161,9 @@ const misfits = ({ allow, permissions, pins }: Fields) => {
   return [...unknown("permissions", permissions), ...unknown("pins", pins)]
 }
 
-export const ProjectServer = ServerFields.pipe(Schema.filter(misfits)).annotations({
+export const ProjectServer = ServerFields.pipe(
+  Schema.filter((server) => [...strays(server), ...misfits(server)])
+).annotations({
   identifier: "ProjectServer",
   description: "A server of the Model Context Protocol, whose tools agents are offered. The service calls it for them."
 })

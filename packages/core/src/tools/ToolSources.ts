@@ -57,7 +57,9 @@ export class ToolSources extends Context.Tag("@reins/core/tools/ToolSources")<
       const offered = yield* OfferedTools
       const sources: Array<ToolSource> = []
       const mannersOf = ({ provider_id }: SessionRow) =>
-        Effect.map(Effect.orDie(manifests.get(provider_id)), ({ tools }) => tools)
+        Effect.map(Effect.orDie(manifests.get(provider_id)), ({ capabilities, tools }) =>
+          capabilities.tool_calls === "supported" ? tools : undefined
+        )
 
       const toolsOf = Effect.fnUntraced(function* (session: SessionRow) {
         const found = new Map<string, HostedTool>()

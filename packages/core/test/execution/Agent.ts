@@ -196,7 +196,8 @@ export const withSandboxedAgent = <A, E, R>(
     )
   )
 
-const git = (cwd: string, ...args: ReadonlyArray<string>) =>
+/** Runs git as somebody. */
+export const git = (cwd: string, ...args: ReadonlyArray<string>) =>
   execFileSync(
     "git",
     ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main", ...args],

@@ -47,7 +47,8 @@ withLayer(Manifests.layer)("manifests", (it) => {
         "model_discovery",
         "native_resume",
         "native_state_export",
-        "usage"
+        "usage",
+        "tool_calls"
       ])
       assert.notInclude(Object.values(manifest.capabilities), "unknown")
     })

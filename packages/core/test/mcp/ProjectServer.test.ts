@@ -6,6 +6,15 @@ const decode = Schema.decodeUnknownEither(ProjectServers, { errors: "all", onExc
 
 const server = (more: object = {}) => ({ name: "lab", url: "https://lab.example/mcp", allow: ["look"], ...more })
 
+const program = (more: object = {}) => ({
+  name: "lab",
+  command: ["npx", "-y", "docs-mcp@1.4.2"],
+  allow: ["look"],
+  ...more
+})
+
+const variable = { name: "A", value: "b" }
+
 const placesOf = (servers: unknown) =>
   Either.match(decode(servers), {
     onRight: () => [],
@@ -41,7 +50,17 @@ const refused: ReadonlyArray<readonly [string, unknown, string]> = [
   ["a header with its value", [server({ headers: { A: { value: "x" } } })], "0.headers.A.value"],
   ["over 64 tools", [server({ allow: many(40) }), server({ name: "other", allow: many(40) })], ""],
   ["over 20 servers", Array.from({ length: 21 }, (_, index) => server({ name: `lab${index}` })), ""],
-  ["a command", [server({ command: ["npx"] })], "0.command"]
+  ["a command beside a URL", [server({ command: ["npx"] })], "0.command"],
+  ["neither of them", [{ name: "lab", allow: ["look"] }], "0.url"],
+  ["an empty command", [program({ command: [] })], "0.command"],
+  ["a word with a NUL", [program({ command: ["a\0b"] })], "0.command.0"],
+  ["headers of a program", [program({ headers: { A: { secret: "KEY" } } })], "0.headers"],
+  ["variables of an address", [server({ environment: [{ name: "A", value: "b" }] })], "0.environment"],
+  ["a network of an address", [server({ network: "none" })], "0.network"],
+  ["a reserved variable", [program({ environment: [{ name: "LD_PRELOAD", value: "b" }] })], "0.environment.0.name"],
+  ["a variable twice", [program({ environment: [variable, variable] })], "0.environment.1.name"],
+  ["a variable with both", [program({ environment: [{ ...variable, secret: "KEY" }] })], "0.environment.0"],
+  ["a host with a scheme", [program({ network: ["https://a.example"] })], "0.network"]
 ]
 
 for (const [what, servers, place] of refused)
@@ -53,4 +72,6 @@ it("servers with all that they may have are taken", () => {
   const headers = { Authorization: { secret: "KEY", prefix: "Bearer " } }
   const pins = { look: `sha256:${"0".repeat(64)}` }
   assert.deepStrictEqual(placesOf([server({ headers, permissions: { look: "ask" }, pins })]), [])
+  const environment = [variable, { name: "KEY", secret: "KEY" }]
+  assert.deepStrictEqual(placesOf([program({ environment, network: ["api.docs.example"], pins })]), [])
 })

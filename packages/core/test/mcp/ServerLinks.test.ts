@@ -1,10 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { createMcpHandler, Server } from "@modelcontextprotocol/server"
+import { Boot } from "@reins/core/base/Boot"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { ProjectVersionId } from "@reins/core/domain/Ids"
+import { Executors } from "@reins/core/executor/Executors"
+import { SidePrograms } from "@reins/core/executor/SidePrograms"
 import { blankSecrets } from "@reins/core/mcp/BlankSecrets"
 import type { OpenServer } from "@reins/core/mcp/OpenServer"
 import { serverBounds } from "@reins/core/mcp/ServerClient"
 import { ServerLinks } from "@reins/core/mcp/ServerLinks"
 import { Outbound } from "@reins/core/outbound/Outbound"
+import { WayOut } from "@reins/core/outbound/WayOut"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { type Manner, mcpServer } from "@reins/testing/mcp/McpServer"
 import { eventually } from "@reins/testing/process/Waiting"
@@ -14,9 +20,23 @@ const key = "canary-Zq8rT2vX5nB7/mK1p+"
 
 const outbound = Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] })
 const bounds = { ...serverBounds, connectMs: 3000, callMs: 1500 }
-const links = (guard = outbound) => Effect.provide(ServerLinks, Layer.provide(ServerLinks.layerWith(bounds), guard))
+/** No server here is a program. */
+const programs = SidePrograms.layer.pipe(
+  Layer.provide(
+    Layer.mergeAll(
+      Executors.layerOf([]),
+      CoreConfig.layer({ dataDir: "/nowhere" }),
+      Boot.layerSingle,
+      WayOut.layerWith({ allowPrivateHosts: [] })
+    )
+  )
+)
+const links = (guard = outbound) =>
+  Effect.provide(ServerLinks, Layer.provide(ServerLinks.layerWith(bounds), Layer.merge(guard, programs)))
 
 const openOf = (url: string): OpenServer => ({
+  versionId: ProjectVersionId.make("pver_01k0000000000000000000000a"),
+  environment: {},
   server: { name: "lab", url, allow: ["get_issue"] },
   headers: { Authorization: Redacted.make(`Bearer ${key}`) },
   blank: blankSecrets([Redacted.make(key)])

@@ -17,7 +17,7 @@ import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
-import { makeRemote, withAgent } from "../execution/Agent.js"
+import { isTurnEnd, makeRemote, withAgent } from "../execution/Agent.js"
 
 const head = "---\nname: release-notes\ndescription: Writes the notes of a release.\n---\n"
 const input: SkillInput = {
@@ -108,7 +108,7 @@ for (const { layer, name } of databases) {
       () =>
         withAgent(
           "alpha_gateway",
-          ({ dataDir, directory, principal, runTurn, workspaceId }) =>
+          ({ dataDir, directory, eventsUntil, principal, runTurn, workspaceId }) =>
             Effect.gen(function* () {
               const { id } = yield* newProject(principal, workspaceId)
               const skill = yield* (yield* Skills).add(principal, id, input)
@@ -149,9 +149,24 @@ for (const { layer, name } of databases) {
                 ["a.txt"]
               )
               assert.isFalse(existsSync(join(workTree, ".agents")))
+              const theirs = join(workTree, ".agents/skills/release-notes")
+              mkdirSync(theirs, { recursive: true })
+              writeFileSync(join(theirs, "SKILL.md"), "theirs")
               const second = yield* runTurn(session.id, script("Say it.", { say: "Done." }))
               assert.strictEqual(second.state, "succeeded", JSON.stringify(second))
               holds()
+              let ends = 0
+              const events = yield* eventsUntil(session.id, (event) => isTurnEnd(event) && ++ends === 2)
+              const told = events.filter(({ payload }) => payload["kind"] === "skill_name_taken")
+              assert.deepStrictEqual(
+                told.map(({ payload, turn_id }) => [turn_id, payload["line"]]),
+                [
+                  [
+                    second.id,
+                    "The repository has skills of the names of the project's in .agents/skills: release-notes. OpenCode may take either."
+                  ]
+                ]
+              )
             }),
           { agentIdleMs: 0 },
           undefined,

@@ -16,6 +16,7 @@ const withSmallAgent = (
   ...manifest,
   // It calls tools of the service where it is told to.
   ...("TOOLS" in environment && { tools }),
+  capabilities: { ...manifest.capabilities, tool_calls: "TOOLS" in environment ? "supported" : "unsupported" },
   runtime: {
     ...manifest.runtime,
     launch: {
@@ -75,7 +76,9 @@ export const askingAgents = (approval: "supported" | "unsupported") => {
 }
 
 /** Alpha with the small agent, which is offered tools and does not ask for them. */
-export const deafAgents = Manifests.layerOf([vouched({ ...withSmallAgent(alpha, "allow"), tools: alpha.tools })])
+export const deafAgents = Manifests.layerOf([
+  vouched({ ...withSmallAgent(alpha, "allow"), tools: alpha.tools, capabilities: alpha.capabilities })
+])
 
 /** Alpha and beta with the small agent, which calls tools of the service. */
 export const callingAgents = Manifests.layerOf([

@@ -38,9 +38,10 @@ export const initialize = Effect.fnUntraced(function* (agent: AcpAgent, peer: Js
 })
 
 /** The place of a native session, with the further directories and the servers of tools that the agent can be told of. */
-const placeOf = ({ input, offered }: AcpAgent) =>
+const placeOf = ({ input, offered, settings }: AcpAgent) =>
   Effect.map(Ref.get(offered), ({ mcpCapabilities, sessionCapabilities }) => ({
     cwd: (input.seenAt ?? input).workspaceDir,
+    ...(settings.session_meta && { _meta: settings.session_meta }),
     ...(sessionCapabilities?.additionalDirectories != null &&
       input.additionalDirectories !== undefined &&
       input.additionalDirectories.length > 0 && { additionalDirectories: [...input.additionalDirectories] }),

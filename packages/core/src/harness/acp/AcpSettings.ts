@@ -59,6 +59,8 @@ export const AcpSettings = Schema.Struct({
    * prompt, for agents that pass over links.
    */
   attachments: Schema.optionalWith(Schema.Literal("links", "offered", "words"), { default: () => "links" }),
+  /** The `_meta` that a native session is opened with, for agents that take a setting from nowhere else. */
+  session_meta: exactOptional(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
   /** The kinds of permission option that are chosen, best first. */
   permission_answer: Schema.Array(Schema.Literal("allow_always", "allow_once", "reject_once", "reject_always")),
   start_timeout_ms: Schema.Int,

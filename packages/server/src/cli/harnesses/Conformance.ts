@@ -3,10 +3,12 @@ import type { Check } from "@reins/core/harness/Evidence"
 import { Effect } from "effect"
 import * as Abilities from "./conformance/Abilities.js"
 import * as Failures from "./conformance/Failures.js"
+import { ignoring } from "./conformance/ForeignServers.js"
 import { finding, type Ground, newSession, type Place } from "./conformance/Ground.js"
 import * as Hands from "./conformance/Hands.js"
 import { keeping } from "./conformance/Keeping.js"
 import * as Repository from "./conformance/Repository.js"
+import { callingTools, holding } from "./conformance/Tools.js"
 
 export { plan } from "./conformance/Failures.js"
 
@@ -24,17 +26,22 @@ const tried = <E extends { readonly message: string }, R>(
         Effect.catchAll(({ message }) => Effect.succeed([finding(check, capability, false, message)]))
       )
 
+/** The findings of a trial of a capability. None where the manifest of the ground does not call it `supported`. */
+const triedIfHoped =
+  (ground: Ground) =>
+  <R>(
+    check: string,
+    capability: CapabilityName,
+    trial: Effect.Effect<Check | ReadonlyArray<Check>, { readonly message: string }, R>
+  ) =>
+    ground.manifest.capabilities[capability] === "supported"
+      ? tried(ground, check, capability, trial)
+      : Effect.succeed([])
+
 /** The work that every agent has to do, and what capabilities declare: those that the manifest of the ground calls `supported` are tried. */
 export const abilities = (ground: Ground, place: Place) =>
   Effect.gen(function* () {
-    const ifHoped = <R>(
-      check: string,
-      capability: CapabilityName,
-      trial: Effect.Effect<Check | ReadonlyArray<Check>, { readonly message: string }, R>
-    ) =>
-      ground.manifest.capabilities[capability] === "supported"
-        ? tried(ground, check, capability, trial)
-        : Effect.succeed([])
+    const ifHoped = triedIfHoped(ground)
     return [
       ...(yield* tried(ground, "work", null, Abilities.firstTurn(ground, place))),
       ...(yield* ifHoped("models", "model_discovery", Abilities.listing(ground, place))),
@@ -43,18 +50,20 @@ export const abilities = (ground: Ground, place: Place) =>
       ...(yield* ifHoped("steer", "steer", Hands.steering(ground))),
       ...(yield* ifHoped("interrupt", "interrupt", Hands.interrupting(ground))),
       ...(yield* ifHoped("approval", "interactive_approval", Hands.approving(ground))),
+      ...(yield* ifHoped("tools", "tool_calls", callingTools(ground))),
       ...(yield* tried(ground, "cancel", null, Hands.cancelling(ground)))
     ]
   })
 
-/** The manners of the agent, which no capability declares: it takes files and models, lives on between its turns, and fails with a true reason. */
+/** The manners of the agent, of which hardly any is a capability: it waits for tools, takes files and models, lives on between its turns, and fails with a true reason. */
 export const manners = (ground: Ground, place: Place) =>
   Effect.gen(function* () {
     return [
       ...(yield* tried(ground, "edit", null, Abilities.editing(ground, place))),
       ...(yield* tried(ground, "other model", null, Abilities.choosing(ground))),
       ...(yield* tried(ground, "image", null, Hands.seeing(ground, place))),
-      ...(yield* tried(ground, "tools over http", null, Abilities.connecting(ground))),
+      ...(yield* triedIfHoped(ground)("long call", "tool_calls", holding(ground))),
+      ...(yield* tried(ground, "servers of the repository", null, ignoring(ground))),
       ...(yield* tried(ground, "words alone", null, Repository.speaking(ground))),
       ...(yield* tried(ground, "large tree", null, Repository.beginning(ground))),
       ...(yield* tried(ground, "kept", null, keeping(ground))),
@@ -79,11 +88,13 @@ export const trials = [
   "steer",
   "interrupt",
   "approval",
+  "tools",
   "cancel",
   "edit",
   "other model",
   "image",
-  "tools over http",
+  "long call",
+  "servers of the repository",
   "words alone",
   "large tree",
   "kept",

@@ -27,7 +27,6 @@ import {
   remembers,
   run
 } from "./Ground.js"
-import { startToolServer, toolName, toolWord } from "./ToolServer.js"
 
 /** The tokens that the scripted gateway says of each answer. That protocol counts the cached ones beside the others. */
 const outputTokens = 20
@@ -209,41 +208,3 @@ export const exporting = Effect.fnUntraced(function* (ground: Ground, place: Pla
     `${files.length === 0 ? "no files" : "the files of its state"} in another home: ${ended}, ${isRemembered ? "remembered" : "forgot"}`
   )
 })
-
-/**
- * An agent that says so connects to a server of tools over HTTP with its token, offers them to its model and calls one. Nothing is found of one that
- * does not say so. A tool that was only listed proves nothing: some agents hide tools from their model.
- */
-export const connecting = Effect.fnUntraced(function* (ground: Ground) {
-  const { asked, toolServer } = yield* startToolServer(ground.manifest.tools?.needs.includes("always_load") === true)
-  const before = ground.gateway.requests.length
-  let isOffered = false
-  const ended = yield* turnAlone(ground, {
-    workspaceDir: join(ground.dataDir, "tools", "workspace"),
-    homeDir: join(ground.dataDir, "tools", "home"),
-    nativeSessionId: null,
-    prompt: [{ type: "text", text: script("Ask for a word.", { tool: toolName, args: {} }, { say: "Asked." }) }],
-    toolServers: [toolServer],
-    onLine: (direction, line) =>
-      Effect.sync(() => {
-        if (direction === "in" && /"mcpCapabilities":\{[^}]*"http":true/.test(line)) isOffered = true
-      })
-  })
-  if (!isOffered) return []
-  const isTold = ground.gateway.requests
-    .slice(before)
-    .some(({ messages }) => messages.some(({ role, text }) => role === "tool_result" && text.includes(toolWord)))
-  const seen = [
-    asked.includes("tools/list") ? "its tools were listed" : "its tools were not listed",
-    asked.includes("tools/call") ? "one was called" : "none was called",
-    isTold ? "the model got the answer" : "the model got no answer"
-  ]
-  return [
-    finding(
-      "tools over http",
-      null,
-      asked.includes("tools/call") && isTold,
-      `${ended}; a server with a token: ${seen.join(", ")}`
-    )
-  ]
-}, Effect.scoped)

@@ -1,0 +1,60 @@
+import type { Transport } from "@modelcontextprotocol/client"
+import { Effect, Runtime, type Scope, Stream } from "effect"
+import type { RunningProgram } from "../executor/SidePrograms.js"
+import { ServerUnusable } from "./GuardedFetch.js"
+
+/** The message of a line; undefined for one that is no message, as a program may print while it starts. */
+const messageOf = (line: string): Parameters<NonNullable<Transport["onmessage"]>>[0] | undefined => {
+  try {
+    const value: unknown = JSON.parse(line)
+    // Boundary: the library checks what it gets.
+    return typeof value === "object" && value !== null ? (value as never) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * A transport over the standard input and output of a program. It ends with the program, and a line over `maxBytes` ends it too. The scope of the
+ * program closes it.
+ */
+export const programTransport = (
+  { exit, lines, write }: RunningProgram,
+  maxBytes: number
+): Effect.Effect<Transport, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const run = Runtime.runPromise(yield* Effect.runtime<never>())
+    let isClosed = false
+    const transport: Transport = {
+      start: async () => undefined,
+      send: async (message) => {
+        const sent = await run(Effect.either(write(JSON.stringify(message))))
+        if (sent._tag === "Left") throw new ServerUnusable(sent.left.message)
+      },
+      close: async () => ended()
+    }
+    const ended = (problem?: Error): void => {
+      if (isClosed) return
+      isClosed = true
+      if (problem !== undefined) transport.onerror?.(problem)
+      transport.onclose?.()
+    }
+    const take = (line: string) =>
+      Effect.sync(() => {
+        if (isClosed) return
+        if (Buffer.byteLength(line) > maxBytes)
+          return ended(new ServerUnusable(`The program answers with more than ${maxBytes} bytes.`))
+        const message = messageOf(line)
+        if (message !== undefined) transport.onmessage?.(message)
+      })
+    yield* Effect.forkScoped(
+      Effect.ensuring(
+        Effect.ignore(Stream.runForEach(lines, take)),
+        Effect.zipRight(
+          exit,
+          Effect.sync(() => ended())
+        )
+      )
+    )
+    return transport
+  })

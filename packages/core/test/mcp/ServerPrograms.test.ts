@@ -1,0 +1,141 @@
+import { existsSync, readdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { ServerChecks } from "@reins/core/mcp/ServerChecks"
+import type { ProjectServer } from "@reins/core/projects/ProjectServer"
+import { localServer } from "@reins/testing/connections/LocalServer"
+import { sandboxed } from "@reins/testing/executor/Sandbox"
+import { stdioServer } from "@reins/testing/mcp/StdioServer"
+import { services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Fiber, Schedule } from "effect"
+import { begin, key, look, newsOf, project } from "./ServerAgent.js"
+
+const program = (more: Partial<ProjectServer> = {}): ProjectServer => ({
+  name: "lab",
+  command: stdioServer,
+  environment: [
+    { name: "LAB_KEY", secret: "LAB_KEY" },
+    { name: "LAB_MODE", value: "test" }
+  ],
+  allow: ["get_issue", "add_comment", "look", "large", "die", "hang"],
+  permissions: { add_comment: "ask" },
+  ...more
+})
+
+const pidIn = (text: string): number => Number(/ of (\d+)$/.exec(text)?.[1])
+
+const looked = (text: string): { reads: boolean; connects: boolean; home: string; names: ReadonlyArray<string> } =>
+  JSON.parse(text)
+
+/** The programs that run below the homes of a data directory. */
+const homesOf = (dataDir: string): ReadonlyArray<string> =>
+  existsSync(join(dataDir, "programs"))
+    ? readdirSync(join(dataDir, "programs")).flatMap((boot) => readdirSync(join(dataDir, "programs", boot)))
+    : []
+
+for (const { layer: database, name } of databases) {
+  describe(`programs of the servers of projects on ${name}`, () => {
+    const withServices = Effect.provide(
+      services(database, { allowPrivateHosts: ["127.0.0.1"], executors: ["bubblewrap", "local"] })
+    )
+
+    sandboxed("an agent calls their tools, and only the program has the key", () =>
+      Effect.gen(function* () {
+        const given = yield* project(program())
+        const agent = yield* begin(given)
+        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab get_issue add_comment look large die hang")
+        assert.notInclude(JSON.stringify(yield* agent.offer), key)
+        const answer = yield* agent.call("get_issue", { number: 7 })
+        assert.isFalse(answer.is_error, answer.text)
+        assert.match(answer.text, /^Issue \{"number":7\} \[secret\] of \d+$/)
+        // One program serves all calls.
+        assert.strictEqual(pidIn((yield* agent.call("get_issue", { number: 8 })).text), pidIn(answer.text))
+        const asking = yield* Effect.fork(agent.call("add_comment"))
+        yield* agent.answer((yield* agent.asked)?.id ?? "", "allow")
+        assert.strictEqual((yield* Fiber.join(asking)).text, "Added.")
+        const seen = yield* (yield* ServerChecks).check(given.principal, given.project.id, { pin: true })
+        assert.deepStrictEqual(
+          [seen.servers[0]?.state, seen.servers[0]?.listed, seen.version.ordinal],
+          ["reached", 6, 2]
+        )
+      }).pipe(withServices)
+    )
+
+    sandboxed("a program reads no file of the service, and connects to the hosts of its list alone", () =>
+      Effect.gen(function* () {
+        const { dataDir } = yield* CoreConfig
+        writeFileSync(join(dataDir, "secret.txt"), "secret")
+        const { port } = yield* localServer((_asked, response) => void response.end("mine"))
+        const agent = yield* begin(yield* project(program()))
+        const found = looked((yield* agent.call("look", { path: join(dataDir, "secret.txt"), port })).text)
+        assert.deepStrictEqual([found.reads, found.connects, found.home], [false, false, "/program/home"])
+        assert.includeMembers([...found.names], ["LAB_KEY", "LAB_MODE"])
+        assert.notInclude(found.names, "HTTPS_PROXY")
+        const open = yield* begin(yield* project(program({ network: [`127.0.0.1:${port}`] }), true, "other"))
+        assert.include(looked((yield* open.call("look", { path: "/nowhere", port })).text).names, "HTTPS_PROXY")
+      }).pipe(withServices)
+    )
+
+    sandboxed("one that dies fails its call, is started anew, and is given up after three times", () =>
+      Effect.gen(function* () {
+        const named = program()
+        const given = yield* project(named)
+        const agent = yield* begin(given)
+        for (const _ of [1, 2, 3]) {
+          const died = yield* agent.call("die")
+          assert.isTrue(died.is_error)
+          assert.include(died.text, "may have happened")
+          assert.include(died.text, "has ended with exit code 3. It wrote last: I die with [secret]")
+        }
+        const given_up = yield* look(given, named)
+        assert.include(given_up.problem ?? "", "has ended 3 times within ten minutes")
+        const refused = yield* agent.call("get_issue", { number: 7 })
+        assert.include(refused.text, "cannot be used")
+        yield* agent.offered
+        assert.strictEqual((yield* newsOf(agent.session.id)).at(-1)?.[0], "mcp.server_unavailable")
+      }).pipe(withServices)
+    )
+
+    sandboxed("an answer of 5 MB is refused, and a call that is withdrawn leaves the program", () =>
+      Effect.gen(function* () {
+        const agent = yield* begin(yield* project(program()))
+        const pid = pidIn((yield* agent.call("get_issue", {})).text)
+        const hanging = yield* Effect.fork(agent.call("hang"))
+        yield* Effect.repeat(agent.records, {
+          until: (calls) => calls.some(({ state, tool }) => tool === "hang" && state === "running"),
+          schedule: Schedule.spaced("5 millis")
+        })
+        yield* Fiber.interrupt(hanging)
+        assert.strictEqual(pidIn((yield* agent.call("get_issue", {})).text), pid)
+        const large = yield* agent.call("large")
+        assert.isTrue(large.is_error)
+        assert.isBelow(large.text.length, 1000)
+      }).pipe(withServices)
+    )
+
+    sandboxed("nothing of a program is left when the service has ended", () =>
+      Effect.gen(function* () {
+        const dataDir = yield* Effect.gen(function* () {
+          const agent = yield* begin(yield* project(program()))
+          yield* agent.call("get_issue", {})
+          const { dataDir } = yield* CoreConfig
+          assert.lengthOf(homesOf(dataDir), 1)
+          return dataDir
+        }).pipe(withServices)
+        assert.deepStrictEqual(homesOf(dataDir), [])
+      })
+    )
+
+    it.scopedLive("without a sandbox no program runs, and the session is told", () =>
+      Effect.gen(function* () {
+        const agent = yield* begin(yield* project(program()))
+        yield* agent.offered
+        const [news] = yield* newsOf(agent.session.id)
+        assert.strictEqual(news?.[0], "mcp.server_unavailable")
+        assert.include(JSON.stringify(news), "in a sandbox of their own, and this server has none")
+      }).pipe(Effect.provide(services(database)))
+    )
+  })
+}

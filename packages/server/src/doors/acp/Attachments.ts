@@ -45,8 +45,8 @@ export const attach = async (reins: Reins, session_id: string, attachment: Attac
   try {
     return await upload()
   } catch (error) {
-    const isSetUp = !(error instanceof ReinsApiError) || !("workspace" in error.details)
-    if (isSetUp) throw error
+    const isSetupMissing = error instanceof ReinsApiError && "workspace" in error.details
+    if (!isSetupMissing) throw error
     const { operation } = await reins.sessions.activateExecutor({ session_id })
     await reins.jobs.wait(operation)
     return upload()

@@ -106,6 +106,9 @@ const plainText = (file: string): string | undefined => {
 /** True unless the session has the same file. A session whose workspace is not made yet counts as different. */
 const differs = async ({ reins, sessionId }: Source, path: string, content: string): Promise<boolean> => {
   try {
+    // A workspace that is not made yet may come later, and the client would wait for it.
+    const { workspace } = await reins.sessions.get({ session_id: sessionId })
+    if (workspace.state !== "ready") return true
     const { digest } = await reins.sessions.getFile({ session_id: sessionId, path })
     return digest !== `sha256:${createHash("sha256").update(content).digest("hex")}`
   } catch {

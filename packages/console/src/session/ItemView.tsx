@@ -132,7 +132,9 @@ const MessageView = ({ message, sessionId }: { readonly message: Message; readon
           <span class="chip">
             {block.path} <span class="fine">{bytes(block.size)}</span>
           </span>
-          {pictureType(block.path) !== undefined && <Picture path={block.path} sessionId={sessionId} />}
+          {block.place === "workspace" && pictureType(block.path) !== undefined && (
+            <Picture path={block.path} sessionId={sessionId} />
+          )}
         </span>
       )
     )}

@@ -14,6 +14,7 @@ import type { GitCredential } from "../git/RemoteUrl.js"
 import type { Agents } from "./Agents.js"
 import type { Changes } from "./Changes.js"
 import type { Disk } from "./Disk.js"
+import type { AttachedFile } from "./SessionPaths.js"
 import type { SetupNote } from "./setup/SetupReport.js"
 import type { TreeSnapshots } from "./snapshots/TreeSnapshots.js"
 import type { ObjectSource, SetupOrder, TreeBase, TreeOrder, TreeOrigin } from "./TreeOrder.js"
@@ -85,6 +86,8 @@ export interface TreeFiles {
     bytes: Uint8Array,
     options: WriteOptions
   ) => Effect.Effect<FileWritten, FileError | FileDigestMismatch>
+  /** Puts a file beside the working tree, below the home of the agent. No capture holds it. A repetition writes the same again. */
+  readonly attach: (session: SessionId, file: AttachedFile, bytes: Uint8Array) => Effect.Effect<void, FileError>
 }
 
 /** Verbs that nobody calls. */

@@ -1,3 +1,4 @@
+import { mkdir } from "node:fs/promises"
 import { Effect, Layer, Stream } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { once } from "../base/Once.js"
@@ -11,7 +12,7 @@ import { Bench, type TreeFiles } from "./Bench.js"
 import { changesHere } from "./ChangesHere.js"
 import { diskHere } from "./DiskHere.js"
 import type { FileLocks } from "./FileLocks.js"
-import { sessionPaths } from "./SessionPaths.js"
+import { attachmentPath, sessionPaths } from "./SessionPaths.js"
 import type { TreeSnapshots } from "./snapshots/TreeSnapshots.js"
 import { treesHere } from "./TreesHere.js"
 
@@ -22,7 +23,13 @@ const filesHere = Effect.gen(function* () {
   const found: TreeFiles = {
     list: (session, path) => files.list(rootOf(session), path),
     read: (session, path, maxBytes) => files.read(rootOf(session), path, maxBytes),
-    write: (session, path, bytes, options) => files.write(rootOf(session), path, bytes, options)
+    write: (session, path, bytes, options) => files.write(rootOf(session), path, bytes, options),
+    attach: Effect.fnUntraced(function* (session, file, bytes) {
+      const { home } = sessionPaths(dataDir, session)
+      // The first agent of a session makes its home, and an attachment may come before.
+      yield* Effect.promise(() => mkdir(home, { recursive: true, mode: 0o700 }))
+      yield* Effect.catchTag(files.write(home, attachmentPath(file), bytes, {}), "FileDigestMismatch", Effect.die)
+    })
   }
   return found
 })

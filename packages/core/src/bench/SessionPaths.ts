@@ -32,6 +32,16 @@ export const agentPlaces = (sessionId: SessionId): AgentPlaces => ({
   homeDir: `/reins/s/${sessionId}/home`
 })
 
+/** A file that came with messages and is no part of the working tree: its own name, and its digest as in `sha256:<hex>`. */
+export interface AttachedFile {
+  readonly name: string
+  readonly digest: string
+}
+
+/** The path of an attached file from the home of the agent. Equal files with one name are one file. */
+export const attachmentPath = ({ digest, name }: AttachedFile): string =>
+  `attachments/${digest.slice("sha256:".length).slice(0, 16)}/${name}`
+
 /** The paths of a session below the data directory, absolute when that is. */
 export const sessionPaths = (dataDir: string, sessionId: SessionId): SessionPaths => {
   const root = join(sessionsIn(dataDir), sessionId)

@@ -3,6 +3,7 @@ import { field } from "../domain/Field.js"
 import { MessageId, SessionId, TurnId, UploadId } from "../domain/Ids.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { UploadPlace } from "../domain/UploadPlace.js"
 import { AgentPlan, Media } from "../harness/AgentReport.js"
 import { ToolPayload } from "./ToolCall.js"
 
@@ -45,14 +46,15 @@ export const TextBlock = Schema.Struct({
 
 export const FileBlock = Schema.Struct({
   type: field(Schema.Literal("file"), "Tells the kinds of blocks apart."),
-  upload_id: field(UploadId, "The upload that put the file into the workspace."),
-  path: field(Schema.String, "Its path from the root of the workspace."),
+  upload_id: field(UploadId, "The upload that brought the file."),
+  place: field(UploadPlace, "The place of the file."),
+  path: field(Schema.String, "Its path from the root of the workspace; the name of an attachment."),
   size: field(Schema.Int, "Its size in bytes."),
   digest: field(Schema.String, "Its SHA-256, as in `sha256:<hex>`.")
 }).annotations({
   identifier: "FileBlock",
   description:
-    "A file that came with a message, as it was uploaded. The message keeps this description when the file in the workspace changes or is deleted later. The bytes are in the workspace only."
+    "A file that came with a message, as it was uploaded. The message keeps this description when the file changes or is deleted later. The bytes are where `place` says, and nowhere else."
 })
 export type FileBlock = typeof FileBlock.Type
 

@@ -5,25 +5,35 @@ import { field } from "../domain/Field.js"
 import { FileContent, FileList, UploadedFile } from "./WorkspaceFile.js"
 
 export const FileUpload = Schema.Struct({
-  path: field(Schema.String, "The path from the root of the workspace, without a leading slash."),
+  path: field(
+    optional(Schema.String),
+    "The path from the root of the workspace, without a leading slash. A file without one is an attachment."
+  ),
+  name: field(
+    optional(Schema.String),
+    "The name of an attachment, without a folder. An attachment is beside the workspace: the agent can read it, and no changeset holds it."
+  ),
   content: field(Schema.String, "The content, in the form that `encoding` says."),
   encoding: field(optional(Schema.Literal("utf-8", "base64")), "The form of `content`; `utf-8` when absent."),
   mode: field(
     optional(Schema.String.pipe(Schema.pattern(/^0?[0-7]{3}$/))),
-    "Permission bits in octal, as in `0644`. When absent, those of the file that is replaced, else `0644`."
+    "Permission bits in octal, as in `0644`. When absent, those of the file that is replaced, else `0644`. Not for an attachment."
   ),
   expected_digest: field(
     optional(Schema.String.pipe(Schema.pattern(/^(absent|sha256:[0-9a-f]{64})$/))),
-    "Lets the file be written only over the file with this digest, or with `absent` only where there is none."
+    "Lets the file be written only over the file with this digest, or with `absent` only where there is none. Not for an attachment."
   )
-}).annotations({ identifier: "FileUpload", description: "A file that is put into the workspace of a session, whole." })
+}).annotations({
+  identifier: "FileUpload",
+  description: "A file that is put into the workspace of a session, or beside it, whole."
+})
 export type FileUpload = typeof FileUpload.Type
 
 const session = idPath("session_id")
 
 export class FilesApi extends HttpApiGroup.make("sessions")
   .add(
-    post("uploadFile", "/api/sessions/:session_id/file-uploads", "Put a file into the workspace", "act")
+    post("uploadFile", "/api/sessions/:session_id/file-uploads", "Put a file into the workspace, or beside it", "act")
       .setPath(session)
       .setPayload(FileUpload)
       .addSuccess(UploadedFile)

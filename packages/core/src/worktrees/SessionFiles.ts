@@ -39,7 +39,7 @@ export class SessionFiles extends Context.Tag("@reins/core/worktrees/SessionFile
       path: string
     ) => Effect.Effect<FileContent, Unseen | FileFailure>
     /**
-     * Writes a file into the workspace in one step, and makes the workspace first where there is none. Fails with `version_conflict` when
+     * Writes a file into the workspace in one step, or beside it as an attachment, and makes the workspace first where there is none. Fails with `version_conflict` when
      * another file is there than was expected, and with `quota_exhausted` when the workspace has its share of the disk. A repetition writes the same again. Messages attach the file by the id of its upload.
      */
     readonly upload: (principal: Principal, sessionId: string, file: FileUpload) => Command<UploadedFile, UploadFailure>

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { field } from "../domain/Field.js"
 import { UploadId } from "../domain/Ids.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { UploadPlace } from "../domain/UploadPlace.js"
 
 export const FileItem = Schema.Struct({
   name: field(Schema.String, "Its name in the directory."),
@@ -43,11 +44,12 @@ export const UploadedFile = Schema.Struct({
   upload_id: field(UploadId, "Messages of the session may attach the file by it."),
   file: field(
     Schema.Struct({
-      path: field(Schema.String, "Its path from the root of the workspace."),
+      place: field(UploadPlace, "The place of the file."),
+      path: field(Schema.String, "Its path from the root of the workspace; the name of an attachment."),
       size: field(Schema.Int, "Its size in bytes."),
       digest: field(Schema.String, "Its SHA-256, as in `sha256:<hex>`.")
     }),
     "The file as it was written."
   )
-}).annotations({ identifier: "UploadedFile", description: "A file that was put into the workspace." })
+}).annotations({ identifier: "UploadedFile", description: "A file that was put into the workspace, or beside it." })
 export type UploadedFile = typeof UploadedFile.Type

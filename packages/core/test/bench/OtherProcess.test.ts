@@ -101,12 +101,18 @@ it.scopedLive(
         const refused = yield* Effect.flip(files.upload(principal, session.id, { path: "../out.txt", content: "no" }))
         assert.strictEqual(refused._tag, "RequestInvalid")
         const { upload_id } = yield* files.upload(principal, session.id, { path: "notes.txt", content: "read me" })
+        const beside = yield* files.upload(principal, session.id, { name: "beside.txt", content: "read me too" })
 
         const working = yield* Effect.fork(
-          runTurn(session.id, script("Wait.", { tool: "bash", cmd: "sleep 600" }, { say: "Never." }), [upload_id])
+          runTurn(session.id, script("Wait.", { tool: "bash", cmd: "sleep 600" }, { say: "Never." }), [
+            upload_id,
+            beside.upload_id
+          ])
         )
         yield* eventsUntil(session.id, ({ type }) => type === "tool.started")
-        assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "notes.txt")
+        const asked = JSON.stringify(gateway.requests.at(-1)?.messages)
+        assert.include(asked, "notes.txt")
+        assert.match(asked, /home\/attachments\/[0-9a-f]{16}\/beside\.txt/)
         const row = yield* (yield* SessionStore).find(session.id)
         const lease = row?.executor.lease?.id ?? ""
         assert.isNotEmpty(processesOf(lease))

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { link, mkdir, readFile, symlink, writeFile } from "node:fs/promises"
+import { link, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { defaultLimits } from "@reins/core/base/CoreLimits"
@@ -14,6 +14,7 @@ import { HarnessSwitches } from "@reins/core/execution/HarnessSwitches"
 import { NativeStateExport } from "@reins/core/execution/NativeStateExport"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import type { FileUpload } from "@reins/core/worktrees/FilesApi"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
 import { WorkingTrees } from "@reins/core/worktrees/WorkingTrees"
 import { faultsOf } from "@reins/testing/Faults"
@@ -63,7 +64,7 @@ for (const { layer, name } of databases) {
         assert.strictEqual(yield* failureOf(files.read(principal, session.id, "a/b.txt")), "executor_unavailable")
         const text = "héllo\n"
         const { file } = yield* files.upload(principal, session.id, { path: "a/b.txt", content: text, mode: "0755" })
-        assert.deepStrictEqual(file, { path: "a/b.txt", size: 7, digest: sha256(text) })
+        assert.deepStrictEqual(file, { place: "workspace", path: "a/b.txt", size: 7, digest: sha256(text) })
         assert.strictEqual(yield* Effect.promise(() => readFile(join(root, "a/b.txt"), "utf8")), text)
         const { items, truncated } = yield* files.list(principal, session.id, "a")
         assert.deepStrictEqual(
@@ -134,6 +135,47 @@ for (const { layer, name } of databases) {
         // A repetition of a write whose answer was lost finds its own work.
         assert.strictEqual((yield* put("two", sha256("one"))).file.digest, sha256("two"))
         assert.strictEqual((yield* put("two", "absent")).file.digest, sha256("two"))
+      }).pipe(Effect.provide(asleep))
+    )
+
+    it.scopedLive("an attachment is beside the workspace, and no changeset or event of the workspace tells of it", () =>
+      Effect.gen(function* () {
+        const { files, principal, session } = yield* newSession
+        const { home } = yield* pathsOf(session.id)
+        const attach = (content: string) => files.upload(principal, session.id, { name: "a shot.png", content })
+        const { file, upload_id } = yield* attach("one")
+        assert.deepStrictEqual(file, { place: "attachment", path: "a shot.png", size: 3, digest: sha256("one") })
+        // Another file of the same name takes no place of the first, and the same file is one.
+        yield* attach("two")
+        yield* attach("two")
+        const kept = yield* Effect.promise(() => readdir(join(home, "attachments"), { recursive: true }))
+        assert.lengthOf(
+          kept.filter((each) => each.endsWith("a shot.png")),
+          2
+        )
+        assert.deepStrictEqual((yield* files.list(principal, session.id, "")).items, [])
+        const { message } = yield* (yield* Messages).send(principal, session.id, {
+          content: "Look.",
+          attachments: [upload_id],
+          routing: "note"
+        })
+        assert.deepStrictEqual(message.content[1], { type: "file", upload_id, ...file })
+        const { changeset } = yield* (yield* Changesets).capture(principal, session.id, {})
+        yield* Effect.provide(untilEvent(principal, session.id, "changeset.ready"), Core.worker)
+        assert.isTrue((yield* (yield* Changesets).get(principal, changeset.id)).empty)
+        const { items: log } = yield* (yield* EventLog).page(principal, session.id, { after: 0, limit: 100 })
+        assert.notInclude(
+          log.map(({ type }) => type),
+          "workspace.changed"
+        )
+        const refusal = (upload: Partial<FileUpload>) =>
+          failureOf(files.upload(principal, session.id, { content: "x", ...upload }))
+        for (const name of ["", "..", "a/b", "/a", ".git", "a\\b", "x".repeat(256)])
+          assert.strictEqual(yield* refusal({ name }), "invalid body name", name)
+        assert.strictEqual(yield* refusal({}), "invalid body path")
+        assert.strictEqual(yield* refusal({ name: "a", path: "a" }), "invalid body name")
+        assert.strictEqual(yield* refusal({ name: "a", mode: "0644" }), "invalid body mode")
+        assert.strictEqual(yield* refusal({ name: "a", expected_digest: "absent" }), "invalid body expected_digest")
       }).pipe(Effect.provide(asleep))
     )
 

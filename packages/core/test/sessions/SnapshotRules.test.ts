@@ -75,6 +75,22 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(withSnapshots(layer)))
     )
 
+    it.scopedLive("have no attachments, which come back with each restore all the same", () =>
+      Effect.gen(function* () {
+        const session = yield* sealedSession(base)
+        yield* session.files.upload(session.principal, session.id, { name: "shot.txt", content: "one" })
+        const attachments = join(session.paths.home, "attachments")
+        const before = listingOf(attachments)
+        for (const _ of [1, 2]) {
+          yield* session.seal
+          assert.strictEqual((yield* session.snapshots.unsealed).sessions, 0)
+          yield* session.lose
+          assert.strictEqual((yield* session.restore).uploads, 0)
+          assert.deepStrictEqual(listingOf(attachments), before)
+        }
+      }).pipe(Effect.provide(withSnapshots(layer)))
+    )
+
     it.scopedLive("give changesets back that came after them, which are in the store before they are ready", () =>
       Effect.gen(function* () {
         const session = yield* sealedSession(base)

@@ -248,4 +248,38 @@ describe("reins acp", () => {
     assert.include(content, "https://example.com/page")
     await editor.close()
   })
+
+  it("attaches pictures and files from elsewhere, which no changeset holds", async () => {
+    const { at, client, directory } = world()
+    const { editor, sessionId } = await withSession()
+    writeFileSync(join(directory, "notes.txt"), "From another folder.\n")
+    const picture = Buffer.from("iVBORw0KGgo=", "base64").toString("base64")
+    await editor.agent.request(session.prompt, {
+      sessionId,
+      prompt: [
+        { type: "text", text: write },
+        { type: "image", mimeType: "image/png", data: picture },
+        { type: "resource_link", name: "notes.txt", uri: `file://${join(directory, "notes.txt")}` },
+        { type: "resource", resource: { uri: "zed:///a/dump.bin", blob: picture } }
+      ]
+    })
+    const { items } = await client.messages.list({ session_id: sessionId })
+    const files = items[0]?.content.flatMap((block) => (block.type === "file" ? [[block.place, block.path]] : []))
+    assert.deepStrictEqual(files, [
+      ["attachment", "image-2.png"],
+      ["attachment", "notes.txt"],
+      ["attachment", "dump.bin"]
+    ])
+    const [changeset] = (await client.sessions.listChangesets({ session_id: sessionId })).items
+    assert.deepStrictEqual(
+      (await client.changesets.get({ changeset_id: changeset?.id ?? "" })).files.map(({ path }) => path),
+      ["hello.txt"]
+    )
+    // Another editor shows them by their names.
+    const second = await openEditor(at)
+    await initialize(second)
+    await load(second, sessionId)
+    assert.include(JSON.stringify(second.updates), "(attached: image-2.png)")
+    await Promise.all([editor.close(), second.close()])
+  })
 })

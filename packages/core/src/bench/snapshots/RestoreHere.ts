@@ -76,7 +76,7 @@ export const restoreHere = Effect.gen(function* () {
     const skipped = isNeeded ? yield* putFiles(order, paths, staging, ear) : []
     if (isNeeded) {
       yield* nameForAgent(paths.workTree, yield* namedStore(paths.gitDir))
-      yield* putUploads(paths.workTree, apart, ear)
+      yield* putUploads(paths, apart, ear)
       const leftOut = manifest.left_out.map(({ path }) => path)
       if (owesSetup) yield* noteOwedSetup(paths, leftOut)
     }
@@ -102,7 +102,7 @@ export const restoreHere = Effect.gen(function* () {
       const paths = sessionPaths(dataDir, session)
       const staging = yield* stagingIn(paths, "restored")
       yield* addChangesets(paths.gitDir, apart, staging, ear).pipe(
-        Effect.zipRight(putUploads(paths.workTree, apart, ear)),
+        Effect.zipRight(putUploads(paths, apart, ear)),
         Effect.mapError(failureOf)
       )
     }, Effect.scoped)

@@ -1,5 +1,6 @@
 import { Data, type Effect, Schema, type Scope, type Stream } from "effect"
 import { ChangesetId, type SessionId } from "../../domain/Ids.js"
+import { UploadPlace } from "../../domain/UploadPlace.js"
 import type { GitError } from "../../git/GitError.js"
 import type { GitCredential } from "../../git/RemoteUrl.js"
 import { type ObjectSource, TreeOrigin } from "../TreeOrder.js"
@@ -39,11 +40,18 @@ export type SealedTree = typeof SealedTree.Type
 export const SealedPart = Schema.Literal("base", "work", "repository", "files", "modes", "state", "changeset")
 export type SealedPart = typeof SealedPart.Type
 
-/** The changesets and uploads that no snapshot has. */
+/** The changesets and uploads that no snapshot has, and the attachments, which no snapshot ever has. */
 export const PartsApart = Schema.Struct({
   changesets: Schema.Array(Schema.Struct({ changeset_id: ChangesetId, digest: Schema.String })),
   /** The mode is null for the usual permissions. */
-  uploads: Schema.Array(Schema.Struct({ path: Schema.String, mode: Schema.NullOr(Schema.Int), digest: Schema.String }))
+  uploads: Schema.Array(
+    Schema.Struct({
+      path: Schema.String,
+      place: UploadPlace,
+      mode: Schema.NullOr(Schema.Int),
+      digest: Schema.String
+    })
+  )
 })
 export type PartsApart = typeof PartsApart.Type
 

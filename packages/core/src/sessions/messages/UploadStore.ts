@@ -4,28 +4,30 @@ import { fn } from "../../base/Traced.js"
 import { newId, type SessionId, UploadId } from "../../domain/Ids.js"
 import { RequestInvalid } from "../../domain/RequestInvalid.js"
 import { now } from "../../domain/Timestamp.js"
+import type { UploadPlace } from "../../domain/UploadPlace.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import type { MessageSend } from "../ConversationApi.js"
 import type { ContentBlock, FileBlock } from "../Message.js"
 
-/** A file as it was written to a workspace. `size` is in bytes, `digest` is `sha256:<hex>`. */
+/** A file as it was written to a workspace, or beside it. `size` is in bytes, `digest` is `sha256:<hex>`. */
 export interface WrittenFile {
   readonly path: string
+  readonly place: UploadPlace
   readonly size: number
   readonly digest: string
 }
 
 /**
  * The uploads of sessions, so that messages can refer to them. An upload is a note of a file that was written, and is kept with the session.
- * The bytes are in the workspace only, where the agent may change or delete them.
+ * The bytes are in the workspace or beside it, where the agent may change or delete them.
  */
 export class UploadStore extends Context.Tag("@reins/core/sessions/messages/UploadStore")<
   UploadStore,
   {
     /** Notes a file that was written, and gives back the id that messages name it by. */
     readonly record: (sessionId: SessionId, file: WrittenFile) => Effect.Effect<UploadId, never, Commit>
-    /** The paths of all files that were uploaded to a session. */
+    /** The paths of all files that were uploaded to the workspace of a session. */
     readonly pathsOf: (sessionId: SessionId) => Effect.Effect<ReadonlyArray<string>>
     /**
      * The blocks of a message, its attachments after its content. Fails for an upload that is not of this session, with the same words
@@ -45,7 +47,7 @@ export class UploadStore extends Context.Tag("@reins/core/sessions/messages/Uplo
       const sql = db.sql
 
       const blockOf = Effect.fnUntraced(function* (sessionId: SessionId, id: UploadId, loc: RequestInvalid["loc"]) {
-        const row = yield* db.first(sql<WrittenFile>`select path, size, digest from uploads
+        const row = yield* db.first(sql<WrittenFile>`select path, place, size, digest from uploads
           where id = ${id} and session_id = ${sessionId}`)
         if (row === undefined) return yield* invalid(loc, id, "it is no upload of this session")
         const block: FileBlock = { type: "file", upload_id: id, ...row }
@@ -53,15 +55,15 @@ export class UploadStore extends Context.Tag("@reins/core/sessions/messages/Uplo
       })
 
       return UploadStore.of({
-        record: fn("UploadStore.record")(function* (sessionId, { digest, path, size }) {
+        record: fn("UploadStore.record")(function* (sessionId, { digest, path, place, size }) {
           const id = yield* newId(UploadId)
-          const row = { id, session_id: sessionId, path, size, digest, created_at: yield* now }
+          const row = { id, session_id: sessionId, path, place, size, digest, created_at: yield* now }
           yield* db.run(sql`insert into uploads ${sql.insert(row)}`)
           return id
         }),
         pathsOf: fn("UploadStore.pathsOf")(function* (sessionId) {
           const rows = yield* db.all(sql<Pick<WrittenFile, "path">>`select distinct path from uploads
-            where session_id = ${sessionId}`)
+            where session_id = ${sessionId} and place = 'workspace'`)
           return rows.map(({ path }) => path)
         }),
         contentOf: fn("UploadStore.contentOf")(function* (sessionId, { attachments = [], content }, at) {

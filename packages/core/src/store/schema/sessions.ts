@@ -88,6 +88,7 @@ export const sessions: ReadonlyArray<string> = [
     id text primary key,
     session_id text not null references sessions(id),
     path text not null,
+    place text not null,
     size integer not null,
     digest text not null,
     created_at text not null

@@ -75,6 +75,7 @@ export const worktrees: ReadonlyArray<string> = [
     upload_id text primary key references uploads(id),
     session_id text not null references sessions(id),
     path text not null,
+    place text not null,
     mode integer,
     digest text not null references snapshot_blobs(digest)
   )`,

@@ -81,7 +81,7 @@ const makeKeepUploads = Effect.gen(function* () {
   const store = yield* snapshotStore
   const storeBlobs = yield* makeStoreBlobs
 
-  return (sessionId: SessionId, { bytes, mode }: NewUpload) => {
+  return (sessionId: SessionId, { bytes, mode, place }: NewUpload) => {
     const digest = digestOf(bytes)
     const blob = { digest, size: bytes.length }
     return storeBlobs(sessionId, [{ ...blob, content: Stream.make(bytes) }]).pipe(
@@ -90,7 +90,10 @@ const makeKeepUploads = Effect.gen(function* () {
       Effect.as((upload_id: UnsealedUpload["upload_id"], path: string) =>
         Effect.flatMap(store.confirm([blob]), (isKept) =>
           isKept
-            ? Effect.zipRight(store.noteUpload(sessionId, { upload_id, path, mode, digest }), store.changed(sessionId))
+            ? Effect.zipRight(
+                store.noteUpload(sessionId, { upload_id, path, place, mode, digest }),
+                store.changed(sessionId)
+              )
             : // Its blob is announced for this session, so that nobody deletes it for a day.
               Effect.dieMessage(`the blob of upload ${upload_id} is being deleted`)
         )

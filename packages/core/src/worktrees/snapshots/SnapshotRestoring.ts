@@ -73,7 +73,10 @@ export const makeSnapshotRestore = Effect.fnUntraced(function* (
         more_left_out,
         skipped,
         lost_turn: last === turn_id ? null : last,
-        uploads: manifest.has_files && order.hasFiles ? order.apart.uploads.length : 0
+        uploads:
+          manifest.has_files && order.hasFiles
+            ? order.apart.uploads.filter(({ place }) => place === "workspace").length
+            : 0
       }
       return { restored, native: manifest.native }
     }),

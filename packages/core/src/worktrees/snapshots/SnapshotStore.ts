@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { blobsOf, type SnapshotManifest } from "../../bench/snapshots/SnapshotManifest.js"
 import { type ChangesetId, newId, type SessionId, SnapshotId, type TurnId, type UploadId } from "../../domain/Ids.js"
 import { fromMillis, now, type Timestamp, toMillis } from "../../domain/Timestamp.js"
+import type { UploadPlace } from "../../domain/UploadPlace.js"
 import { JobStore } from "../../jobs/JobStore.js"
 import { turnStates } from "../../sessions/Turn.js"
 import { newestTurn } from "../../sessions/turns/NewestTurn.js"
@@ -24,10 +25,11 @@ export interface SnapshotRow {
   readonly created_at: Timestamp
 }
 
-/** A file that was uploaded since the newest snapshot. */
+/** A file that was uploaded since the newest snapshot, or an attachment, which no snapshot has. */
 export interface UnsealedUpload {
   readonly upload_id: UploadId
   readonly path: string
+  readonly place: UploadPlace
   /** Null for the usual permissions. */
   readonly mode: number | null
   readonly digest: string
@@ -100,7 +102,8 @@ const unsealedRows = Effect.gen(function* () {
     /** Notes that the newest snapshot has everything up to a change, and what was kept apart until then. */
     settle: Effect.fnUntraced(function* (sessionId: SessionId, changes: number, { changesets, uploads }: Apart) {
       for (const { upload_id } of uploads)
-        yield* db.run(sql`delete from unsealed_uploads where upload_id = ${upload_id}`)
+        yield* db.run(sql`delete from unsealed_uploads
+          where upload_id = ${upload_id} and place <> 'attachment'`)
       for (const { changeset_id } of changesets)
         yield* db.run(sql`delete from unsealed_changesets where changeset_id = ${changeset_id}`)
       yield* db.run(sql`delete from unsealed_sessions where session_id = ${sessionId} and changes = ${changes}`)
@@ -123,10 +126,10 @@ const unsealedRows = Effect.gen(function* () {
         db.first(sql<{ changes: number }>`select changes from unsealed_sessions where session_id = ${sessionId}`),
         (row) => row?.changes
       ),
-    /** The uploads and the changesets that no snapshot has, oldest first. */
+    /** The uploads, the attachments and the changesets that no snapshot has, oldest first. */
     apartOf: (sessionId: SessionId): Effect.Effect<Apart> =>
       Effect.all({
-        uploads: db.all(sql<UnsealedUpload>`select upload_id, path, mode, digest from unsealed_uploads
+        uploads: db.all(sql<UnsealedUpload>`select upload_id, path, place, mode, digest from unsealed_uploads
           where session_id = ${sessionId} order by upload_id`),
         changesets: db.all(sql<UnsealedChangeset>`select changeset_id, digest from unsealed_changesets
           where session_id = ${sessionId} order by changeset_id`)

@@ -4,6 +4,7 @@ import { SnapshotError } from "../../bench/snapshots/TreeSnapshots.js"
 import type { ObjectSource } from "../../bench/TreeOrder.js"
 import type { ChangesetId, SessionId, SnapshotId, TurnId, UploadId } from "../../domain/Ids.js"
 import type { Timestamp } from "../../domain/Timestamp.js"
+import type { UploadPlace } from "../../domain/UploadPlace.js"
 import type { SessionRow } from "../../sessions/SessionRow.js"
 import type { Commit } from "../../store/Commit.js"
 import type { Unsealed } from "./SnapshotStore.js"
@@ -30,8 +31,9 @@ export interface Restored {
   readonly uploads: number
 }
 
-/** A file that is about to be written to a workspace. */
+/** A file that is about to be written to a workspace, or beside it. */
 export interface NewUpload {
+  readonly place: UploadPlace
   /** Null for the usual permissions. */
   readonly mode: number | null
   readonly bytes: Uint8Array
@@ -61,7 +63,7 @@ export class Snapshots extends Context.Tag("@reins/core/worktrees/snapshots/Snap
     readonly leave: (sessionId: SessionId, jobId: string) => Effect.Effect<void, never, Commit>
     /**
      * Keeps the bytes of an upload. The command notes them in the commit of the upload, with the path of the file; they are for restores until a
-     * snapshot has the file.
+     * snapshot has the file, and always for an attachment.
      */
     readonly keepUpload: (
       sessionId: SessionId,

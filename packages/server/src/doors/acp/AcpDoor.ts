@@ -167,7 +167,7 @@ class Door {
       authMethods: capabilities.auth?.terminal === true ? [login] : [],
       agentCapabilities: {
         loadSession: true,
-        promptCapabilities: { image: false, audio: false, embeddedContext: true },
+        promptCapabilities: { image: true, audio: true, embeddedContext: true },
         sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} }
       }
     }

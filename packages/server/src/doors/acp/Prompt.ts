@@ -3,6 +3,7 @@ import { readFileSync, statSync } from "node:fs"
 import { basename } from "node:path"
 import { type AgentContext, type ClientCapabilities, type ContentBlock, methods } from "@agentclientprotocol/sdk"
 import type { Reins, TextBlock } from "@reins/client"
+import { type AttachedBlock, type Attachment, attach, fileOfEditor, sentAlong } from "./Attachments.js"
 import { fileOf, type Paths } from "./Paths.js"
 import { invalid } from "./Refusals.js"
 
@@ -18,28 +19,50 @@ interface Source {
 export const typedText = (prompt: ReadonlyArray<ContentBlock>): string =>
   prompt.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("")
 
-/** The blocks of a prompt as the content of a message. */
-export const messageOf = (source: Source, prompt: ReadonlyArray<ContentBlock>): Promise<ReadonlyArray<TextBlock>> =>
-  Promise.all(prompt.map(async (block) => ({ type: "text" as const, text: await textOf(source, block) })))
+/** The blocks of a prompt as the content of a message. Pictures, sounds and files from elsewhere become attachments. */
+export const messageOf = async (
+  source: Source,
+  prompt: ReadonlyArray<ContentBlock>
+): Promise<ReadonlyArray<TextBlock | AttachedBlock>> => {
+  const content: Array<TextBlock | AttachedBlock> = []
+  // One after the other: the first attachment of a session makes its workspace.
+  for (const [index, block] of prompt.entries()) {
+    const part = await partOf(source, block, index + 1)
+    content.push(
+      typeof part === "string" ? { type: "text", text: part } : await attach(source.reins, source.sessionId, part)
+    )
+  }
+  return content
+}
 
-const textOf = async (source: Source, block: ContentBlock): Promise<string> => {
+const partOf = async (source: Source, block: ContentBlock, number: number): Promise<string | Attachment> => {
   switch (block.type) {
     case "text":
       return block.text
-    case "resource":
-      return "text" in block.resource
-        ? named(placeOf(source.paths, block.resource.uri), block.resource.text, "")
-        : `(${block.resource.uri} is no text, so it is not part of the message.)`
+    case "image":
+    case "audio":
+      return sentAlong(block.mimeType, block.data, number)
+    case "resource": {
+      const { resource } = block
+      if ("text" in resource) return named(placeOf(source.paths, resource.uri), resource.text, "")
+      return sentAlong(resource.mimeType ?? "", resource.blob, number, nameIn(resource.uri))
+    }
     case "resource_link":
-      return linked(source, block.uri, block.name)
+      return linked(source, block.uri)
     default:
-      throw invalid("Reins takes text and files in a prompt. Images and sounds are not taken yet.")
+      throw invalid("Reins takes text, pictures, sounds and files in a prompt.")
   }
+}
+
+/** The name at the end of an address; undefined where it has none that a file may have. */
+const nameIn = (uri: string): string | undefined => {
+  const name = basename(fileOf(uri) ?? uri.replace(/[?#].*$/s, ""))
+  return /^[^\\/:\0]{1,100}$/.test(name) && !/^\.+$/.test(name) ? name : undefined
 }
 
 const placeOf = (paths: Paths, uri: string): string => paths.fromEditor(uri) ?? uri
 
-const linked = async (source: Source, uri: string, name: string): Promise<string> => {
+const linked = async (source: Source, uri: string): Promise<string | Attachment> => {
   const path = source.paths.fromEditor(uri)
   const file = fileOf(uri)
   if (path !== undefined && file !== undefined) {
@@ -48,10 +71,8 @@ const linked = async (source: Source, uri: string, name: string): Promise<string
     return `\`${path}\`, which differs in the editor:\n${named(path, theirs, ' version="of the editor"')}`
   }
   if (file === undefined) return uri
-  const outside = plainText(file)
-  return outside === undefined
-    ? `(${basename(file)} is outside of the folder and no short text, so it is not part of the message.)`
-    : named(name, outside, "")
+  const outside = await fileOfEditor(file)
+  return outside ?? `(${basename(file)} cannot be read, or is too large, so it is not part of the message.)`
 }
 
 const named = (path: string, content: string, more: string): string =>
@@ -85,6 +106,9 @@ const plainText = (file: string): string | undefined => {
 /** True unless the session has the same file. A session whose workspace is not made yet counts as different. */
 const differs = async ({ reins, sessionId }: Source, path: string, content: string): Promise<boolean> => {
   try {
+    // A workspace that is not made yet may come later, and the client would wait for it.
+    const { workspace } = await reins.sessions.get({ session_id: sessionId })
+    if (workspace.state !== "ready") return true
     const { digest } = await reins.sessions.getFile({ session_id: sessionId, path })
     return digest !== `sha256:${createHash("sha256").update(content).digest("hex")}`
   } catch {

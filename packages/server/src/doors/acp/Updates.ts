@@ -105,7 +105,9 @@ const userWords = ({ content, id, role }: Message, { toEditor }: Paths): Updates
         content:
           block.type === "text"
             ? { type: "text", text: block.text }
-            : { type: "resource_link", name: block.path, uri: `file://${encodeURI(toEditor(block.path))}` }
+            : block.place === "attachment"
+              ? { type: "text", text: `(attached: ${block.path})` }
+              : { type: "resource_link", name: block.path, uri: `file://${encodeURI(toEditor(block.path))}` }
       }))
 
 const priorities = ["high", "medium", "low"] as const

@@ -2,12 +2,12 @@ import { type Effect, ParseResult, Schema } from "effect"
 import type { GatewayProtocol } from "../domain/GatewayProtocol.js"
 import type { Outbound } from "../outbound/Outbound.js"
 import type { OpenConnection } from "./OpenConnection.js"
-import type { TokenMaker } from "./TokenMint.js"
+import type { TokenMaker } from "./TokenMaker.js"
 import type { Verdict } from "./Verdict.js"
 
 // A kind of one's own reads connections, and says what its probe found, with these.
 export type { OpenConnection } from "./OpenConnection.js"
-export type { MintedToken, MintMeans, TokenMaker, TokenWanted } from "./TokenMint.js"
+export type { MintedToken, MintMeans, TokenMaker, TokenWanted } from "./TokenMaker.js"
 export {
   type AskProbe,
   asking,

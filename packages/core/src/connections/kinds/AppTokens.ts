@@ -6,7 +6,7 @@ import { type Ask, decodeAnswer, ForgeError, type Refusal, refusedWith } from ".
 import { askForge } from "../../forge/ForgeRequest.js"
 import type { OutboundAnswer } from "../../outbound/Outbound.js"
 import type { OpenConnection } from "../OpenConnection.js"
-import type { MintedToken, MintMeans, TokenWanted } from "../TokenMint.js"
+import type { MintedToken, MintMeans, TokenWanted } from "../TokenMaker.js"
 import { asking, passed, refusal, unexpected, type Verdict } from "../Verdict.js"
 
 // Owns the language of GitHub about apps: signed statements, installations and tokens of one repository.

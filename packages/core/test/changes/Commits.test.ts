@@ -156,7 +156,7 @@ for (const { layer: database, name } of databases) {
           store.readable(shown.principal, shown.session.id)
         )
         const of = (changeset: Changeset, author: "requester" | "service" = "requester", trailers = {}) =>
-          authorship(session, changeset, { author, trailers })
+          authorship(session, changeset, { author, trailers, asker: actorOf(shown.principal) })
         const one = yield* named(`one-${name.toLowerCase()}`)
         const two = yield* named(`two-${name.toLowerCase()}`)
         const silent = yield* person(`silent-${name.toLowerCase()}`)

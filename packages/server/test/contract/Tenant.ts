@@ -395,7 +395,7 @@ export const newTenant = Effect.gen(function* () {
   const cared = yield* caredFor({
     mergeRequestId: more.merge_request_id,
     sessionId,
-    changesetId: tenant.ids.changeset_id,
+    changesetId: tenant.ids["changeset_id"] ?? "",
     accountId: person.account.id,
     headSha
   })

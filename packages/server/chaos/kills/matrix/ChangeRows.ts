@@ -68,34 +68,6 @@ export const branchIsPushedOnce = (attempts: Attempts): Row => ({
   }
 })
 
-export const commitOnHeadIsPushedOnce: Row = {
-  rule: "a commit on top of the head of a branch is pushed, once, over a commit that a person has pushed meanwhile",
-  play: async (installation, crash) => {
-    const first = await delivered(installation)
-    const branch = first.target_ref
-    const theirs = installation.origin.commitOn(branch, `${newName("theirs").replace(" ", "-")}.txt`, "theirs\n")
-    await upload(installation, first.session_id, { "again.txt": newName("Again") })
-    const changeset = await capture(installation, first.session_id)
-    const { delivery, operation } = await crash(() =>
-      installation.api.changesets.deliver({
-        changeset_id: changeset.id,
-        connection_id: installation.forgeConnectionId,
-        onto: "head"
-      })
-    )
-    const end = await installation.api.deliveries.get({ delivery_id: delivery.id })
-    assert.strictEqual(end.state, "succeeded", JSON.stringify(end))
-    const { git } = installation.origin
-    // The branch is the first delivery, the commit of the person, and one commit of ours.
-    assert.deepStrictEqual(git("rev-list", "--first-parent", "-n", "3", `refs/heads/${branch}`).split("\n"), [
-      end.commit,
-      theirs,
-      first.commit
-    ])
-    await holdsAttempts(installation, operation, again)
-  }
-}
-
 export const mergeRequestIsOpenedOnce = (attempts: Attempts): Row => ({
   rule: "a merge request is opened, once, and is known as our own",
   play: async (installation, crash) => {

@@ -1,5 +1,5 @@
 import type { Transport } from "@modelcontextprotocol/client"
-import { Effect, Runtime, type Scope, Stream } from "effect"
+import { Deferred, Effect, Runtime, type Scope, Stream } from "effect"
 import type { RunningProgram } from "../executor/SidePrograms.js"
 import { ServerUnusable } from "./GuardedFetch.js"
 
@@ -14,6 +14,13 @@ const messageOf = (line: string): Parameters<NonNullable<Transport["onmessage"]>
   }
 }
 
+/** A transport over a program. */
+export interface ProgramTransport {
+  readonly transport: Transport
+  /** Waits for the end of the transport, with what was wrong with the program; undefined where it has ended by itself. */
+  readonly over: Effect.Effect<Error | undefined>
+}
+
 /**
  * A transport over the standard input and output of a program. It ends with the program, and a line over `maxBytes` ends it too. The scope of the
  * program closes it.
@@ -21,9 +28,10 @@ const messageOf = (line: string): Parameters<NonNullable<Transport["onmessage"]>
 export const programTransport = (
   { exit, lines, write }: RunningProgram,
   maxBytes: number
-): Effect.Effect<Transport, never, Scope.Scope> =>
+): Effect.Effect<ProgramTransport, never, Scope.Scope> =>
   Effect.gen(function* () {
     const run = Runtime.runPromise(yield* Effect.runtime<never>())
+    const closed = yield* Deferred.make<Error | undefined>()
     let isClosed = false
     const transport: Transport = {
       start: async () => undefined,
@@ -36,6 +44,7 @@ export const programTransport = (
     const ended = (problem?: Error): void => {
       if (isClosed) return
       isClosed = true
+      Deferred.unsafeDone(closed, Effect.succeed(problem))
       if (problem !== undefined) transport.onerror?.(problem)
       transport.onclose?.()
     }
@@ -47,14 +56,10 @@ export const programTransport = (
         const message = messageOf(line)
         if (message !== undefined) transport.onmessage?.(message)
       })
+    const over = Effect.sync(() => ended())
+    yield* Effect.addFinalizer(() => over)
     yield* Effect.forkScoped(
-      Effect.ensuring(
-        Effect.ignore(Stream.runForEach(lines, take)),
-        Effect.zipRight(
-          exit,
-          Effect.sync(() => ended())
-        )
-      )
+      Effect.zipRight(Effect.ignore(Stream.runForEach(lines, take)), Effect.zipRight(exit, over))
     )
-    return transport
+    return { transport, over: Deferred.await(closed) }
   })

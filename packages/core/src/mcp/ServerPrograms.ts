@@ -35,8 +35,15 @@ const keyOf = ({ environment, server, versionId }: OpenServer): string =>
 const moment = "200 millis"
 
 /** The failure of a link, with the end of its program where that has ended. */
-const explained = ({ exit, lastWords }: RunningProgram, failure: ServerFailed) =>
+const explained = (
+  { exit, lastWords }: RunningProgram,
+  over: Effect.Effect<Error | undefined>,
+  failure: ServerFailed
+) =>
   Effect.gen(function* () {
+    const problem = Option.getOrUndefined(yield* Effect.timeoutOption(over, moment))
+    if (problem !== undefined)
+      return new ServerFailed({ message: problem.message, mayHaveHappened: failure.mayHaveHappened })
     const found = yield* Effect.timeoutOption(exit, moment)
     if (Option.isNone(found)) return failure
     const { code, reason, signal } = found.value
@@ -73,16 +80,19 @@ export const serverPrograms = Effect.fnUntraced(function* (library: typeof mcpLi
       programs.open({ argv: command, environment: open.environment, network: open.server.network }),
       ({ message }) => failed(message)
     )
+    const { over, transport } = yield* programTransport(program, bounds.maxBytes)
     const gone = Effect.zipRight(
-      program.exit,
+      over,
       Effect.suspend(() => {
         ends.set(key, [...(ends.get(key) ?? []), Date.now()])
-        return RcMap.invalidate(links, key)
+        // The scope that this closes is that of the fiber itself.
+        return Effect.forkDaemon(RcMap.invalidate(links, key))
       })
     )
-    const transport = yield* programTransport(program, bounds.maxBytes)
     const told = <A>(asked: Effect.Effect<A, ServerFailed>): Effect.Effect<A, ServerFailed> =>
-      Effect.catchAll(asked, (failure) => Effect.flatMap(explained(program, failure), (known) => Effect.fail(known)))
+      Effect.catchAll(asked, (failure) =>
+        Effect.flatMap(explained(program, over, failure), (known) => Effect.fail(known))
+      )
     const connecting = connectServer(yield* load, transport, { ...bounds, connectMs: startMs })
     const scope = yield* Effect.scope
     const link = yield* told(Scope.extend(connecting, scope))

@@ -2,7 +2,8 @@
 const code = `
 const fs = require("node:fs")
 const net = require("node:net")
-const { stderr, stdin, stdout, env, pid } = process
+const { stderr, stdin, stdout, env } = process
+let count = 0
 stdout.write("Starting.\\n")
 const tool = (name, description) => ({ name, description, inputSchema: { type: "object", properties: {} } })
 const say = (id, result) => stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n")
@@ -13,7 +14,7 @@ const connects = (port) => new Promise((done) => {
   socket.on("error", () => done(false))
 })
 const calls = {
-  get_issue: async (input) => text("Issue " + JSON.stringify(input) + " " + (env.LAB_KEY ?? "no key") + " of " + pid),
+  get_issue: async (input) => text("Issue " + JSON.stringify(input) + " " + (env.LAB_KEY ?? "no key") + " call " + ++count),
   add_comment: async () => text("Added."),
   look: async ({ path, port }) => text(JSON.stringify({ reads: reach(path), connects: await connects(port), home: env.HOME, names: Object.keys(env).sort() })),
   large: async () => text("x".repeat(5000000)),

@@ -225,7 +225,7 @@ const choice = (scope: AppScope, isChecked: boolean): Html => {
 `
 }
 
-const unattended = html`<div class="choice"><input type="checkbox" id="unattended" name="unattended" value="yes"><label for="unattended">Without asking me<span>With “Change everything”: the app answers agents and delivers by itself. Files and answers may try to talk it into that.</span></label></div>`
+const unattended = html`<div class="choice"><input type="checkbox" id="unattended" name="unattended" value="yes"><label for="unattended">Without asking me<span>Counts with the permission to change everything: the app answers agents and delivers by itself. Files and answers may try to talk it into that.</span></label></div>`
 
 const listOf = (parts: ReadonlyArray<Html>): Html => markup.join(parts)
 

@@ -56,6 +56,9 @@ export const placeOf = (path: string, { after, before, kind }: Line): Place | un
   return number === null ? undefined : { path, side, number }
 }
 
+/** Tells one place from another. */
+export const placeKey = ({ number, path, side }: Place): string => `${path}:${side}:${number}`
+
 /** A row of the diff. */
 export type Row = { readonly key: string; readonly file: number } & (
   | { readonly kind: "file"; readonly diff: FileDiff }

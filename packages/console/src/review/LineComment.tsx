@@ -1,8 +1,8 @@
 import { useAction } from "../api/Loading.js"
 import { EditDiff } from "../tools/EditDiff.js"
 import { Outcome } from "../ui/Basics.js"
-import { type FileDiff, type Line, type Place, placeOf } from "./DiffRows.js"
-import { type Comment, linesIn, placeKey, type Review } from "./Review.js"
+import { type FileDiff, type Line, type Place, placeKey, placeOf } from "./DiffRows.js"
+import { type Comment, linesIn, type Review } from "./Review.js"
 import { type Apply, partsOf, suggestionFor } from "./Suggestion.js"
 
 /** A comment that is being written. */

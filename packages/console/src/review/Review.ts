@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals"
 import { keep, readKept } from "../ui/Kept.js"
-import type { Place } from "./DiffRows.js"
+import { type Place, placeKey } from "./DiffRows.js"
 
 /** A comment of a person on a line. */
 export interface Comment extends Place {
@@ -57,9 +57,6 @@ interface Kept {
 
 // Boundary: this page wrote what is kept.
 const read = (name: string): Kept => JSON.parse(readKept(name) ?? '{"viewed":[],"comments":[]}') as Kept
-
-/** Tells one place from another. */
-export const placeKey = ({ number, path, side }: Place): string => `${path}:${side}:${number}`
 
 /** The lines of a comment in words. */
 export const linesIn = (from: number | undefined, number: number): string =>

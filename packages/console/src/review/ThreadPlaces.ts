@@ -1,6 +1,5 @@
 import type { RequestThread } from "@reins/client"
-import { type FileDiff, placeOf } from "./DiffRows.js"
-import { placeKey } from "./Review.js"
+import { type FileDiff, placeKey, placeOf } from "./DiffRows.js"
 
 /** The threads of the forge by the line that each is about. */
 export type ThreadsBeside = ReadonlyMap<string, ReadonlyArray<RequestThread>>

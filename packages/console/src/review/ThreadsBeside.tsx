@@ -1,6 +1,5 @@
 import { ThreadCard } from "../request/ThreadCard.js"
-import { type Line, placeOf } from "./DiffRows.js"
-import { placeKey } from "./Review.js"
+import { type Line, placeKey, placeOf } from "./DiffRows.js"
 import type { ThreadsBeside } from "./ThreadPlaces.js"
 
 /** The threads about a line, below it. */

@@ -104,7 +104,7 @@ const ownTools: Readonly<
 
 /** The name of a tool of Reins. Agents put the name of its server before it, each in its own way. */
 const ownName = (title: string): string | undefined => {
-  const name = /^(?:mcp__)?reins(?:__|[_./: -])(\w+)/.exec(title.trim())?.[1]
+  const name = /^(?:mcp__)?reins[_./: -]+(\w+)/.exec(title.trim())?.[1]
   return name !== undefined && Object.hasOwn(ownTools, name) ? name : undefined
 }
 

@@ -9,6 +9,7 @@
 // A goal that is not met is printed, and is no error: only what could not be measured is.
 import { rmSync } from "node:fs"
 import { parseArgs } from "node:util"
+import { acp } from "./acp.mjs"
 import { agents } from "./agents.mjs"
 import { automations } from "./automations.mjs"
 import { checkouts } from "./checkouts.mjs"
@@ -41,6 +42,7 @@ const subjects = {
   jobs,
   automations,
   turns,
+  acp,
   tools,
   history,
   console: consolePage,

@@ -33,6 +33,7 @@ const verbs = new Set([
     "merge",
     "open",
     "pause",
+    "preview",
     "publish",
     "look",
     "refresh",

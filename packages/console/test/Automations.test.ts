@@ -133,6 +133,13 @@ for (const [at, size] of Object.entries(sizes))
       await button(hook, "What came in").click()
       await hook.getByText("accepted", { exact: true }).waitFor()
       await hook.getByText("1 run ·").waitFor()
+      await button(hook, "Try").click()
+      await hook.getByText("would begin a run.").waitFor()
+      await hook.getByText("The data for the agent").click()
+      await hook.getByText('{"service":"shop","state":"failed"}').waitFor()
+      assert.deepStrictEqual(await faultsOf(page), [])
+      await picture(page, `automation-try-${at}`)
+      await button(hook, "Try").click()
       await button(hook, "Replay").click()
       await hook.getByText("1 run ·").waitFor()
       await button(hook, "Disable").click()
@@ -209,6 +216,73 @@ describe("the form of an automation", () => {
     const { trigger, target, missed, max_minutes, overlap, budget } = after
     assert.deepStrictEqual<unknown>({ trigger, target, missed, max_minutes, overlap, budget }, given)
     assert.deepStrictEqual([after.name, after.next_run_at], ["Twice a week", before.next_run_at])
+  })
+
+  it("takes events with a label, a delivery, parallel runs and a limit of all runs together", async () => {
+    const { client, page, workspace_id } = await pageAt(desk)
+    const dialog = await newOne(page, "After failures")
+    await dialog.getByLabel("when something happens here").check()
+    await dialog.getByLabel("Event", { exact: true }).selectOption({ label: "a failed delivery" })
+    await dialog.getByLabel("Label", { exact: true }).fill("kind=deps")
+    await dialog.getByText("More", { exact: true }).click()
+    await dialog.getByLabel("While the run before goes on, a new one").selectOption({ label: "begins beside it" })
+    await dialog.getByLabel("What a run has changed").selectOption({ label: "goes to a merge request" })
+    await dialog.getByLabel("Tokens of all runs together").fill("90000")
+    await dialog.getByLabel("US dollars of all runs together").fill("2.5")
+    assert.deepStrictEqual(await faultsOf(page), [])
+    await picture(page, "automation-more")
+    await button(dialog, "Make the automation").click()
+    const card = cardOf(page, "After failures")
+    await card.getByText("with a failed delivery").waitFor()
+    const made = async () =>
+      (await client.automations.list({ workspace_id })).items.find(({ name }) => name === "After failures")
+    const expected = {
+      trigger: { kind: "event", types: ["delivery.failed"], label: "kind=deps" },
+      overlap: "parallel",
+      deliver: { merge_request: {} },
+      budget: { total: { max_tokens: 90_000, max_cost_usd: 2.5 } }
+    } as const
+    assert.deepInclude<unknown>(await made(), expected)
+
+    // The form shows what it has, and takes it away again.
+    await button(card, "Change").click()
+    assert.strictEqual(await dialog.getByLabel("Label", { exact: true }).inputValue(), "kind=deps")
+    await dialog.getByText("More", { exact: true }).click()
+    assert.strictEqual(await dialog.getByLabel("Tokens of all runs together").inputValue(), "90000")
+    await dialog.getByLabel("What a run has changed").selectOption({ label: "stays in its session" })
+    await dialog.getByLabel("Tokens of all runs together").fill("")
+    await dialog.getByLabel("US dollars of all runs together").fill("")
+    await button(dialog, "Save").click()
+    await dialog.waitFor({ state: "detached" })
+    const { deliver, budget, trigger } = (await made()) ?? {}
+    assert.deepStrictEqual<unknown>(
+      { deliver, budget, trigger },
+      { deliver: null, budget: null, trigger: expected.trigger }
+    )
+  })
+
+  it("tells what the forge says of the registration of a hook", async () => {
+    const { client, page, workspace_id } = await pageAt(desk)
+    const base_url = new URL(world.forge.url).origin
+    const connection = await client.connections.create({
+      workspace_id,
+      kind: "gitea",
+      label: "forge",
+      credential: { base_url, token: world.forgeToken }
+    })
+    const hook = await client.hooks.create({ workspace_id, kind: "gitea", label: "Registered" })
+    const asked = { hook_id: hook.id, connection_id: connection.id, repository: world.forge.url }
+    await client.hooks.register(asked)
+    const card = page
+      .getByRole("region", { name: "Hooks" })
+      .getByRole("listitem")
+      .filter({ has: page.getByRole("heading", { name: "Registered", exact: true, level: 3 }) })
+    await card.getByText("On its forge: registered.").waitFor()
+    await client.hooks.removeRegistration({ hook_id: hook.id })
+    await client.hooks.register({ ...asked, repository: world.forge.url.replace(/[^/]+\.git$/, "gone.git") })
+    await card.getByText(/On its forge: failed\. \w+/).waitFor()
+    assert.deepStrictEqual(await faultsOf(page), [])
+    await picture(page, "automation-registration")
   })
 
   it("offers hooks to owners alone, and nothing to viewers", async () => {

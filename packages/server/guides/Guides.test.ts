@@ -15,6 +15,14 @@ const after: Readonly<Record<string, (world: World) => void>> = {
       )
       assert.isTrue(forge.passesOn("main"), `${kind}: the project's test passes on the merged branch`)
     }
+  },
+  "docs/hooks.md": ({ forges: { github } }) => {
+    assert.deepStrictEqual(
+      github.pulls.map(({ state }) => state),
+      ["merged"]
+    )
+    assert.deepStrictEqual(github.closed, [12])
+    assert.isTrue(github.passesOn("main"), "the project's test passes on the merged branch")
   }
 }
 
@@ -29,6 +37,7 @@ const told: Readonly<Record<string, ReadonlyArray<RegExp>>> = {
   ],
   "docs/deliveries.md": [/^Nothing is in the way of a merge\.$/m, /^ {2}passing +test$/m],
   "docs/delegations.md": [/^succeeded$/m, /^applied$/m, /^\[ 'cart\.js' \]$/m],
+  "docs/hooks.md": [/It would begin a run\./, /^\/label\/name +yes +"reins"$/m, /^merged$/m],
   "docs/webhooks.md": [/^session\.created is from Reins, seq 1$/m],
   "docs/embedding.md": [/^\+.*item\.quantity/m, /^succeeded$/m, /^http:\/\/127\.0\.0\.1:\d+ 401$/m]
 }

@@ -9,6 +9,9 @@ export const fuzzRequests = share(2800, 20_000)
 /** The seed of those requests: always the same in `npm test`, another one each time in a soak. The name of the test tells it. */
 export const fuzzSeed = Number(process.env["REINS_FUZZ_SEED"] ?? share(20_260_131, Date.now() % 1_000_000_000))
 
+/** Editors that are lost in the middle of turns. */
+export const cuts = share(6, 200)
+
 /** Calls of a hook that nothing proves. */
 export const hookCalls = share(300, 10_000)
 

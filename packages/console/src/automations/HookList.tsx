@@ -7,6 +7,7 @@ import { Await, Outcome, State, Time } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
 import { count } from "../words/Words.js"
 import { hookKinds, MadeHook } from "./HookFields.js"
+import { ReceiptTry } from "./ReceiptTry.js"
 
 /** The hooks of a workspace, for its owners. Nothing is shown while there is none. */
 export const HookList = ({ workspaceId: workspace_id }: { readonly workspaceId: string }) => {
@@ -98,7 +99,7 @@ const HookCard = ({ hook, reload }: { readonly hook: Hook; readonly reload: () =
   )
 }
 
-const Receipts = ({ hook: { id: hook_id, last_received_at } }: { readonly hook: Hook }) => {
+const Receipts = ({ hook: { id: hook_id, last_received_at, workspace_id } }: { readonly hook: Hook }) => {
   const list = useLoaded("what came in", (signal) => reins.hooks.listReceipts({ hook_id, limit: 20 }, { signal }), [
     hook_id,
     last_received_at
@@ -111,7 +112,7 @@ const Receipts = ({ hook: { id: hook_id, last_received_at } }: { readonly hook: 
         ) : (
           <ul class="receipts" aria-label="What came in, the newest first">
             {items.map((receipt) => (
-              <Receipt key={receipt.id} receipt={receipt} reload={list.reload} />
+              <Receipt key={receipt.id} receipt={receipt} workspaceId={workspace_id} reload={list.reload} />
             ))}
           </ul>
         )
@@ -120,8 +121,17 @@ const Receipts = ({ hook: { id: hook_id, last_received_at } }: { readonly hook: 
   )
 }
 
-const Receipt = ({ receipt, reload }: { readonly receipt: HookReceipt; readonly reload: () => void }) => {
-  const { created_at, event, id, outcome, replayable, runs } = receipt
+const Receipt = ({
+  receipt,
+  reload,
+  workspaceId
+}: {
+  readonly receipt: HookReceipt
+  readonly workspaceId: string
+  readonly reload: () => void
+}) => {
+  const { created_at, event, hook_id, id, outcome, replayable, runs } = receipt
+  const isTried = useSignal(false)
   const action = useAction()
   const replay = () =>
     action.run("the replay", async () => {
@@ -138,6 +148,14 @@ const Receipt = ({ receipt, reload }: { readonly receipt: HookReceipt; readonly 
         </span>
         {replayable && (
           <span class="actions">
+            <button
+              type="button"
+              class="small"
+              aria-expanded={isTried.value}
+              onClick={() => (isTried.value = !isTried.value)}
+            >
+              Try
+            </button>
             <button type="button" class="small" disabled={action.busy.value !== undefined} onClick={replay}>
               Replay
             </button>
@@ -145,6 +163,7 @@ const Receipt = ({ receipt, reload }: { readonly receipt: HookReceipt; readonly 
         )}
       </div>
       <Outcome of={action} />
+      {isTried.value && <ReceiptTry hookId={hook_id} receiptId={id} workspaceId={workspaceId} />}
     </li>
   )
 }

@@ -33,7 +33,7 @@ export const OnceTrigger = Schema.Struct({
   at: field(Timestamp, "The one time, in the future.")
 }).annotations({ identifier: "OnceTrigger", description: "One time." })
 
-const Pointer = Schema.String.pipe(Schema.maxLength(500), Schema.pattern(/^(?:\/(?:[^~/]|~[01])*)*$/))
+export const Pointer = Schema.String.pipe(Schema.maxLength(500), Schema.pattern(/^(?:\/(?:[^~/]|~[01])*)*$/))
 
 const Scalar = Schema.Union(Schema.String.pipe(Schema.maxLength(1000)), Schema.Number, Schema.Boolean, Schema.Null)
 

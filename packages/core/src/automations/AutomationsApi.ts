@@ -1,7 +1,8 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
-import { extension, idPath, optional, patch, post, read, remove, withStatus } from "../domain/Endpoint.js"
+import { extension, idPath, optional, patch, post, read, remove, SecretAnswer, withStatus } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
+import { HookReceiptId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { integer, pageFields } from "../domain/Query.js"
 import { Timestamp } from "../domain/Timestamp.js"
@@ -13,9 +14,11 @@ import {
   AutomationState,
   AutomationTarget,
   AutomationTrigger,
+  HookTrigger,
   Missed,
   Overlap,
-  PlannedTime
+  PlannedTime,
+  Pointer
 } from "./Automation.js"
 import { AutomationRun, AutomationRunState, FinishedAutomationRun } from "./AutomationRun.js"
 
@@ -104,6 +107,53 @@ const PreviewQuery = Schema.Struct({
 })
 export type PreviewQuery = typeof PreviewQuery.Type
 
+const { events, filter, pick } = HookTrigger.fields
+
+export const FilterPreviewInput = Schema.Struct({
+  events,
+  filter,
+  pick,
+  closes: field(optional(Pointer), "The JSON pointer of the number of an issue, as `deliver.merge_request` has it."),
+  receipt_id: field(
+    optional(HookReceiptId),
+    "A delivery that a hook of the workspace got; for owners with the scope `admin`. Absent for a sample."
+  ),
+  event: field(optional(Schema.String.pipe(Schema.maxLength(100))), "The event of the sample, as its forge names it."),
+  body: field(
+    Schema.optionalWith(Schema.Unknown, absent),
+    "The sample: the body of a call, or an event of the workspace. Absent for a delivery."
+  )
+}).annotations({
+  identifier: "FilterPreviewInput",
+  description: "What an automation looks at, and a delivery or a sample to try it on."
+})
+export type FilterPreviewInput = typeof FilterPreviewInput.Type
+
+export const FilterPreview = Schema.Struct({
+  matches: field(Schema.Boolean, "True when a run would begin: the event is wanted, and all conditions hold."),
+  event: field(Schema.NullOr(Schema.String), "The event of what was tried; null when it names none."),
+  event_matches: field(Schema.Boolean, "True when the event is wanted."),
+  conditions: field(
+    Schema.Array(
+      Schema.Struct({
+        pointer: field(Schema.String, "The pointer of the condition."),
+        holds: field(Schema.Boolean, "True when the condition holds."),
+        found: field(
+          Schema.NullOr(Schema.String),
+          "The value at the pointer as JSON, cut at 200 characters; null for none."
+        )
+      })
+    ),
+    "The conditions, in their order."
+  ),
+  data: field(
+    Schema.NullOr(Schema.String),
+    "The data that the agent gets between marks below the message; null for nothing. A longer message leaves less room for it."
+  ),
+  closes: field(Schema.NullOr(Schema.Int), "The number of the issue that the merge request closes; null for none.")
+}).annotations({ identifier: "FilterPreview", description: "What a filter makes of a delivery or a sample." })
+export type FilterPreview = typeof FilterPreview.Type
+
 const workspace = idPath("workspace_id")
 const automation = idPath("automation_id")
 const run = idPath("automation_run_id")
@@ -134,6 +184,19 @@ export class AutomationsApi extends HttpApiGroup.make("automations")
       .setPath(workspace)
       .setUrlParams(PreviewQuery)
       .addSuccess(AutomationPreview)
+      .annotateContext(extension)
+  )
+  .add(
+    post(
+      "previewFilter",
+      "/api/workspaces/:workspace_id/automation-previews",
+      "Try a filter on a delivery of a hook, or on a sample",
+      "read"
+    )
+      .setPath(workspace)
+      .setPayload(FilterPreviewInput)
+      .addSuccess(FilterPreview)
+      .annotate(SecretAnswer, true)
       .annotateContext(extension)
   )
   .add(

@@ -22,6 +22,7 @@ export const operationErrors = {
   "automations.list": ["insufficient_scope", "invalid_cursor", "not_found"],
   "automations.create": ["forbidden", "insufficient_scope", "not_found", "quota_exhausted"],
   "automations.getPreview": ["insufficient_scope", "not_found"],
+  "automations.previewFilter": ["forbidden", "insufficient_scope", "invalid_transition", "not_found"],
   "automations.get": ["insufficient_scope", "not_found"],
   "automations.update": ["forbidden", "insufficient_scope", "not_found", "version_conflict"],
   "automations.delete": ["forbidden", "insufficient_scope", "not_found"],

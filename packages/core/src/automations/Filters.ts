@@ -29,6 +29,12 @@ export const holds = ({ exists, in: among, is, not, pointer, starts_with }: Hook
   return isMet !== (not === true)
 }
 
+/** The number of an issue that a JSON pointer names; null for anything else. */
+export const issueAt = (pointer: string, body: unknown): number | null => {
+  const value = atPointer(body, pointer)
+  return typeof value === "number" && Number.isInteger(value) && value > 0 && value < 2 ** 31 ? value : null
+}
+
 /** True when a call of a hook is one that the trigger wants. */
 export const wants = (
   { events, filter }: Pick<HookTrigger, "events" | "filter">,

@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import { HookListeners, type HookRing } from "../hooks/HookListeners.js"
 import type { HookTrigger } from "./Automation.js"
 import { type AutomationRow, AutomationStore, optionsOf, triggerOf } from "./AutomationStore.js"
-import { atPointer, wants } from "./Filters.js"
+import { issueAt, wants } from "./Filters.js"
 import { makeOccur } from "./Occurring.js"
 import { makePauseAllOf } from "./Pausing.js"
 
@@ -43,6 +43,5 @@ const makeRing = Effect.gen(function* () {
 /** The number of the issue that the merge request of a run closes, where a hook names it. */
 const issueOf = (row: AutomationRow, body: unknown): number | null => {
   const pointer = optionsOf(row).deliver?.merge_request?.closes
-  const value = pointer === undefined ? undefined : atPointer(body, pointer)
-  return typeof value === "number" && Number.isInteger(value) && value > 0 && value < 2 ** 31 ? value : null
+  return pointer === undefined ? null : issueAt(pointer, body)
 }

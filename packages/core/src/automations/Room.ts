@@ -5,6 +5,7 @@ import { AutomationRuns } from "./AutomationRuns.js"
 import { AutomationStore } from "./AutomationStore.js"
 import { Automations } from "./Automations.js"
 import { eventRuns } from "./EventRuns.js"
+import { FilterPreviews } from "./FilterPreviews.js"
 import * as HookRuns from "./HookRuns.js"
 import * as operations from "./Operations.js"
 import { payloadRecords } from "./Payloads.js"
@@ -16,9 +17,14 @@ import * as RunTurns from "./RunTurns.js"
 /** Work that begins by itself. */
 export const automations = {
   name: "automations",
-  layer: oneByOne(Automations.layer, AutomationRuns.layer, RunTurns.layer, RunDeliveries.layer, HookRuns.layer).pipe(
-    onTopOf(oneByOne(AutomationStore.layer, RunStore.layer))
-  ),
+  layer: oneByOne(
+    Automations.layer,
+    AutomationRuns.layer,
+    RunTurns.layer,
+    RunDeliveries.layer,
+    HookRuns.layer,
+    FilterPreviews.layer
+  ).pipe(onTopOf(oneByOne(AutomationStore.layer, RunStore.layer))),
   operations,
   tables: ["automations", "automation_runs"],
   followers: [eventRuns],

@@ -12,7 +12,7 @@ import { Journal } from "../store/Journal.js"
 import { newSecret } from "../webhooks/Signature.js"
 import type { Hook, HookReceipt, HookWithSecret } from "./Hook.js"
 import { HookListeners } from "./HookListeners.js"
-import { type HookRow, HookStore, toReceipt } from "./HookStore.js"
+import { type HookRow, HookStore, type ReceiptRow, toReceipt } from "./HookStore.js"
 import type { HookInput, HookPatch, HookRotationInput } from "./HooksApi.js"
 import { jsonOf } from "./JsonText.js"
 import { makeRegistering } from "./Registering.js"
@@ -20,6 +20,13 @@ import { hookBodyContext, hookSecretContext } from "./SealedHooks.js"
 
 /** The principal may not see it, or may not manage hooks. */
 export type HookDenied = Denied | ScopeMissing
+
+/** What a delivery brought: the forge's name of its event, null for none, and its body as JSON. */
+export interface Delivered {
+  readonly workspace_id: string
+  readonly event: string | null
+  readonly body: unknown
+}
 
 /** The most hooks of a workspace. */
 export const maxHooks = 20
@@ -59,6 +66,11 @@ export class Hooks extends Context.Tag("@reins/core/hooks/Hooks")<
       hookId: string,
       page: PageRequest
     ) => Effect.Effect<Page<HookReceipt>, HookDenied | ReinsError<"invalid_cursor">>
+    /** A delivery that came, for those who try a filter on it. Fails as `replay` does. */
+    readonly delivered: (
+      principal: Principal,
+      receiptId: string
+    ) => Effect.Effect<Delivered, HookDenied | ReinsError<"invalid_transition">>
     /**
      * Rings again with what came in. An automation that has a run of the delivery gets no second one. Fails with `invalid_transition` when the body is not
      * kept.
@@ -217,7 +229,21 @@ const secretCommandsOf = ({
     )
 })
 
-const replayOf = ({ journal, listeners, locked, store, vault }: Parts): Pick<Methods, "replay"> => ({
+const replayOf = ({
+  journal,
+  listeners,
+  locked,
+  readable,
+  store,
+  vault
+}: Parts): Pick<Methods, "delivered" | "replay"> => ({
+  delivered: fn("Hooks.delivered")(function* (principal, receiptId) {
+    const receipt = yield* store.findReceipt(receiptId)
+    if (receipt === undefined) return yield* notFound()
+    const hook = yield* readable(principal, receipt.hook_id)
+    const { workspace_id } = hook
+    return { workspace_id, event: receipt.event, body: yield* bodyOf(vault, hook, receipt) }
+  }),
   replay: (principal, receiptId) =>
     journal.command(
       "Hooks.replay",
@@ -228,18 +254,22 @@ const replayOf = ({ journal, listeners, locked, store, vault }: Parts): Pick<Met
         const hook = yield* locked(principal, found.hook_id)
         const receipt = yield* store.findReceipt(receiptId)
         if (receipt === undefined) return yield* notFound()
-        const opened =
-          receipt.body === null ? undefined : yield* Effect.option(vault.unseal(receipt.body, hookBodyContext(hook)))
-        if (opened === undefined || opened._tag === "None") return yield* notKept
-        const read = jsonOf(new TextEncoder().encode(Redacted.value(opened.value)))
+        const body = yield* bodyOf(vault, hook, receipt)
         const { delivery_id, event } = receipt
-        const made = yield* listeners.rung({ hook, delivery_id, event, body: read?.value, at: yield* now })
+        const made = yield* listeners.rung({ hook, delivery_id, event, body, at: yield* now })
         const runs = receipt.runs + made.runs
         const outcome = made.runs + made.looks > 0 ? "accepted" : receipt.outcome
         yield* store.settle(receipt.id, outcome, runs)
         return toReceipt({ ...receipt, outcome, runs })
       })
     )
+})
+
+/** Opens the body of a delivery. */
+const bodyOf = Effect.fnUntraced(function* (vault: Vault["Type"], hook: HookRow, { body }: ReceiptRow) {
+  const opened = body === null ? undefined : yield* Effect.option(vault.unseal(body, hookBodyContext(hook)))
+  if (opened === undefined || opened._tag === "None") return yield* notKept
+  return jsonOf(new TextEncoder().encode(Redacted.value(opened.value)))?.value
 })
 
 const notKept = new ReinsError({

@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "vitest"
 import { reinsAt, worldForFile } from "./Cli.js"
 
@@ -44,6 +46,36 @@ describe("reins automations", () => {
     assert.include((await succeed("resume", id)).stderr, "It goes on, and acts for you.")
     assert.include((await succeed("remove", id)).stderr, `Yearly (${id}) starts nothing any more.`)
     assert.include((await succeed("ls")).stderr, "There is no automation yet.")
+  })
+
+  it("tries a filter on a sample, and says what does not hold", async () => {
+    const { at, client, workspaceId } = world()
+    const hook = await client.hooks.create({ workspace_id: workspaceId, kind: "github", label: "forge" })
+    const { id } = await client.automations.create({
+      workspace_id: workspaceId,
+      name: "Issues",
+      trigger: {
+        kind: "hook",
+        hook_id: hook.id,
+        events: ["issues"],
+        filter: [{ pointer: "/label/name", is: "reins" }],
+        pick: ["/issue/title"]
+      },
+      target: { kind: "new_session", message: "Mend it." }
+    })
+    const sample = join(at.cwd, "issue.json")
+    writeFileSync(sample, JSON.stringify({ label: { name: "reins" }, issue: { title: "The total is wrong" } }))
+    const good = await succeed("try", id, "--sample", sample, "--event", "issues")
+    assert.include(good.stderr, "It would begin a run.")
+    assert.match(good.stdout, /^\/label\/name +yes +"reins"$/m)
+    assert.include(good.stdout, '"/issue/title": "The total is wrong"')
+    writeFileSync(sample, "{}")
+    const bad = await succeed("try", id, "--sample", sample, "--event", "push")
+    assert.include(bad.stderr, "It would begin nothing.")
+    assert.match(bad.stdout, /^event push +no[\s\S]*^\/label\/name +no +nothing$/m)
+    assert.include(await refuse("try", id), "Name a delivery with --receipt")
+    assert.include(await refuse("try", id, "--sample", join(at.cwd, "none.json")), "cannot be read.")
+    await succeed("remove", id)
   })
 
   it("says what is missing or does not fit before it asks a server", async () => {

@@ -184,6 +184,14 @@ const examples = {
   }),
   "POST /api/connections/{connection_id}/validations": nothing,
   "POST /api/workspaces/{workspace_id}/automations": only(nightly),
+  "POST /api/workspaces/{workspace_id}/automation-previews": only({
+    events: ["issues"],
+    filter: [{ pointer: "/label/name", is: "reins" }],
+    pick: ["/issue/title"],
+    closes: "/issue/number",
+    event: "issues",
+    body: { label: { name: "reins" }, issue: { number: 12, title: "The total is wrong" } }
+  }),
   "PATCH /api/automations/{automation_id}": only({ name: "Each night", overlap: "queue" }),
   "DELETE /api/automations/{automation_id}": freshAutomation,
   "POST /api/automations/{automation_id}/pauses": (tenant: Tenant) =>

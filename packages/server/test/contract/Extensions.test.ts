@@ -122,6 +122,7 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/workspaces/{workspace_id}/automations": 200,
   "POST /api/workspaces/{workspace_id}/automations": 201,
   "GET /api/workspaces/{workspace_id}/automation-previews": 200,
+  "POST /api/workspaces/{workspace_id}/automation-previews": 200,
   "GET /api/automations/{automation_id}": 200,
   "PATCH /api/automations/{automation_id}": 200,
   "DELETE /api/automations/{automation_id}": 200,

@@ -18,6 +18,19 @@ describe("a reader who runs every block of a page", () => {
     120_000
   )
 
+  it.scopedLive(
+    "comes through docs/hooks.md from a labelled issue to the merge that closes it, with the small agent",
+    () =>
+      Effect.gen(function* () {
+        const around = yield* world("small")
+        const { code, failedAt, output } = yield* read(blocksOf("docs/hooks.md"), around)
+        assert.deepStrictEqual([code, failedAt], [0, undefined], output)
+        assert.include(output, "It would begin a run.")
+        assert.deepStrictEqual(around.forges.github.closed, [12])
+      }),
+    120_000
+  )
+
   it.scopedLive("stops at the first command that fails, and is told what was said beside it", () =>
     Effect.gen(function* () {
       const text = [

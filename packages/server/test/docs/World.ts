@@ -88,6 +88,7 @@ const forge = (kind: KnownForge, token: string | null) =>
       repositoryUrl: `${url}/${repository}.git`,
       token,
       pulls: server.pulls,
+      closed: server.closed,
       branches,
       /** True when the project's own test passes on a branch. */
       passesOn: (branch: string): boolean => {

@@ -19,6 +19,7 @@ export const commands: Readonly<Record<string, string>> = {
   "automations run": "aut_none",
   "automations runs": "aut_none",
   "automations show": "aut_none",
+  "automations try": "aut_none --receipt hrc_none",
   backup: "backup",
   budget: "SESSION 100k",
   chat: "Hello. --model scripted-1",

@@ -17,6 +17,7 @@ import {
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { harmless, table } from "../terminal/Style.js"
+import { tryFilter } from "./AutomationTry.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
 import { remoteCommand, workspaceOption } from "./Remote.js"
 
@@ -340,5 +341,6 @@ export const automations = group(
   entry("pause", "Pause an automation", pause),
   entry("resume", "Resume an automation, which acts for you from then on", resume),
   entry("remove", "Remove an automation; its runs stay readable", remove),
-  entry("preview", "Show the next times of a schedule", preview)
+  entry("preview", "Show the next times of a schedule", preview),
+  entry("try", "Try its filter on a delivery or a sample", tryFilter)
 )

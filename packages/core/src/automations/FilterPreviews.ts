@@ -42,10 +42,10 @@ export class FilterPreviews extends Context.Tag("@reins/core/automations/FilterP
       const sampleOf = Effect.fnUntraced(function* (
         principal: Principal,
         workspaceId: string,
-        { body, event = null, receipt_id }: FilterPreviewInput
+        { body, event, receipt_id }: FilterPreviewInput
       ) {
         if ((receipt_id === undefined) === (body === undefined)) return yield* oneOf
-        if (receipt_id === undefined) return { event, body }
+        if (receipt_id === undefined) return { event: event ?? null, body }
         const came = yield* hooks.delivered(principal, receipt_id)
         if (came.workspace_id !== workspaceId) return yield* notFound()
         return came

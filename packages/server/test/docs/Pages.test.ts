@@ -8,6 +8,7 @@ import { Event, type EventType } from "@reins/core/domain/Event"
 import { ErrorEnvelope } from "@reins/core/domain/ReinsError"
 import { allEvents } from "@reins/core/Events"
 import { HookRegistrationInput } from "@reins/core/hooks/HooksApi"
+import { CareInput } from "@reins/core/projects/CarePolicy"
 import { MergeConditionsInput } from "@reins/core/projects/MergeTerms"
 import { ProjectVersionInput } from "@reins/core/projects/ProjectsApi"
 import { SessionInput } from "@reins/core/sessions/SessionsApi"
@@ -38,22 +39,28 @@ describe("the pages that are made from the code are what the code says; `npm run
   })
 })
 
+const schemas: ReadonlyMap<string, Schema.Schema.AnyNoContext> = new Map(
+  Object.entries({
+    AutomationInput,
+    AutomationPatch,
+    CareInput,
+    ConnectionPatch,
+    DeliveryInput,
+    ErrorEnvelope,
+    Event,
+    HTTPValidationError,
+    HookRegistrationInput,
+    MergeConditionsInput,
+    ProjectVersionInput,
+    SessionInput,
+    VerdictInput
+  })
+)
+
 /** Reads JSON by the schema that the page names. Fails where the schema does not take it. */
 const read = (name: string, json: string): Promise<unknown> => {
-  const strict = (schema: Schema.Schema.AnyNoContext) =>
-    Schema.decodeUnknownPromise(schema, { onExcessProperty: "error" })(JSON.parse(json))
-  if (name === "Event") return strict(Event)
-  if (name === "AutomationInput") return strict(AutomationInput)
-  if (name === "AutomationPatch") return strict(AutomationPatch)
-  if (name === "HookRegistrationInput") return strict(HookRegistrationInput)
-  if (name === "SessionInput") return strict(SessionInput)
-  if (name === "ProjectVersionInput") return strict(ProjectVersionInput)
-  if (name === "DeliveryInput") return strict(DeliveryInput)
-  if (name === "MergeConditionsInput") return strict(MergeConditionsInput)
-  if (name === "VerdictInput") return strict(VerdictInput)
-  if (name === "ConnectionPatch") return strict(ConnectionPatch)
-  if (name === "ErrorEnvelope") return strict(ErrorEnvelope)
-  if (name === "HTTPValidationError") return strict(HTTPValidationError)
+  const schema = schemas.get(name)
+  if (schema !== undefined) return Schema.decodeUnknownPromise(schema, { onExcessProperty: "error" })(JSON.parse(json))
   if (name === "reins.json") {
     const settings = Object.entries(JSON.parse(json)).map(([key, value]) => [key, String(value)])
     return Effect.runPromise(load(Object.fromEntries(settings), {}, "/"))
@@ -88,6 +95,9 @@ describe("the blocks of the pages", () => {
       "docs/assistants.md: the settings of an assistant",
       "docs/assistants.md: the settings of an assistant",
       "docs/assistants.md: the settings of an assistant",
+      "docs/assistants.md: the settings of an assistant",
+      "docs/assistants.md: the settings of an assistant",
+      "docs/assistants.md: addresses of a proxy",
       "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
       "docs/command-line.md: it changes the shell that reads it",
       "docs/command-line.md: it needs the server and the session of the reader",
@@ -116,6 +126,7 @@ describe("the blocks of the pages", () => {
       "docs/tools.md: a part of the spec of a project version",
       "docs/tools.md: examples/sdk/functions.mjs is the whole program, and its test runs it",
       "docs/tools.md: it needs the server and the session of the reader",
+      "docs/tools.md: a part of the spec of a project version",
       "docs/tools.md: a part of the spec of a project version",
       "docs/tools.md: it needs the server and the session of the reader",
       "docs/tools.md: a part of a manifest",

@@ -7,8 +7,11 @@ export const soakMs = Number(process.env["REINS_SOAK_MINUTES"] ?? "0") * 60_000
 /** The seed of what is random. It is printed, and a run with it is the same run. */
 export const seed = Number(process.env["REINS_CHAOS_SEED"] ?? Date.now() % 1_000_000)
 
+/** An agent that costs next to nothing, for tests that are about the beginning of many turns. */
+export const lightAgent = join(import.meta.dirname, "agent/agent.mjs")
+
 /** Alpha's own agent takes five seconds of a processor for a turn: in CI another one does where the agent is not what is proved. */
-export const agent = isSoak ? undefined : join(import.meta.dirname, "agent/agent.mjs")
+export const agent = isSoak ? undefined : lightAgent
 
 /** After how long without a word the work of a server is taken over; a soak keeps to the product's own times. */
 export const leaseSeconds = share(8, 30)

@@ -9,7 +9,7 @@ import { eventually } from "@reins/testing/process/Waiting"
 import { Schema } from "effect"
 import { assert, it } from "vitest"
 import { postgresRecords, type Records, sqliteRecords } from "../kills/Records.js"
-import { agent, mostKills, occurrences, seed } from "../Volume.js"
+import { lightAgent as agent, mostKills, occurrences, seed } from "../Volume.js"
 
 const place = placeForEachTest(inHome)
 

@@ -212,7 +212,7 @@ describe("the program", () => {
       const list = yield* run(cwd, ["harnesses", "list"])
       assert.match(
         list.stdout,
-        /^PROVIDER +NAME +TIER +STATE +VERSION +PROVEN +SOURCE +RUNS ON\nalpha +\S+ +supported .* 5\/5 +built-in +Linux on x64 with glibc\n/
+        /^PROVIDER +NAME +TIER +STATE +VERSION +PROVEN +SOURCE +RUNS ON\nalpha +\S+ +supported .* 6\/6 +built-in +Linux on x64 with glibc\n/
       )
       assert.match(list.stdout, /\ngoose .+ not enabled .+ optional +Linux on x64 with glibc\n/)
     })

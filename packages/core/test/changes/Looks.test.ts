@@ -103,9 +103,9 @@ for (const { layer: database, name } of databases) {
         const { id, looks, principal, session } = yield* watched("gitea")
         const listed = (filter: MergeRequestFilter) =>
           Effect.map(looks.list(principal, session.workspace_id, filter), ({ items }) => items.map((each) => each.id))
-        assert.deepStrictEqual(yield* listed({}), [id])
+        assert.include(yield* listed({}), id)
         assert.deepStrictEqual(yield* listed({ session_id: session.id, state: "open" }), [id])
-        assert.deepStrictEqual(yield* listed({ state: "merged" }), [])
+        assert.deepStrictEqual(yield* listed({ session_id: session.id, state: "merged" }), [])
         assert.deepStrictEqual(yield* listed({ session_id: "sess_other" }), [])
         assert.deepStrictEqual(yield* listed({ project_id: "prj_other" }), [])
       })

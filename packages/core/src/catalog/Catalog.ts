@@ -34,6 +34,10 @@ export const HarnessEntry = Schema.Struct({
     Schema.Record({ key: Schema.String, value: CapabilityValue }),
     "What the provider can do, by the name of the capability. What is not `supported` is refused, and what is unproven is `unknown` here."
   ),
+  tool_calls: field(
+    CapabilityValue,
+    "Whether its model calls the tools that a session gives it, in the same words. The specification lists no capability for it."
+  ),
   proofs: field(
     Schema.Array(CapabilityProof),
     "Each capability as the manifest declares it, with the evidence for it. Evidence counts for the agent and the settings that it was made with."

@@ -109,7 +109,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
                         required: manifest.credential.required,
                         ...(manifest.credential.protocols && { protocols: manifest.credential.protocols })
                       },
-                capabilities: { ...manifest.capabilities },
+                ...capabilitiesOf(manifest),
                 proofs,
                 verified: trialOf(evidence),
                 ...systemsOf(manifest),
@@ -190,6 +190,9 @@ const findSystems = ({ runtime }: Manifest): Systems => {
   const platforms = runtime?.install.platforms ?? []
   return { platforms: HostPlatform.systemsOf(platforms), installable: HostPlatform.select(platforms) !== undefined }
 }
+
+/** The capabilities of the specification, and beside them the one that it does not list. */
+const capabilitiesOf = ({ capabilities: { tool_calls, ...capabilities } }: Manifest) => ({ capabilities, tool_calls })
 
 /** The trial that evidence comes from; null without one, and for a word that is taken without one. */
 const trialOf = (evidence: Evidence | null): HarnessEntry["verified"] =>

@@ -6,7 +6,7 @@ export const CapabilityValue = Schema.Literal("supported", "unsupported", "unkno
 })
 export type CapabilityValue = typeof CapabilityValue.Type
 
-/** The names of all capabilities of providers, in the order of the specification. */
+/** The names of all capabilities of providers, in the order of the specification, which lists all but the last. */
 export const capabilityNames = [
   "event_stream",
   "model_discovery",
@@ -16,8 +16,8 @@ export const capabilityNames = [
   "interrupt",
   "steer",
   "interactive_approval",
-  "tool_calls",
-  "credential_writeback"
+  "credential_writeback",
+  "tool_calls"
 ] as const
 
 export const CapabilityName = Schema.Literal(...capabilityNames)

@@ -13,8 +13,8 @@ export const Capabilities = Schema.Struct({
   interrupt: CapabilityValue,
   steer: CapabilityValue,
   interactive_approval: CapabilityValue,
-  tool_calls: CapabilityValue,
-  credential_writeback: CapabilityValue
+  credential_writeback: CapabilityValue,
+  tool_calls: CapabilityValue
 }).annotations({ identifier: "HarnessCapabilities" })
 export type Capabilities = typeof Capabilities.Type
 

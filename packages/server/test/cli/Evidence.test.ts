@@ -55,9 +55,9 @@ it("evidence of an installation is kept in its data directory, one for each agen
 it("the list, the doctor and the table show what it proves, and what it does not", async () => {
   rmSync(dataDir, { recursive: true, force: true })
   await makeInstallation(dataDir)
-  assert.match((await reins("harnesses", "list")).stdout, /\nmine .* 0\/5 +mine\.json +Linux on x64 with glibc\n/)
+  assert.match((await reins("harnesses", "list")).stdout, /\nmine .* 0\/6 +mine\.json +Linux on x64 with glibc\n/)
   await Effect.runPromise(storeEvidence(dataDir, seen(true)))
-  assert.match((await reins("harnesses", "list")).stdout, /\nmine .* 2\/5 +mine\.json +Linux on x64 with glibc\n/)
+  assert.match((await reins("harnesses", "list")).stdout, /\nmine .* 2\/6 +mine\.json +Linux on x64 with glibc\n/)
   const doctor = await reins("doctor")
   assert.match(
     doctor.stdout,

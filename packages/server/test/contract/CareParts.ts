@@ -11,25 +11,30 @@ export const proposed = (tenant: Tenant) =>
     const { run, sql } = yield* Database
     const { session } = yield* newSession(tenant, { repository: { url: repository } })
     const sessionId = textAt(session, "id")
-    const changesetId = yield* newId(ChangesetId)
     const at = yield* now
-    yield* run(
-      sql`insert into changesets ${sql.insert({
-        id: changesetId,
-        session_id: sessionId,
-        origin: "explicit",
-        state: "ready",
-        tree: "a".repeat(40),
-        subject_digest: "sha256:0",
-        files: "[]",
-        additions: 0,
-        deletions: 0,
-        diagnostics: "[]",
-        created_at: at,
-        sealed_at: at
-      })}`
-    )
-    const own = { ...tenant, ids: { ...tenant.ids, session_id: sessionId, changeset_id: changesetId } }
+    const newChangeset = Effect.gen(function* () {
+      const id = yield* newId(ChangesetId)
+      yield* run(
+        sql`insert into changesets ${sql.insert({
+          id,
+          session_id: sessionId,
+          origin: "explicit",
+          state: "ready",
+          tree: "a".repeat(40),
+          subject_digest: "sha256:0",
+          files: "[]",
+          additions: 0,
+          deletions: 0,
+          diagnostics: "[]",
+          created_at: at,
+          sealed_at: at
+        })}`
+      )
+      return id
+    })
+    const delivered = yield* newChangeset
+    const changesetId = yield* newChangeset
+    const own = { ...tenant, ids: { ...tenant.ids, session_id: sessionId, changeset_id: delivered } }
     const mergeRequestId = yield* newMergeRequest(own)
     yield* run(sql`update merge_requests set forge = 'github' where id = ${mergeRequestId}`)
     const accountId = tenant.person.account.id

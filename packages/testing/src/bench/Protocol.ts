@@ -253,6 +253,12 @@ export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
       ],
       Schema.Struct({ path: text, size: Schema.Int, digest: text }),
       Schema.Union(FileFailure, FileDigestMismatch)
+    ),
+    attach: verb(
+      "effect",
+      [SessionId, Schema.Struct({ name: text, digest: text }), Schema.Uint8ArrayFromBase64],
+      Schema.Void,
+      FileFailure
     )
   },
   agents: {

@@ -56,8 +56,14 @@ export type JobLike =
 /** A merge request, or the answer of a call about one. */
 export type MergeRequestLike =
   | { readonly [Name in "id" | "session_id" | "delivery_id"]: string }
-  | { readonly merge_request_id: string }
-  | { readonly merge_request: { readonly id: string } }
+  | {
+      /** The id of the merge request. */
+      readonly merge_request_id: string
+    }
+  | {
+      /** The merge request that was made. */
+      readonly merge_request: { readonly id: string }
+    }
 
 /** The text of a message, a line for each block, without its files. */
 export const textOf = (message: Message | null): string =>

@@ -31,6 +31,8 @@ const lasting: Readonly<Record<string, string>> = {
   "automations/AutomationStore.ts names followers":
     "an automation that is gone or has another trigger leaves no position of its reader",
   "changes/MergeRequestStore.ts names sessions": "the merge requests of a workspace are found by their sessions",
+  "care/CareStore.ts names merge_requests": "the cares of a workspace are found by their merge requests",
+  "changes/MergeRequestStore.ts names cares": "a list of merge requests shows and takes the state of their care",
   "budgets/SessionRows.ts names turns": "the budgets and the calls of the turns of a session go with it",
   "budgets/WorkspaceRows.ts names api_keys": "the budgets of the keys of a workspace or an account go with those",
   "delegations/DelegationStore.ts names sessions": "the delegations of a tree are counted by the sessions in it",

@@ -358,7 +358,7 @@ export class MergeRequestsApi extends HttpApiGroup.make("mergeRequests")
       .annotateContext(extension)
   )
   .add(
-    read("getCheckLog", "/api/merge-request-checks/:check_id/log", "Read the log of a check that has failed")
+    read("getLog", "/api/merge-request-checks/:check_id/log", "Read the log of a check that has failed")
       .setPath(idPath("check_id"))
       .addSuccess(RequestCheckLog)
       .annotateContext(extension)

@@ -50,7 +50,7 @@ export const operationErrors = {
   "mergeRequests.listChecks": ["invalid_cursor", "not_found"],
   "mergeRequests.listReviews": ["invalid_cursor", "not_found"],
   "mergeRequests.listThreads": ["invalid_cursor", "not_found"],
-  "mergeRequests.getCheckLog": ["not_found", "result_not_ready"],
+  "mergeRequests.getLog": ["not_found", "result_not_ready"],
   "mergeRequests.rerun": ["forbidden", "invalid_transition", "not_found", "unsupported_capability"],
   "mergeRequests.look": ["forbidden", "invalid_transition", "not_found"],
   "mergeRequests.merge": [

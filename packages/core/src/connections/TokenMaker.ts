@@ -8,6 +8,7 @@ import type { OpenConnection } from "./OpenConnection.js"
 export interface TokenWanted {
   /** The path of the repository on the forge, as in `owner/name`. */
   readonly repository: string
+  /** Calls of the API, or git over HTTP. */
   readonly use: "api" | "git"
 }
 
@@ -21,6 +22,7 @@ export interface MintMeans {
 
 /** A token that a forge has made. */
 export interface MintedToken {
+  /** The secret that the forge takes. */
   readonly token: Redacted.Redacted
   /** The time at which the forge no longer takes it, by the clock of the forge, in milliseconds since 1970. */
   readonly expiresAt: number

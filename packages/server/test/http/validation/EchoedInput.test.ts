@@ -48,8 +48,8 @@ describe("the input of an error", () => {
   })
 
   it("of a large body is its first members", () => {
-    const [error] = detailsOf(FileUpload, { encoding: "utf-8", content: "x".repeat(30_000_000), mode: 420 })
-    assert.deepInclude(error, { type: "missing", loc: ["body", "path"] })
+    const [error] = detailsOf(FileUpload, { encoding: "utf-8", path: "x".repeat(30_000_000), mode: 420 })
+    assert.deepInclude(error, { type: "missing", loc: ["body", "content"] })
     const { input } = error ?? assert.fail()
     assert.deepInclude(input, { encoding: "utf-8" })
     assert.isBelow(JSON.stringify(input).length, maxEchoedChars + 100)

@@ -7,7 +7,7 @@ import { CareEnd, CareReason } from "./Care.js"
 
 const CarePayload = Schema.Struct({
   merge_request_id: field(MergeRequestId, "The merge request that is cared for."),
-  attention_id: field(Schema.NullOr(AttentionId), "What it turned to; null when it is about none."),
+  attention_id: field(Schema.NullOr(AttentionId), "The attention that it is about; null for none."),
   state: field(CareState, "Where the care stands."),
   reason: field(
     Schema.NullOr(Schema.Union(CareReason, CareEnd)),
@@ -33,7 +33,7 @@ export const careEvents = eventKinds({
     payload: CarePayload,
     text: "A turn has made a change that a person delivers, or does not."
   },
-  "merge_request.care_delivered": { payload: CarePayload, text: "What a turn has made is on the branch." },
+  "merge_request.care_delivered": { payload: CarePayload, text: "The work of a turn is on the branch." },
   "merge_request.care_handed_over": { payload: CarePayload, text: "A person has to go on. `reason` says why." },
   "merge_request.care_ended": { payload: CarePayload, text: "The merge request is no longer cared for." }
 })

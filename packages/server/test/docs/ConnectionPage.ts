@@ -59,11 +59,11 @@ const texts: Readonly<
     },
     left: "it needs the key of an app of the reader",
     more: `Make the app in the settings of your organization, under _Developer settings_ and _GitHub Apps_. Give it these permissions for repositories: _Contents_ and
-_Pull requests_ with read and write, _Checks_ and _Commit statuses_ with read, and _Actions_ with read and write for re-runs. Install it on the repositories,
+_Pull requests_ with read and write, _Checks_ and _Commit statuses_ with read. Re-runs need _Actions_ with read and write. Install it on the repositories,
 and generate a private key.
 
 Reins makes a token from the key when it needs one. GitHub takes such a token for one hour and one repository, with the permissions above and no other. Reins
-keeps a token of the API in its memory until 10 minutes before its end, and makes a new one for each clone and push. A token is never stored, logged or given
+keeps a token of the API in its memory until 10 minutes before its end. It makes a new one for each clone and push. A token is never stored, logged or given
 to an agent. When GitHub refuses a token, Reins makes another one, once. When the clock of the server is off, Reins takes the time of GitHub's answer.
 
 The app has one webhook for all of its repositories. Put the address and the secret of a [hook](hooks.md) of the kind \`github\` there to have merge requests

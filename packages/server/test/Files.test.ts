@@ -24,7 +24,7 @@ layer(withTarget, { excludeTestServices: true, timeout: "60 seconds" })("files o
       const { upload_id } = yield* Schema.decodeUnknown(Schema.Struct({ upload_id: UploadId }))(put.json)
       assert.deepStrictEqual(
         [put.status, put.json],
-        [200, { upload_id, place: "workspace", file: { path: "src/a.bin", size: 2, digest } }]
+        [200, { upload_id, file: { path: "src/a.bin", size: 2, digest, place: "workspace" } }]
       )
       const read = yield* send("GET", `${target.content}?path=src/a.bin`, { headers })
       assert.deepStrictEqual(read.json, {

@@ -19,11 +19,11 @@ export const careWords = ["fix", "propose", "off"] as const
 export const care = remoteCommand({
   takes: {
     request,
-    checks: choice("checks", careWords, "What is done about failed checks (off)"),
-    reviews: choice("reviews", careWords, "What is done about comments of people who may write (off)"),
+    checks: choice("checks", careWords, "The way to treat failed checks (off)"),
+    reviews: choice("reviews", careWords, "The way to treat comments of people who may write (off)"),
     "max-turns": whole("max-turns", "The most turns before a person is asked (5)", [1, 20]),
     budget: option("budget", `The most that all turns may spend: ${budgetForms}`, { value: "amount" }),
-    reply: choice("reply", ["summary", "off"], "Whether it comments on the merge request (summary)"),
+    reply: choice("reply", ["summary", "off"], "Comment on the merge request, or not (summary)"),
     bot: options("bot", "Take comments of this bot as those of a person; may be repeated", { value: "login" }),
     protect: options("protect", "Files whose changes are only proposed, as in ci/**; may be repeated", {
       value: "pattern"

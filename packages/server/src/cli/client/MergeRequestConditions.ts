@@ -13,11 +13,15 @@ export const conditions = remoteCommand({
     request: argument("merge-request", "The id of a merge request"),
     checks: choice("checks", ["required", "all", "none"], "The checks that have to pass (required)"),
     approvals: whole("approvals", "The approvals of this very commit by people who may write (0)", [0, 10]),
-    threads: choice("threads", ["resolved", "any"], "Whether threads about lines have to be resolved (resolved)"),
-    verdict: choice("verdict", ["member", "delegation", "none"], "Who has to approve the changeset in Reins (none)"),
+    threads: choice("threads", ["resolved", "any"], "Threads about lines: all resolved, or any (resolved)"),
+    verdict: choice(
+      "verdict",
+      ["member", "delegation", "none"],
+      "The one who has to approve the changeset in Reins (none)"
+    ),
     heads: choice("heads", ["own", "any"], "Merge only commits that the session delivered, or any (own)"),
     method: choice("method", methods, "How to merge (merge)"),
-    branch: choice("branch", ["keep", "delete"], "What becomes of the branch after the merge (keep)"),
+    branch: choice("branch", ["keep", "delete"], "Keep the branch after the merge, or delete it (keep)"),
     "max-wait": option("max-wait", "Give up after this time, as in 90m, 12h or 7d", { value: "time" }),
     again: flag("again", "Set them again as they were"),
     off: flag("off", "Take them back"),

@@ -132,7 +132,7 @@ const merge = remoteCommand({
     request,
     method: choice("method", methods, "How to merge (merge)"),
     head: option("head", "The commit that you have reviewed (the head, after you said yes)", { value: "commit" }),
-    when: choice("when", ["now", "conditions"], "Whether its merge conditions have to hold (now)"),
+    when: choice("when", ["now", "conditions"], "Merge at once, or only if its merge conditions hold (now)"),
     yes,
     json
   },

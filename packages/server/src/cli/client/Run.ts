@@ -45,7 +45,8 @@ export const run = remoteCommand({
   takes,
   details:
     "With --merge it ends once the request is merged, closed, or left to a person. Ctrl-C leaves that to the server.\n" +
-    "Exits with 2 when the turn failed, 3 when it was interrupted, and 4 when the delivery or its merge request failed or was not merged.\n" +
+    "Exits with 2 when the turn failed, and with 3 when it was interrupted.\n" +
+    "Exits with 4 when the delivery or its merge request failed, or was not merged.\n" +
     "Exits with 5 when the turn or the merge was left to the server, 130 when the turn was cancelled, and 1 for all else.",
   examples: [
     ['reins run "Make the failing test pass."', "Work on the repository of this folder"],

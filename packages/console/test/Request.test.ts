@@ -146,6 +146,8 @@ describe("the page of a merge request", () => {
       forge.check({ head, name: "test", state: "failed", log: script("Red.", write, { say: "Mended." }) })
       await lookNow(page)
       await care.getByText("A change is proposed. Review it, then deliver it. 1 of 3 turns used.").waitFor()
+      await page.getByText("Log of test").click()
+      await page.locator(".check-log pre", { hasText: "Red." }).waitFor()
       assert.deepStrictEqual(await findingsOf(page), [])
       await picture(page, `request-${at}-care-proposed`)
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)

@@ -3,14 +3,22 @@ import type { MergeRequest } from "./generated/Resources.js"
 type Standing = NonNullable<MergeRequest["standing"]>
 type Waiting = Standing["waiting_for"][number]
 
-const listed = (words: ReadonlyArray<string>): string =>
+/** One thing that is waited for, of a kind that a look may know. */
+interface Thing {
+  readonly kind: string
+  readonly message: string
+  readonly names: ReadonlyArray<string>
+}
+
+/** Words as a list in a sentence. */
+export const listed = (words: ReadonlyArray<string>): string =>
   words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`
 
 const checks = (which: string, names: ReadonlyArray<string>): string =>
   names.length === 0 ? `a ${which} check` : `the ${which} ${names.length === 1 ? "check" : "checks"} ${listed(names)}`
 
 /** Each kind as the end of the sentence that begins with "It waits for". */
-const things: Readonly<Record<Waiting["kind"], (names: ReadonlyArray<string>, standing: Standing) => string>> = {
+const things: Readonly<Record<Waiting["kind"], (names: ReadonlyArray<string>, standing: Standing | null) => string>> = {
   forge_unreadable: () => "the forge, which cannot be read",
   draft: () => "somebody who marks it as ready",
   conflicts: () => "somebody who resolves its conflict with the base branch",
@@ -21,15 +29,21 @@ const things: Readonly<Record<Waiting["kind"], (names: ReadonlyArray<string>, st
   checks_incomplete: () => "checks beyond those that are read",
   no_check_reports: () => "a first check of this commit",
   reviews_unreadable: () => "reviews that cannot be read",
-  changes_requested: (_, { reviews }) =>
-    reviews.changes_requested > 1 ? "reviewers who ask for changes" : "a reviewer who asks for changes",
+  changes_requested: (_, standing) =>
+    (standing?.reviews.changes_requested ?? 1) > 1
+      ? "reviewers who ask for changes"
+      : "a reviewer who asks for changes",
   threads_unreadable: () => "comments that cannot be read",
-  open_threads: (_, { threads }) => (threads.open === 1 ? "an open thread" : `${threads.open} open threads`)
+  open_threads: (_, standing) =>
+    (standing?.threads.open ?? 1) === 1 ? "an open thread" : `${standing?.threads.open} open threads`
 }
 
-const thingOf = (standing: Standing, { kind, message, names }: Waiting): string =>
-  // A newer server may know a kind that this client does not.
-  Object.hasOwn(things, kind) ? things[kind](names, standing) : message.replace(/\.$/, "")
+// A newer server may know a kind that this client does not.
+const isKnown = (kind: string): kind is Waiting["kind"] => Object.hasOwn(things, kind)
+
+/** What is waited for as the end of a sentence, in the words of the server for a kind that is not known here. */
+export const phraseOf = (standing: Standing | null, { kind, message, names }: Thing): string =>
+  isKnown(kind) ? things[kind](names, standing) : message.replace(/\.$/, "")
 
 /**
  * One sentence for people: where a merge request stands, and all that an open one waits for. Names of checks are the words of others, so escape
@@ -52,7 +66,7 @@ export const waitingSentence = ({
     case "open":
       if (standing === null) return "The forge has not been read yet."
       if (standing.waiting_for.length > 0)
-        return `It waits for ${listed(standing.waiting_for.map((each) => thingOf(standing, each)))}.`
+        return `It waits for ${listed(standing.waiting_for.map((each) => phraseOf(standing, each)))}.`
       return standing.checks.state === "none"
         ? "Nothing is in the way of a merge. No check has reported."
         : "Nothing is in the way of a merge."

@@ -1,6 +1,7 @@
 import type { Methods } from "./generated/Methods.js"
 import type { ApiKey, Interaction, Turn } from "./generated/Resources.js"
 
+export { careSentence, conditionsSentence, unmetPhrases } from "./CareSentence.js"
 export type {
   EventFamily,
   EventPayload,

@@ -126,6 +126,53 @@ describe("the page of a merge request", () => {
       forge.comments.length = 0
     })
 
+  for (const [at, size] of Object.entries({ desk, phone }))
+    it(`starts care, delivers its proposal after a question, and stops it, at ${size.width} px`, async () => {
+      const title = `Care for the sum on a ${at}`
+      const { client, head, request, session_id } = await opened(title, { [`${at}.txt`]: "wrong\n" })
+      const { forge } = world.forge
+      const page = await world.loggedIn(`sessions/${session_id}/request`, size)
+      const { complaints } = watch(page)
+      const care = page.getByRole("region", { name: "Care" })
+      await care.getByText("Nobody cares for it.").waitFor()
+      await care.getByRole("button", { name: "Start care" }).click()
+      await care.getByLabel("Failed checks").selectOption("propose")
+      await care.getByLabel("Turns at most").fill("3")
+      await picture(page, `request-${at}-care-form`)
+      await care.getByRole("button", { name: "Start", exact: true }).click()
+      await care.getByText("The session proposes changes for failed checks. 0 of 3 turns used.").waitFor()
+
+      const write = { tool: "write" as const, path: `${at}.txt`, content: "right\n" }
+      forge.check({ head, name: "test", state: "failed", log: script("Red.", write, { say: "Mended." }) })
+      await lookNow(page)
+      await care.getByText("A change is proposed. Review it, then deliver it. 1 of 3 turns used.").waitFor()
+      await page.getByText("Log of test").click()
+      await page.locator(".check-log pre", { hasText: "Red." }).waitFor()
+      assert.deepStrictEqual(await findingsOf(page), [])
+      await picture(page, `request-${at}-care-proposed`)
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      assert.isAtMost(wide, 0)
+      await page.goto(`${world.server.url}/ui`)
+      const row = page.getByRole("region", { name: "Needs you" }).getByRole("link", { name: title })
+      await row.getByText("a change is proposed").waitFor()
+      await row.click()
+      await page.waitForURL(`**/sessions/${session_id}/request`)
+
+      await care.getByRole("button", { name: "Deliver the proposal …" }).click()
+      await page.getByRole("dialog").getByRole("button", { name: "Deliver the proposal" }).click()
+      await care.getByText("done").waitFor()
+      await care.getByText(/mended in [0-9a-f]{10}/).waitFor()
+      assert.notStrictEqual(world.forge.headOf(request.head_branch), head)
+      await client.mergeRequests.setConditions({ merge_request_id: request.id, approvals: 1, checks: "none" })
+      await lookNow(page)
+      await page.getByText("It is merged by itself, and waits for an approval of this commit.").waitFor()
+      await care.getByRole("button", { name: "Stop care" }).click()
+      await care.getByText("Care has ended. Somebody stopped it.").waitFor()
+      await care.getByRole("button", { name: "Start care again" }).waitFor()
+      await picture(page, `request-${at}-care-ended`)
+      assert.deepStrictEqual(complaints, [])
+    })
+
   it("tells a part that the forge does not show, keeps what was read, and says who pushed the head", async () => {
     const { head, request, session_id } = await opened("Write more", { "more.js": "more\n" })
     const { forge } = world.forge

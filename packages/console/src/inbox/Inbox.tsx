@@ -163,14 +163,16 @@ const SessionRow = ({ section, standing }: { readonly standing: Standing; readon
 }
 
 /** True where nothing but its merge request needs a person. */
-const isAboutRequest = ({ delivery, interactions, mergeRequest }: Standing): boolean =>
+const isAboutRequest = ({ delivery, interactions, left, mergeRequest }: Standing): boolean =>
   interactions.length === 0 &&
   delivery?.state !== "blocked" &&
-  mergeRequest !== null &&
-  requestNeeds(mergeRequest).length > 0
+  (left !== null || (mergeRequest !== null && requestNeeds(mergeRequest).length > 0))
 
 /** The sentence of a session: what it waits for, or how it ended. */
-const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, turn }: Standing, section: Section) => {
+const reasonOf = (
+  { changeset, delivery, interactions, left, mergeRequest, session, turn }: Standing,
+  section: Section
+) => {
   const [question] = interactions
   if (question !== undefined)
     return (
@@ -182,6 +184,12 @@ const reasonOf = ({ changeset, delivery, interactions, mergeRequest, session, tu
     return (
       <>
         <State of={delivery.state} as={`delivery ${delivery.state}`} /> {reasonInShort(delivery) || delivery.target_ref}
+      </>
+    )
+  if (left !== null)
+    return (
+      <>
+        <State of="requires_action" as="merge request" /> {left}
       </>
     )
   if (mergeRequest !== null)

@@ -22,6 +22,8 @@ export interface Standing {
   /** The newest delivery of that changeset. */
   readonly delivery: (DeliveryPayload & { readonly id: string }) | null
   readonly mergeRequest: MergeRequestPayload | null
+  /** Words for what a person has to do, because care or merge conditions do not go on; null for nothing. */
+  readonly left: string | null
   /** The time of the newest event that it holds. */
   readonly at: string
 }
@@ -38,6 +40,7 @@ export const newStanding = (session: Session): Standing => ({
   changeset: null,
   delivery: null,
   mergeRequest: null,
+  left: null,
   at: session.created_at
 })
 
@@ -93,10 +96,29 @@ export const foldStanding = (before: Standing, event: Event): Standing => {
     case "merge_request.reviewed":
     case "merge_request.commented":
     case "merge_request.conflicted":
-      return { ...standing, mergeRequest: event.payload }
+    case "merge_request.ready_to_merge":
+    case "merge_request.conditions_given_up":
+      return { ...standing, mergeRequest: event.payload, left: leftBy(event, standing.left) }
+    case "merge_request.care_began":
+    case "merge_request.care_proposed":
+    case "merge_request.care_delivered":
+    case "merge_request.care_handed_over":
+    case "merge_request.care_ended":
+      return { ...standing, left: leftBy(event, null) }
     default:
       return before
   }
+}
+
+const leftWords: Readonly<Record<string, string>> = {
+  "merge_request.care_handed_over": "left to a person",
+  "merge_request.care_proposed": "a change is proposed",
+  "merge_request.conditions_given_up": "no longer merged by itself"
+}
+
+const leftBy = ({ type }: Event, before: string | null): string | null => {
+  if (type === "merge_request.merged" || type === "merge_request.closed") return null
+  return leftWords[type] ?? before
 }
 
 const isLive = ({ state }: TurnSnapshot): boolean => !/^(?:succeeded|failed|cancelled|interrupted)$/.test(state)
@@ -119,14 +141,22 @@ export const sections = ["needs_you", "running", "ready_to_review", "failed", "d
 export type Section = (typeof sections)[number]
 
 /** The part of the inbox that a session belongs to. */
-export const sectionOf = ({ changeset, delivery, interactions, mergeRequest, session, turn }: Standing): Section => {
+export const sectionOf = ({
+  changeset,
+  delivery,
+  interactions,
+  left,
+  mergeRequest,
+  session,
+  turn
+}: Standing): Section => {
   if (interactions.length > 0 || session.activity === "requires_action" || session.activity === "attention")
     return "needs_you"
   if (session.activity === "running" || session.activity === "queued") return "running"
   if (delivery?.state === "blocked") return "needs_you"
   if (delivery?.state === "failed" || mergeRequest?.state === "failed" || turn?.state === "failed") return "failed"
   if (delivery?.state === "pending" || delivery?.state === "executing") return "running"
-  if (mergeRequest !== null && requestNeeds(mergeRequest).length > 0) return "needs_you"
+  if (left !== null || (mergeRequest !== null && requestNeeds(mergeRequest).length > 0)) return "needs_you"
   if (delivery?.state === "succeeded") return "delivered"
   if (changeset !== null) return "ready_to_review"
   return "quiet"

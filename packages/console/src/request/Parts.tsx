@@ -6,6 +6,7 @@ import { Await, Nothing, State, Time } from "../ui/Basics.js"
 import { More } from "../ui/More.js"
 import { Prose } from "../ui/Prose.js"
 import { plain } from "../words/Words.js"
+import { CheckLog } from "./CheckLog.js"
 import { ForgeLink } from "./ForgeLink.js"
 import { ThreadCard } from "./ThreadCard.js"
 
@@ -89,7 +90,7 @@ const checkTones: Readonly<Record<RequestCheck["state"], string>> = {
 }
 
 const CheckRow = ({
-  check: { ended_at, name, optional, started_at, state, url }
+  check: { ended_at, id, name, optional, started_at, state, url }
 }: {
   readonly check: RequestCheck
 }) => {
@@ -106,6 +107,7 @@ const CheckRow = ({
           <Time at={at} />
         </span>
       )}
+      {state === "failing" && <CheckLog id={id} name={name} />}
     </li>
   )
 }

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import { type MergeRequest, waitingSentence } from "@reins/client"
+import { conditionsSentence, type MergeRequest, waitingSentence } from "@reins/client"
 import { useMemo } from "preact/hooks"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { reasonInFull } from "../api/Reasons.js"
@@ -9,6 +9,7 @@ import { AskMerge, type Method } from "../review/MergeRequests.js"
 import { reviewOf } from "../review/Review.js"
 import type { SessionLog } from "../session/SessionLog.js"
 import { Outcome, State, Time } from "../ui/Basics.js"
+import { CareView } from "./CareView.js"
 import { headChangeset } from "./Head.js"
 import { Checks, Reviews, Threads } from "./Parts.js"
 
@@ -41,6 +42,7 @@ export const RequestView = ({
   const { base_branch, draft, head_sha, id, number, session_id, state, title, web_url } = request
   const action = useAction()
   const isAsking = useSignal(false)
+  const moved = log.events.findLast(({ type }) => type.startsWith("merge_request."))?.seq
   const changesetId = headChangeset(log.events, request) ?? request.changeset_id
   const review = useMemo(() => reviewOf(changesetId), [changesetId])
   const changeset = useLoaded(
@@ -95,6 +97,7 @@ export const RequestView = ({
       <Outcome of={action} />
       <Waits request={request} />
       <Facts request={request} changesetId={changesetId} />
+      <CareView request={request} moved={moved} reload={reload} />
       <Checks request={request} />
       <Reviews request={request} />
       <Threads request={request} reviewPath={`sessions/${session_id}/review/${changesetId}`} />
@@ -120,6 +123,7 @@ const Waits = ({ request }: { readonly request: MergeRequest }) => {
   return (
     <div class={waits.length === 0 ? "notice waits" : "notice ask waits"} role="status">
       <p>{waitingSentence(request)}</p>
+      {state === "open" && request.conditions !== null && <p>{conditionsSentence(request)}</p>}
       {unread.map(({ kind, message }) => (
         <p key={kind}>{message}</p>
       ))}

@@ -31,7 +31,7 @@ export const commands: ReadonlyArray<Entry> = [
   {
     name: "merge-requests",
     also: ["mr"],
-    about: "Merge requests: list, show, watch, look, merge",
+    about: "Merge requests: list, show, watch, care, merge",
     group: work,
     load: async () => (await import("./client/MergeRequests.js")).mergeRequests
   },

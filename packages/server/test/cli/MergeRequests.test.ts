@@ -97,7 +97,7 @@ describe("merge requests", () => {
       assert.match(shown, line)
     assert.notInclude(shown, "\u001b")
     const json = JSON.parse((await succeed("mr", "show", id, "--json")).stdout)
-    assert.deepStrictEqual(Object.keys(json), ["merge_request", "checks", "reviews", "threads"])
+    assert.deepStrictEqual(Object.keys(json), ["merge_request", "care", "checks", "reviews", "threads"])
     assert.lengthOf(json.checks, 2)
     assert.include((await succeed("mr", "ls")).stdout, "checks failing, changes requested, open threads")
     assert.include((await succeed("mr", "list", "--state", "merged")).stderr, "There is no such merge request.")

@@ -1,12 +1,6 @@
-import {
-  type MergeRequest,
-  type Reins,
-  type RequestCheck,
-  type RequestReview,
-  type RequestThread,
-  waitingSentence
-} from "@reins/client"
+import type { MergeRequest, Reins, RequestCheck, RequestReview, RequestThread } from "@reins/client"
 import { harmless, painter } from "../terminal/Style.js"
+import { type CaredRequest, endOfRequest, nextCommand, standingSentences } from "./FollowRequest.js"
 
 /** The parts of a merge request as they were last read. */
 export interface RequestParts {
@@ -36,7 +30,8 @@ const allOf = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
 const oneLine = (text: string): string => harmless(text).replaceAll(/\s+/g, " ").trim()
 
 /** Writes a merge request for a person. All words of the forge are in one line each, without what a terminal would obey. */
-export const printMergeRequest = (request: MergeRequest, parts: RequestParts): void => {
+export const printMergeRequest = (cared: CaredRequest, parts: RequestParts): void => {
+  const { request } = cared
   const paint = painter(process.stdout)
   const write = (line = "") => void process.stdout.write(`${line}\n`)
   const section = (name: string, lines: ReadonlyArray<string>) => {
@@ -55,7 +50,10 @@ export const printMergeRequest = (request: MergeRequest, parts: RequestParts): v
   section("Threads", parts.threads.map(threadLine))
   section("Not read", unreadOf(request))
   write()
-  write(harmless(waitingSentence(request)))
+  for (const sentence of standingSentences(cared)) write(sentence)
+  const end = endOfRequest(cared)
+  const next = end === undefined ? undefined : nextCommand(end, request.id)
+  if (next !== undefined) write(`Go on: ${next}`)
 }
 
 const factsOf = (request: MergeRequest): ReadonlyArray<readonly [string, string]> => {
@@ -74,8 +72,11 @@ const factsOf = (request: MergeRequest): ReadonlyArray<readonly [string, string]
   ]
 }
 
-const checkLine = ({ name, optional, state, url }: RequestCheck): string =>
-  oneLine(`${state.replaceAll("_", " ").padEnd(15)} ${name}${optional ? " (may fail)" : ""} ${url ?? ""}`)
+/** A check that failed has its id, which its log is asked for by. */
+const checkLine = ({ id, name, optional, state, url }: RequestCheck): string =>
+  oneLine(
+    `${state.replaceAll("_", " ").padEnd(15)} ${name}${optional ? " (may fail)" : ""} ${state === "failing" ? id : ""} ${url ?? ""}`
+  )
 
 const reviewLine = ({ author, body, head_sha, state }: RequestReview, head: string | null): string => {
   const where = head_sha === null || head_sha === head ? "" : ` of ${head_sha.slice(0, 10)}`

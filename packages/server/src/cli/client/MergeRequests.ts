@@ -1,10 +1,13 @@
-import { type MergeRequest, type Reins, waitingSentence } from "@reins/client"
+import { conditionsSentence, type MergeRequest, type Reins, waitingSentence } from "@reins/client"
 import { argument, choice, entry, flag, group, option, whole } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { liveProgress } from "../terminal/Progress.js"
 import { harmless, table } from "../terminal/Style.js"
 import { reasonText } from "./ErrorSentences.js"
+import { readCared } from "./FollowRequest.js"
+import { care, deliverProposed, log, rerun } from "./MergeRequestCare.js"
+import { conditions } from "./MergeRequestConditions.js"
 import { printMergeRequest, readParts } from "./MergeRequestView.js"
 import { watch } from "./MergeRequestWatch.js"
 import { projectNamed } from "./ProjectNamed.js"
@@ -12,6 +15,9 @@ import { remoteCommand, workspaceOption } from "./Remote.js"
 import { requireYes, yes } from "./SessionState.js"
 
 const states = ["open", "merged", "closed", "failed", "pending"] as const satisfies Array<MergeRequest["state"]>
+const careStates = ["watching", "working", "handed_over", "ended"] as const satisfies Array<
+  NonNullable<MergeRequest["care_state"]>
+>
 const methods = ["merge", "squash", "rebase"] as const
 
 const request = argument("merge-request", "The id of a merge request")
@@ -20,6 +26,7 @@ const json = flag("json", "A line of JSON in the place of text")
 const list = remoteCommand({
   takes: {
     state: choice("state", [...states, "all"], "Those in this state (open)"),
+    care: choice("care", careStates, "Those whose care stands so"),
     project: option("project", "Those of this project", { value: "slug" }),
     session: option("session", "Those of this session", { value: "id" }),
     limit: whole("limit", "How many at most (20)", [1, 200]),
@@ -28,9 +35,10 @@ const list = remoteCommand({
   },
   examples: [
     ["reins merge-requests list", "The open ones, and what each waits for"],
+    ["reins merge-requests list --care handed_over", "Those that a person has to go on with"],
     ["reins merge-requests list --state all --project web --json", "All of a project, for a program"]
   ],
-  run: async ({ json, limit = 20, project, session: session_id, state = "open", workspace }, connect) => {
+  run: async ({ care, json, limit = 20, project, session: session_id, state = "open", workspace }, connect) => {
     const { reins, workspaceId: workspace_id } = await connect(workspace)
     const project_id = project === undefined ? undefined : await projectNamed(reins, workspace_id, project)
     if (project !== undefined && project_id === undefined)
@@ -39,18 +47,20 @@ const list = remoteCommand({
       workspace_id,
       limit,
       ...(state !== "all" && { state }),
+      ...(care !== undefined && { care }),
       ...(project_id !== undefined && { project_id }),
       ...(session_id !== undefined && { session_id })
     })
     if (json) return items.forEach(printJsonNow)
     if (items.length === 0) return tell("There is no such merge request.")
-    process.stdout.write(table([["REQUEST", "STATE", "WAITS FOR", "TITLE"], ...items.map(rowOf)]))
+    process.stdout.write(table([["REQUEST", "STATE", "CARE", "WAITS FOR", "TITLE"], ...items.map(rowOf)]))
   }
 })
 
-const rowOf = ({ draft, id, number, standing, state, title }: MergeRequest): ReadonlyArray<string> => [
+const rowOf = ({ care_state, draft, id, number, standing, state, title }: MergeRequest): ReadonlyArray<string> => [
   id,
   draft && state === "open" ? "draft" : state,
+  care_state?.replaceAll("_", " ") ?? "-",
   state !== "open"
     ? "-"
     : standing === null
@@ -62,15 +72,15 @@ const rowOf = ({ draft, id, number, standing, state, title }: MergeRequest): Rea
 const show = remoteCommand({
   takes: { request, json },
   examples: [
-    ["reins merge-requests show mr_01h…", "Its checks, reviews and threads, and what it waits for"],
+    ["reins merge-requests show mr_01h…", "Its checks, reviews, threads, care and merge conditions"],
     ["reins merge-requests show mr_01h… --json | jq '.checks[].state'", "The states of its checks"]
   ],
   run: async ({ json, request: merge_request_id }, connect) => {
     const { reins } = await connect()
-    const found = await reins.mergeRequests.get({ merge_request_id })
-    const parts = await readParts(reins, found)
-    if (json) printJsonNow({ merge_request: found, ...parts })
-    else printMergeRequest(found, parts)
+    const cared = await readCared(reins, merge_request_id)
+    const parts = await readParts(reins, cared.request)
+    if (json) printJsonNow({ merge_request: cared.request, care: cared.care ?? null, ...parts })
+    else printMergeRequest(cared, parts)
   }
 })
 
@@ -122,29 +132,35 @@ const merge = remoteCommand({
     request,
     method: choice("method", methods, "How to merge (merge)"),
     head: option("head", "The commit that you have reviewed (the head, after you said yes)", { value: "commit" }),
+    when: choice("when", ["now", "conditions"], "Merge at once, or only if its merge conditions hold (now)"),
     yes,
     json
   },
   details:
     "Merges exactly that commit: one that is no longer the head is not merged. It asks first, and says what the request still waits for.\n" +
+    "With --when conditions it merges the newest commit if its merge conditions hold there, and says which do not.\n" +
     "Exits with 1 when the forge declines.",
   examples: [
     ["reins merge-requests merge mr_01h…", "Merge it, after a question"],
     ["reins merge-requests merge mr_01h… --method squash --yes", "Squash it without a question"]
   ],
-  run: async ({ head, json, method, request: merge_request_id, yes }, connect) => {
+  run: async ({ head, json, method, request: merge_request_id, when, yes }, connect) => {
+    const byConditions = when === "conditions"
+    if (byConditions && (head !== undefined || method !== undefined))
+      throw new CommandFailed({ message: "The conditions say what is merged and how. Leave out --head and --method." })
     const { reins } = await connect()
     const found = await reins.mergeRequests.get({ merge_request_id })
     if (found.state !== "open" || found.head_sha === null)
       throw new CommandFailed({ message: `Nothing was merged. ${harmless(waitingSentence(found))}` })
     const commit = head ?? found.head_sha
     const where = harmless(`${found.repository} into ${found.base_branch}`)
-    if (!json) tell(harmless(waitingSentence(found)))
+    if (!json) tell(harmless(byConditions ? conditionsSentence(found) : waitingSentence(found)))
     await requireYes(`Merge the commit ${commit.slice(0, 10)} of ${where}?`, yes)
     const answer = await reins.mergeRequests.merge({
       merge_request_id,
-      expected_head_sha: commit,
-      ...(method !== undefined && { method })
+      ...(byConditions
+        ? { when: "conditions" as const }
+        : { expected_head_sha: commit, ...(method !== undefined && { method }) })
     })
     const merged = await endedMerge(reins, answer)
     if (json) printJsonNow(merged)
@@ -170,8 +186,13 @@ const endedMerge = async (
 /** `reins merge-requests` */
 export const mergeRequests = group(
   entry("list", "List the merge requests of a workspace", list),
-  entry("show", "Its checks, reviews and threads, and what it waits for", show),
-  entry("watch", "Follow it until it is merged or closed", watch),
+  entry("show", "Its checks, reviews, threads, care and merge conditions", show),
+  entry("watch", "Follow it until it is merged, or a person has to go on", watch),
   entry("look", "Have the forge read now", look),
-  entry("merge", "Merge the commit that you have reviewed", merge)
+  entry("merge", "Merge the commit that you have reviewed", merge),
+  entry("care", "Have failed checks mended and reviews answered", care),
+  entry("deliver", "Push the change that care has proposed", deliverProposed),
+  entry("conditions", "Merge it by itself once conditions hold", conditions),
+  entry("rerun", "Run failed checks again", rerun),
+  entry("log", "The log of a check that failed", log)
 )

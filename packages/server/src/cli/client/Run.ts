@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { text as readAll } from "node:stream/consumers"
 import { type Changeset, functionsOf, type TurnSnapshot } from "@reins/client"
-import { flag, type Given, option, optionalArgument } from "../Command.js"
+import { choice, flag, type Given, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
@@ -14,6 +14,7 @@ import { forgeConnection } from "./ForgeConnection.js"
 import { openRequest, tellRequest } from "./OpenRequest.js"
 import { exitCodes, type Remote, remoteCommand, workspaceOption } from "./Remote.js"
 import { addSummary, lastWords, type RunEnd, writeOutput } from "./RunReport.js"
+import { afterOpening, mergeWords, mustOpen, untilMerged } from "./RunToMerged.js"
 import { loadTools } from "./Tools.js"
 
 const takes = {
@@ -23,6 +24,8 @@ const takes = {
   session: option("session", "Go on in this session instead of a new one", { value: "id" }),
   deliver: flag("deliver", "Deliver the branch without asking"),
   request: flag("request", "Deliver the branch, open a merge request, and say what it waits for"),
+  care: choice("care", ["fix", "propose"], "Then have failed checks mended and reviews answered, or only proposed"),
+  merge: choice("merge", mergeWords, "Then wait until it is merged: when all checks pass, or the required ones"),
   branch: option("branch", "The name of the branch that is delivered", { value: "branch" }),
   allow: allowOption,
   tools: option("tools", "A module of JavaScript whose functions the agent may call", { value: "module" }),
@@ -41,11 +44,14 @@ type Options = Given<typeof takes>
 export const run = remoteCommand({
   takes,
   details:
-    "Exits with 2 when the turn failed, 3 when it was interrupted, and 4 when the delivery or its merge request failed.\n" +
-    "Exits with 5 when the turn was left running, 130 when it was cancelled, and 1 for all else.",
+    "With --merge it ends once the request is merged, closed, or left to a person. Ctrl-C leaves that to the server.\n" +
+    "Exits with 2 when the turn failed, and with 3 when it was interrupted.\n" +
+    "Exits with 4 when the delivery or its merge request failed, or was not merged.\n" +
+    "Exits with 5 when the turn or the merge was left to the server, 130 when the turn was cancelled, and 1 for all else.",
   examples: [
     ['reins run "Make the failing test pass."', "Work on the repository of this folder"],
-    ['reins run "Fix the login" --repo acme/shop --agent codex --deliver', "Work on another one, and push a branch"]
+    ['reins run "Fix the login" --repo acme/shop --agent codex --deliver', "Work on another one, and push a branch"],
+    ['reins run "Fix the sum" --request --care fix --merge when-green', "All the way until it is merged"]
   ],
   run: (given, connect) => runMessage(given, connect)
 })
@@ -54,6 +60,7 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
   const content = await messageOf(given)
   if (content.trim() === "") throw new CommandFailed({ message: "The message is empty. Say what the agent is to do." })
   refuseUnwaited(given)
+  mustOpen(given)
   const budget = given.budget === undefined ? undefined : budgetOf(given.budget)
   const tools = given.tools === undefined ? undefined : await loadTools(given.tools)
   const result_schema = given["result-schema"] === undefined ? undefined : schemaIn(given["result-schema"])
@@ -101,7 +108,17 @@ const newSession = (remote: Remote, given: Options, title: string): Promise<stri
 const refuseUnwaited = (given: Options): void => {
   if (given.project !== undefined && given.session !== undefined)
     throw new CommandFailed({ message: "A session has its project already. Leave out --project or --session." })
-  const names = ["deliver", "request", "approve", "tools", "output", "summary", "result-schema"] as const
+  const names = [
+    "deliver",
+    "request",
+    "care",
+    "merge",
+    "approve",
+    "tools",
+    "output",
+    "summary",
+    "result-schema"
+  ] as const
   const needing = names.filter((name) => given[name] !== undefined && given[name] !== false)
   if (given.detach && needing.length > 0)
     throw new CommandFailed({ message: `--detach does not go with ${needing.map((name) => `--${name}`).join(", ")}.` })
@@ -159,12 +176,14 @@ const finish = async (
   if (delivery !== undefined && !given.json) tellDelivery(delivery)
   const request =
     given.request && delivery?.state === "succeeded"
-      ? await openRequest(remote, delivery, await lastWords(reins, turn))
+      ? await openRequest(remote, delivery, await lastWords(reins, turn), afterOpening(given))
       : undefined
-  if (request !== undefined && !given.json) tellRequest(request)
+  if (request !== undefined && !given.json) tellRequest(request, given.merge !== undefined)
   const isDelivered = (delivery === undefined || delivery.state === "succeeded") && request?.state !== "failed"
   process.exitCode = isDelivered ? exitCodeOf(turn) : exitCodes.deliveryFailed
-  const end = { sessionId, turn, changeset, delivery, request }
+  const watched = await untilMerged(reins, request, given)
+  if (watched !== undefined) process.exitCode = watched.exitCode
+  const end = { sessionId, turn, changeset, delivery, request: watched?.request ?? request, care: watched?.care }
   if (given.output !== undefined) await writeOutput(reins, given.output, end)
   if (given.summary !== undefined) await addSummary(given.summary, url, end)
   const isTyped = given["result-schema"] !== undefined && turn !== undefined
@@ -205,7 +224,7 @@ const isWanted = async ({ deliver, json, request }: Options, sessionId: string):
   }
 }
 
-const resultOf = ({ changeset, delivery, request, sessionId, turn }: RunEnd, exit_code: number) => ({
+const resultOf = ({ care, changeset, delivery, request, sessionId, turn }: RunEnd, exit_code: number) => ({
   type: "result",
   session_id: sessionId,
   exit_code,
@@ -213,5 +232,6 @@ const resultOf = ({ changeset, delivery, request, sessionId, turn }: RunEnd, exi
   turn: turn ?? null,
   changeset: changeset ?? null,
   delivery: delivery ?? null,
-  merge_request: request ?? null
+  merge_request: request ?? null,
+  care: care ?? null
 })

@@ -1,5 +1,13 @@
 import { appendFileSync, writeFileSync } from "node:fs"
-import type { Changeset, Delivery, MergeRequest, Reins, TurnSnapshot } from "@reins/client"
+import {
+  type Care,
+  type Changeset,
+  careSentence,
+  type Delivery,
+  type MergeRequest,
+  type Reins,
+  type TurnSnapshot
+} from "@reins/client"
 import { CommandFailed } from "../CommandFailed.js"
 
 /** The end of a run, as far as it came. */
@@ -9,6 +17,7 @@ export interface RunEnd {
   readonly changeset: Changeset | undefined
   readonly delivery: Delivery | undefined
   readonly request: MergeRequest | undefined
+  readonly care: Care | undefined
 }
 
 /** Writes the last words of the agent into a file; nothing when it said none. */
@@ -45,7 +54,7 @@ export const lastWords = async (reins: Reins, turn: TurnSnapshot | undefined): P
 const mostFiles = 100
 
 /** Names from an agent are code in it, so that none becomes a link, a picture or a heading. */
-const summaryOf = (url: string, { changeset, delivery, request, sessionId, turn }: RunEnd): string => {
+const summaryOf = (url: string, { care, changeset, delivery, request, sessionId, turn }: RunEnd): string => {
   const files = changeset?.files ?? []
   const lines = [
     `### Reins: ${turn === undefined ? "the turn goes on" : (outcomes[turn.state] ?? turn.state)}`,
@@ -62,6 +71,7 @@ const summaryOf = (url: string, { changeset, delivery, request, sessionId, turn 
     ...(files.length === 0 ? [] : [""]),
     ...(delivery === undefined ? [] : [`Branch ${code(delivery.target_ref)}: ${delivery.state}`, ""]),
     ...(request === undefined ? [] : [`Merge request ${code(request.web_url ?? request.id)}: ${request.state}`, ""]),
+    ...(care?.state === "handed_over" ? [code(careSentence(care)), ""] : []),
     ...(turn?.usage.cost_usd == null ? [] : [`Cost: $${turn.usage.cost_usd.toFixed(4)}`, ""]),
     `[The session](${url}/ui/sessions/${sessionId})`,
     ""

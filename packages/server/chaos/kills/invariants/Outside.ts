@@ -18,30 +18,32 @@ export const holdsOutside = async (installation: Installation): Promise<void> =>
   await holdsMails(installation)
 }
 
-/** The number of moves of a branch of the remote since its updates are written down. */
-export const updatesOf = (installation: Installation, branch: string): number =>
+/** The commits that a branch of the remote was moved to since its updates are written down, oldest first. */
+const pushesOf = (installation: Installation, branch: string): ReadonlyArray<string> =>
   installation.origin
     .git("reflog", "show", "--format=%H", `refs/heads/${branch}`)
     .split("\n")
-    .filter((line) => line !== "").length
+    .filter((line) => line !== "")
+    .reverse()
+
+/** The number of moves of a branch of the remote since its updates are written down. */
+export const updatesOf = (installation: Installation, branch: string): number => pushesOf(installation, branch).length
 
 const holdsBranches = async (installation: Installation): Promise<void> => {
   const deliveries = await installation.records.all(
     Delivery,
-    "select id, target_ref, state, commit_sha from deliveries where transport = 'git_branch'"
+    "select id, target_ref, state, commit_sha from deliveries where transport = 'git_branch' order by id"
   )
   const branches = installation.origin
     .git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/reins")
     .split("\n")
     .filter((branch) => branch !== "")
-  for (const delivery of deliveries) {
-    assert.strictEqual(delivery.state, "succeeded", `${delivery.id} is delivered`)
-    assert.strictEqual(
-      installation.origin.headOf(delivery.target_ref),
-      delivery.commit_sha,
-      `the branch of ${delivery.id}`
-    )
-    assert.strictEqual(updatesOf(installation, delivery.target_ref), 1, `the pushes of ${delivery.id}`)
+  for (const { id, state } of deliveries) assert.strictEqual(state, "succeeded", `${id} is delivered`)
+  // A later delivery to the same branch is a commit on top of its head.
+  for (const branch of new Set(deliveries.map(({ target_ref }) => target_ref))) {
+    const commits = deliveries.filter(({ target_ref }) => target_ref === branch).map(({ commit_sha }) => commit_sha)
+    assert.deepStrictEqual(pushesOf(installation, branch), commits, `the pushes of ${branch}`)
+    assert.strictEqual(installation.origin.headOf(branch), commits.at(-1), `the head of ${branch}`)
   }
   assert.includeMembers(
     deliveries.map((delivery) => delivery.target_ref),

@@ -15,7 +15,7 @@ export const CheckLog = ({ id, name }: { readonly id: string; readonly name: str
 }
 
 const LogText = ({ id }: { readonly id: string }) => {
-  const log = useLoaded("the log", (signal) => reins.mergeRequests.getCheckLog({ check_id: id }, { signal }), [id])
+  const log = useLoaded("the log", (signal) => reins.mergeRequests.getLog({ check_id: id }, { signal }), [id])
   return (
     <Await of={log}>
       {({ annotations, text, truncated }) => (

@@ -41,7 +41,9 @@ const holdsBranches = async (installation: Installation): Promise<void> => {
   for (const { id, state } of deliveries) assert.strictEqual(state, "succeeded", `${id} is delivered`)
   // A later delivery to the same branch is a commit on top of its head.
   for (const branch of new Set(deliveries.map(({ target_ref }) => target_ref))) {
-    const commits = deliveries.filter(({ target_ref }) => target_ref === branch).map(({ commit_sha }) => commit_sha)
+    const commits = deliveries
+      .filter(({ target_ref }) => target_ref === branch)
+      .map(({ commit_sha }) => commit_sha ?? "no commit")
     assert.deepStrictEqual(pushesOf(installation, branch), commits, `the pushes of ${branch}`)
     assert.strictEqual(installation.origin.headOf(branch), commits.at(-1), `the head of ${branch}`)
   }

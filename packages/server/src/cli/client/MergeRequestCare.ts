@@ -146,7 +146,7 @@ export const log = remoteCommand({
   ],
   run: async ({ check: check_id, json }, connect) => {
     const { reins } = await connect()
-    const found = await reins.mergeRequests.getCheckLog({ check_id }).catch((error: unknown) => {
+    const found = await reins.mergeRequests.getLog({ check_id }).catch((error: unknown) => {
       if (!(error instanceof ReinsApiError) || error.code !== "result_not_ready") throw error
       throw new CommandFailed({
         message: "There is no log of this check. The server reads those of checks that failed."

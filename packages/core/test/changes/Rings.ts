@@ -67,10 +67,11 @@ export const passTime = Effect.gen(function* () {
   yield* (yield* Bell).ring(looksTopic)
 })
 
-/** Puts every look off that is due by its time alone, so that only a ring brings one. */
+/** A look by its time is further away than this, in milliseconds. A ring that comes meanwhile is nearer. */
+const farMs = 10_000
+
+/** Puts every look off that comes by its time alone, so that only a ring brings one. */
 export const stopTime = Effect.gen(function* () {
-  const db = yield* Database
-  yield* db.run(
-    db.sql`update watches set look_at = '2999-01-01T00:00:00.000Z' where look_at > ${yield* db.clock.at(0)}`
-  )
+  const { clock, run, sql } = yield* Database
+  yield* run(sql`update watches set look_at = '2999-01-01T00:00:00.000Z' where look_at > ${yield* clock.at(farMs)}`)
 })

@@ -3,6 +3,8 @@ import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
 import { Conditions } from "@reins/core/changes/conditions/Conditions"
 import * as Embedded from "@reins/core/Embedded"
+import type { Bell } from "@reins/core/store/Bell"
+import type { Database } from "@reins/core/store/Database"
 import { eventsUntil } from "@reins/testing/changes/Fixture"
 import type { ForgeCi } from "@reins/testing/forge/ForgeCi"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
@@ -35,13 +37,17 @@ const lives = share<ReadonlyArray<readonly [KnownForge, Way]>>(
 )
 
 /** Repeats what is read until it is so. Looks come by hooks alone, by their time alone, or by either. */
-const seeing =
-  (by: Way) =>
-  <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) =>
-    Effect.repeat(Effect.zipRight(by === "hooks" ? stopTime : passTime, get), {
-      schedule: Schedule.spaced("40 millis"),
-      until: isSo
-    }).pipe(Effect.timeout("40 seconds"), Effect.orDie, Effect.zipRight(get))
+const seeing = (by: Way) => {
+  const time: Effect.Effect<void, never, Bell | Database> = by === "hooks" ? stopTime : passTime
+  return <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) => {
+    const looked = Effect.zipRight(time, get)
+    return Effect.repeat(looked, { schedule: Schedule.spaced("40 millis"), until: isSo }).pipe(
+      Effect.timeout("40 seconds"),
+      Effect.orDie,
+      Effect.zipRight(get)
+    )
+  }
+}
 
 /** A cared-for merge request whose first commit runs in the CI, and does not end there before `begin`. */
 const running = (kind: KnownForge, by: Way) =>

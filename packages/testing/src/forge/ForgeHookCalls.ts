@@ -9,7 +9,8 @@ export type ForgeNews =
   | { readonly what: "push"; readonly branch: string; readonly sha: string; readonly before: string }
   | { readonly what: "check"; readonly check: HeldCheck }
   | { readonly what: "merge_request"; readonly pull: Pull; readonly sha: string }
-  | { readonly what: "comment" | "review"; readonly pull: Pull; readonly author: string }
+  | { readonly what: "comment"; readonly pull: Pull; readonly author: string }
+  | { readonly what: "review"; readonly pull: Pull; readonly author: string }
 
 /** A call of a hook as the forge sends it: the name of its event, and the body. */
 export interface HookCallBody {

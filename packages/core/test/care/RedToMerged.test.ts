@@ -5,6 +5,7 @@ import { Conditions } from "@reins/core/changes/conditions/Conditions"
 import * as Embedded from "@reins/core/Embedded"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
+import type { Journal } from "@reins/core/store/Journal"
 import { eventsUntil } from "@reins/testing/changes/Fixture"
 import type { ForgeCi } from "@reins/testing/forge/ForgeCi"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
@@ -38,7 +39,7 @@ const lives = share<ReadonlyArray<readonly [KnownForge, Way]>>(
 
 /** Repeats what is read until it is so. Looks come by hooks alone, by their time alone, or by either. */
 const seeing = (by: Way) => {
-  const time: Effect.Effect<void, never, Bell | Database> = by === "hooks" ? stopTime : passTime
+  const time: Effect.Effect<void, never, Bell | Database | Journal> = by === "hooks" ? stopTime : passTime
   return <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) => {
     const looked = Effect.zipRight(time, get)
     return Effect.repeat(looked, { schedule: Schedule.spaced("40 millis"), until: isSo }).pipe(

@@ -4,6 +4,7 @@ import { HookReceiving } from "@reins/core/hooks/HookReceiving"
 import { Hooks } from "@reins/core/hooks/Hooks"
 import { Bell, looksTopic } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import type { ForgeServer } from "@reins/testing/forge/ForgeServer"
@@ -62,8 +63,9 @@ export const called = (kind: KnownForge, forge: ForgeServer, principal: Principa
 
 /** Makes the look of a merge request due by its time alone, as if its interval had passed. */
 export const passTime = Effect.gen(function* () {
-  const db = yield* Database
-  yield* db.run(db.sql`update watches set look_at = '2026-01-01T00:00:00.000Z'`)
+  const { run, sql } = yield* Database
+  // A commit is tried again when it deadlocks with the looks.
+  yield* (yield* Journal).commit(run(sql`update watches set look_at = '2026-01-01T00:00:00.000Z'`))
   yield* (yield* Bell).ring(looksTopic)
 })
 
@@ -73,5 +75,8 @@ const farMs = 10_000
 /** Puts every look off that comes by its time alone, so that only a ring brings one. */
 export const stopTime = Effect.gen(function* () {
   const { clock, run, sql } = yield* Database
-  yield* run(sql`update watches set look_at = '2999-01-01T00:00:00.000Z' where look_at > ${yield* clock.at(farMs)}`)
+  const far = yield* clock.at(farMs)
+  yield* (yield* Journal).commit(
+    run(sql`update watches set look_at = '2999-01-01T00:00:00.000Z' where look_at > ${far}`)
+  )
 })

@@ -1,9 +1,11 @@
 #!/usr/bin/env node
-// The main job of Reins in front of you: from a message to a pushed branch, on the real agent. `-- --keep` leaves the server up.
+// The main job of Reins in front of you: from a message to a pushed branch and its merge, on the real agent. `-- --keep` leaves the server up.
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Reins } from "@reins/client"
+import { addCiTest, startForge } from "./forge.mjs"
+import { untilMerged } from "./loop.mjs"
 import { bold, diff, dim, eventPrinter, green, line, step, summary } from "./terminal.mjs"
 import { browserFetch, chooseGateway, makeRemote, runProjectTest, startServer, tokenFromOutbox } from "./world.mjs"
 
@@ -32,13 +34,15 @@ const openAccount = async (url) => {
 
 const main = async () => {
   line(bold("Reins: one API for every coding agent"))
-  const remote = await step("A git remote with a project whose test fails", async () => {
+  const { forge, remote } = await step("A small forge with a project whose test fails", async () => {
     const made = makeRemote(directory)
     const before = runProjectTest(join(directory, "project"))
-    line(`  ${made.url}`)
+    const started = await startForge(made.url)
+    undo.push(() => started.close())
+    line(`  ${started.repository}`)
     for (const row of before.output) line(dim(`  ${row.trim()}`))
     if (before.passed) throw new Error("the test of the project should fail before the work")
-    return made
+    return { forge: started, remote: made }
   })
 
   const gateway = await chooseGateway()
@@ -50,7 +54,7 @@ const main = async () => {
   )
 
   const server = await step("The server, on a free port with its own SQLite data directory", async () => {
-    const started = await startServer(dataDir, [new URL(gateway.url).host])
+    const started = await startServer(dataDir, [new URL(gateway.url).host, new URL(forge.url).host])
     undo.push(() => started.stop())
     line(`  ${started.url}`)
     return started
@@ -59,17 +63,31 @@ const main = async () => {
   const { apiKey, workspaceId } = await step("An account and an API key", () => openAccount(server.url))
   const reins = new Reins({ baseUrl: server.url, apiKey })
 
-  const session = await step("A connection, a project with a published version, and a session", async () => {
+  const session = await step("Connections, a project with a published version, and a session", async () => {
     await reins.connections.create({
       workspace_id: workspaceId,
       kind: "alpha_gateway",
       label: "demo gateway",
       credential: { base_url: gateway.url, api_key: gateway.apiKey }
     })
+    const connection = await reins.connections.create({
+      workspace_id: workspaceId,
+      kind: "gitea",
+      label: "demo forge",
+      credential: { base_url: forge.url, token: forge.token }
+    })
+    const hook = await reins.hooks.create({ workspace_id: workspaceId, kind: "gitea", label: "demo forge" })
+    forge.callHook({ url: `${server.url}${hook.path}`, secret: hook.secret })
     const project = await reins.projects.create({ workspace_id: workspaceId, slug: "cart", name: "Cart" })
     const version = await reins.projects.publish({
       project_id: project.id,
-      spec: { repository: { url: remote.url }, harness: { provider_id: "alpha", model: gateway.model } }
+      spec: {
+        repository: { url: forge.repository, base_ref: "main" },
+        harness: { provider_id: "alpha", model: gateway.model },
+        connection_ids: [connection.id],
+        // A red check gets a turn, and the merge request is merged once all of them are green.
+        delivery: { care: { checks: "fix" }, merge_conditions: { checks: "all" } }
+      }
     })
     const created = await reins.sessions.create({
       workspace_id: workspaceId,
@@ -101,7 +119,7 @@ const main = async () => {
     return captured
   })
 
-  await step("The delivery, and the proof on the remote", async () => {
+  const delivered = await step("The delivery, and the proof on the remote", async () => {
     const requested = await reins.changesets.deliver({ changeset_id: changeset.id })
     await reins.jobs.wait({ job_id: requested.operation.job_id })
     const delivery = await reins.deliveries.get({ delivery_id: requested.delivery.id })
@@ -115,6 +133,18 @@ const main = async () => {
     for (const row of after.output) line(dim(`  ${row.trim()}`))
     if (!after.passed) throw new Error("the test still fails on the delivered branch")
     line(green("  the project's test passes on the delivered branch"))
+    return delivery
+  })
+
+  await step("The merge request: red in the CI, a turn of care, green, merged", async () => {
+    await untilMerged(reins, { deliveryId: delivered.id, sessionId: session.id })
+    const checkout = join(directory, "merged")
+    remote.clone("main", checkout)
+    addCiTest(checkout)
+    const after = runProjectTest(checkout)
+    for (const row of after.output) line(dim(`  ${row.trim()}`))
+    if (!after.passed) throw new Error("a test fails on main after the merge")
+    line(green("  main has the fix, and passes the test of the CI too"))
   })
 
   await step("A delegation: the agent gives work to another agent, in a session of its own", async () => {

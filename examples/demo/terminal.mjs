@@ -44,8 +44,8 @@ const toolLine = (tools, { kind, state, title, tool_id }) => {
   return { words, isKnown: before?.words === words }
 }
 
-/** Shows events as they arrive: words as they are said, everything else as one line each. */
-export const eventPrinter = () => {
+/** Shows events as they arrive: words as they are said, everything else as one line each, with its sentence if there is one. */
+export const eventPrinter = (sentenceOf = () => undefined) => {
   let talking = false
   let told = ""
   /** The facts of each tool call. An update has only those that have changed. */
@@ -54,7 +54,8 @@ export const eventPrinter = () => {
     if (talking) line()
     talking = false
   }
-  return ({ payload, seq, type }) => {
+  return (event) => {
+    const { payload, seq, type } = event
     const isWords = type.startsWith("message.part_") && payload.part.kind !== "media"
     if (isWords) {
       const text = payload.part.content
@@ -85,5 +86,7 @@ export const eventPrinter = () => {
     if (type === "usage.observed" && about === told) return
     told = type === "usage.observed" ? about : told
     line(`  ${dim(String(seq).padStart(3))} ${type}${dim(about)}`)
+    const sentence = sentenceOf(event)
+    if (sentence !== undefined) line(`  ${bold(sentence)}`)
   }
 }

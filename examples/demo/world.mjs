@@ -92,10 +92,23 @@ const notes = [
   { say: "NOTES.md says what the project does." }
 ]
 
-/** The steps for what a person, or another agent, has asked for last. */
+/** The steps after the CI has failed. The log in the message names the test that only the CI has. */
+const care = [
+  {
+    say: "The CI has a test of an item without a quantity, and gets NaN. I look at the code.",
+    tool: "read",
+    path: "cart.js"
+  },
+  { tool: "edit", path: "cart.js", old: "item.price * item.quantity", new: "item.price * (item.quantity ?? 1)" },
+  { say: "Now the test of the project again.", tool: "bash", cmd: "node --test 2>&1 | tail -n 12" },
+  { say: "An item without a quantity now counts once." }
+]
+
+/** The steps for what a person, the care for the merge request, or another agent has asked for last. */
 const stepsFor = (messages) => {
   const asked = messages.findLast(({ role }) => role === "user")?.text ?? ""
   if (asked.includes("Write NOTES.md")) return notes
+  if (asked.includes("NaN !== 250")) return care
   return asked.includes("another agent") ? split : fix
 }
 

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { expireJob, fireJob, startJob } from "@reins/core/automations/AutomationJobs"
 import type { AutomationInput } from "@reins/core/automations/AutomationsApi"
 import { deliverJob } from "@reins/core/automations/RunDeliveries"
+import { Cares } from "@reins/core/care/Cares"
 import { captureJob } from "@reins/core/changes/CaptureJob"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Deliveries } from "@reins/core/changes/Deliveries"
@@ -180,6 +181,23 @@ for (const { layer, name } of databases) {
           assert.lengthOf(yield* made.runsOf(made.automation.id), 1)
         })
       )
+
+    rule(
+      "the merge request of a run is cared for as its automation says",
+      Effect.gen(function* () {
+        const made = yield* issueOn("gitea")
+        yield* made.automations.update(made.principal, made.automation.id, {
+          deliver: { connection_id: made.connection.id, merge_request: { care: { checks: "fix", max_turns: 2 } } }
+        })
+        yield* made.ring
+        const { id } = yield* doTurn(made, made.automation.id, { "a.txt": "TWO\n" })
+        yield* work
+        const run = yield* made.runs.get(made.principal, id)
+        const care = yield* (yield* Cares).get(made.principal, run.merge_request_id ?? "")
+        assert.deepInclude(care, { state: "watching", checks: "fix", reviews: "off", max_turns: 2 })
+        assert.strictEqual(care.acts_for, made.automation.acts_for)
+      })
+    )
 
     rule(
       "a run without changes delivers nothing, and one of an automation that says nothing neither",

@@ -82,8 +82,15 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
 
 let newestProject = 1
 
-/** An open merge request of a session whose agent has made it, on a forge. */
-export const opened = (kind: KnownForge, care?: CareInput, isOfProject = false) =>
+type Origin = Effect.Effect.Success<ReturnType<typeof remote>>
+
+/** An open merge request of a session whose agent has made it, on a forge that `prepare` gets first. */
+export const opened = <R = never>(
+  kind: KnownForge,
+  care?: CareInput,
+  isOfProject = false,
+  prepare: (origin: Origin) => Effect.Effect<unknown, never, R> = () => Effect.void
+) =>
   Effect.gen(function* () {
     const { gateway, model } = yield* Scripted
     const { principal, workspaceId } = yield* Embedded.owner
@@ -95,6 +102,7 @@ export const opened = (kind: KnownForge, care?: CareInput, isOfProject = false) 
     })
     yield* connections.update(principal, made.id, { preferred_model: "scripted-1" })
     const origin = yield* remote(kind)
+    yield* prepare(origin)
     const connection = yield* forgeConnection(kind, origin.base)
     const project = isOfProject
       ? yield* (yield* Projects).create(principal, workspaceId, {

@@ -4,54 +4,15 @@ import { Deliveries } from "@reins/core/changes/Deliveries"
 import { MergeRequestLooks } from "@reins/core/changes/looks/MergeRequestLooks"
 import type { MergeRequest } from "@reins/core/changes/MergeRequest"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
-import { HookReceiving } from "@reins/core/hooks/HookReceiving"
-import { Hooks } from "@reins/core/hooks/Hooks"
-import { Bell, looksTopic } from "@reins/core/store/Bell"
-import { Database } from "@reins/core/store/Database"
 import { eventOf, forgeConnection, installation, remote, workspace } from "@reins/testing/changes/Fixture"
-import { localServer } from "@reins/testing/connections/LocalServer"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Runtime, Schedule } from "effect"
+import { Effect, Schedule } from "effect"
+import { called, passTime } from "./Rings.js"
 import { until } from "./Watched.js"
 
 /** The tests of the repository: a file has to say TWO, and another one must still be there. */
 const command = 'test -f b.txt && { grep -q TWO a.txt || { echo "a.txt says $(cat a.txt), not TWO"; exit 3; }; }'
-
-/** An address of this process that takes the calls of a forge for a hook, as the server does. */
-const receiver = (hookId: string) =>
-  Effect.gen(function* () {
-    const receiving = yield* HookReceiving
-    const run = Runtime.runPromise(yield* Effect.runtime<never>())
-    const outcomes: Array<string> = []
-    const { url } = yield* localServer(({ body, headers }, response) => {
-      const header = (name: string) => {
-        const value = headers[name]
-        return typeof value === "string" ? value : undefined
-      }
-      const received = Effect.either(receiving.receive(hookId, { header, body: Buffer.from(body) }))
-      void run(received).then((answer) => {
-        outcomes.push(answer._tag === "Right" ? answer.right.outcome : "refused")
-        response.writeHead(answer._tag === "Right" ? 202 : 404).end()
-      })
-    })
-    return { outcomes, url: `${url}/hooks/in/${hookId}` }
-  })
-
-/** The hook of a forge as people make it in the settings of a repository. */
-const byHand: Readonly<Record<KnownForge, (url: string, secret: string) => Readonly<Record<string, unknown>>>> = {
-  github: (url, secret) => ({
-    name: "web",
-    events: ["push", "pull_request", "check_run", "status"],
-    config: { url, secret, content_type: "json" }
-  }),
-  gitlab: (url, token) => ({ url, token, push_events: true, merge_requests_events: true, job_events: true }),
-  gitea: (url, secret) => ({
-    type: "gitea",
-    events: ["push", "pull_request_sync", "status"],
-    config: { url, secret, content_type: "json" }
-  })
-}
 
 const get = (url: string, headers: Readonly<Record<string, string>>) =>
   Effect.async<{ readonly status: number; readonly location: string | undefined; readonly text: string }>((resume) => {
@@ -70,13 +31,6 @@ const get = (url: string, headers: Readonly<Record<string, string>>) =>
     })
   })
 
-/** Makes the look of a merge request due by its time alone, as if its interval had passed. */
-const passTime = Effect.gen(function* () {
-  const db = yield* Database
-  yield* db.run(db.sql`update watches set look_at = '2026-01-01T00:00:00.000Z'`)
-  yield* (yield* Bell).ring(looksTopic)
-})
-
 /** A session whose branch fails in the CI, with its merge request. */
 const red = (kind: KnownForge, by: "hooks" | "polling" | "both") =>
   Effect.gen(function* () {
@@ -84,9 +38,7 @@ const red = (kind: KnownForge, by: "hooks" | "polling" | "both") =>
     const ci = yield* origin.runCi(command)
     const { change, principal, session, workspaceId } = yield* workspace(origin.url)
     const connection = yield* forgeConnection(kind, origin.base)
-    const hook = yield* (yield* Hooks).create(principal, workspaceId, { kind, label: "forge" })
-    const { outcomes, url } = yield* receiver(hook.id)
-    origin.forge.hooks.add(byHand[kind](url, hook.secret))
+    const outcomes = yield* called(kind, origin.forge, principal, workspaceId)
     origin.forge.odd.hooks = by === "polling" ? "never" : by === "both" ? "twice" : "once"
     const deliveries = yield* Deliveries
     const requests = yield* MergeRequests

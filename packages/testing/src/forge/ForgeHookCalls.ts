@@ -9,6 +9,8 @@ export type ForgeNews =
   | { readonly what: "push"; readonly branch: string; readonly sha: string; readonly before: string }
   | { readonly what: "check"; readonly check: HeldCheck }
   | { readonly what: "merge_request"; readonly pull: Pull; readonly sha: string }
+  | { readonly what: "comment"; readonly pull: Pull; readonly author: string }
+  | { readonly what: "review"; readonly pull: Pull; readonly author: string }
 
 /** A call of a hook as the forge sends it: the name of its event, and the body. */
 export interface HookCallBody {
@@ -62,6 +64,12 @@ const github: HookDialect = {
       const pull_request = { number, state: state === "open" ? "open" : "closed", head: { sha: news.sha } }
       return { event: "pull_request", body: { action: "synchronize", number, pull_request, repository } }
     }
+    if (news.what === "comment" || news.what === "review") {
+      const about = { pull_request: { number: news.pull.number }, sender: { login: news.author }, repository }
+      return news.what === "comment"
+        ? { event: "pull_request_review_comment", body: { action: "created", ...about } }
+        : { event: "pull_request_review", body: { action: "submitted", ...about } }
+    }
     const { head, id, name, state, system } = news.check
     if (system === "status")
       return { event: "status", body: { sha: head, context: name, state: conclusions[state] ?? "pending", repository } }
@@ -74,10 +82,18 @@ const github: HookDialect = {
   }
 }
 
+/** The switch of a hook of GitLab for each kind of news. */
+const occasions = {
+  push: "push_events",
+  check: "job_events",
+  comment: "note_events",
+  review: "merge_requests_events",
+  merge_request: "merge_requests_events"
+} as const
+
 const gitlab: HookDialect = {
   secretOf: ({ body }) => text(body["token"]),
-  wants: ({ body }, { what }) =>
-    body[{ push: "push_events", check: "job_events", merge_request: "merge_requests_events" }[what]] === true,
+  wants: ({ body }, { what }) => body[occasions[what]] === true,
   headers: (event, id, secret) => ({ "x-gitlab-event": event, "x-gitlab-event-uuid": id, "x-gitlab-token": secret }),
   bodyOf: (path_with_namespace, news) => {
     const project = { id: 3, path_with_namespace }
@@ -95,6 +111,16 @@ const gitlab: HookDialect = {
           object_attributes: { iid: news.pull.number, action: "update", last_commit: { id: news.sha } }
         }
       }
+    if (news.what === "comment" || news.what === "review") {
+      const { number: iid } = news.pull
+      const user = { username: news.author }
+      return news.what === "comment"
+        ? { event: "Note Hook", body: { object_kind: "note", user, project, merge_request: { iid } } }
+        : {
+            event: "Merge Request Hook",
+            body: { object_kind: "merge_request", user, project, object_attributes: { iid, action: "approved" } }
+          }
+    }
     const { head, id, name, state } = news.check
     const status = {
       pending: "running",
@@ -129,6 +155,12 @@ const gitea: HookDialect = {
       const { number } = news.pull
       const pull_request = { number, head: { sha: news.sha } }
       return { event: "pull_request_sync", body: { action: "synchronized", number, pull_request, repository } }
+    }
+    if (news.what === "comment" || news.what === "review") {
+      const about = { pull_request: { number: news.pull.number }, sender: { login: news.author }, repository }
+      return news.what === "comment"
+        ? { event: "pull_request_comment", body: { action: "created", ...about } }
+        : { event: "pull_request_review", body: { action: "reviewed", ...about } }
     }
     const { head, name, state } = news.check
     return { event: "status", body: { sha: head, context: name, state: conclusions[state] ?? "pending", repository } }

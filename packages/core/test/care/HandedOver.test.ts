@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, layer } from "@effect/vitest"
+import * as Memberships from "@reins/core/access/Memberships"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import type { Principal } from "@reins/core/domain/Principal"
+import { now } from "@reins/core/domain/Timestamp"
+import * as Embedded from "@reins/core/Embedded"
+import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
+import { newAccount } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Schedule } from "effect"
+import { temporaryDirectory } from "../execution/Agent.js"
+import { installation, opened, write } from "./Cared.js"
+
+const fix = { checks: "fix", rerun_first: false } as const
+
+const until = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) =>
+  Effect.repeat(get, { schedule: Schedule.spaced("20 millis"), until: isSo }).pipe(
+    Effect.zipRight(get),
+    Effect.timeout("60 seconds"),
+    Effect.orDie
+  )
+
+const namesIn = (directory: string): ReadonlyArray<string> => {
+  try {
+    return readdirSync(directory).filter((name) => name.endsWith(".eml"))
+  } catch {
+    return []
+  }
+}
+
+/** The mails about a merge request, with their long lines whole. */
+const mailsAbout = (id: string) =>
+  Effect.map(CoreConfig, ({ dataDir }) => {
+    const outbox = join(dataDir, "outbox")
+    const mails = namesIn(outbox).map((name) => readFileSync(join(outbox, name), "utf8").replaceAll(/=\r?\n/g, ""))
+    return mails.filter((mail) => mail.includes(id))
+  })
+
+for (const { layer: database, name } of databases) {
+  layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(
+    `handed over on ${name}`,
+    (it) => {
+      it.scoped("a member who is removed while the turn works has nothing pushed, and the owners get a mail", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("gitea")
+          const { cares, forge, head, id, model } = given
+          const { workspaceId } = yield* Embedded.owner
+          const db = yield* Database
+          const { commit } = yield* Journal
+          const account = yield* newAccount
+          const membership = { workspace_id: workspaceId, account_id: account.id, role: "member" } as const
+          yield* commit(Memberships.add(db, { ...membership, created_at: yield* now }))
+          const member: Principal = {
+            accountId: account.id,
+            scopes: ["write"],
+            workspaceId: null,
+            via: { kind: "embedded" }
+          }
+          const begun = yield* cares.start(member, id, fix)
+          assert.deepInclude(begun, { state: "watching", acts_for: account.id })
+          const gate = join(yield* temporaryDirectory, "gate")
+          model.onCare = () => [
+            { tool: "bash", cmd: `until test -e ${gate}; do sleep 0.05; done` },
+            write("a.txt", "MENDED\n"),
+            { say: "Mended." }
+          ]
+          const before = head()
+          forge.check({ head: before, name: "test", state: "failed", log: "red" })
+          yield* given.ring
+          yield* until(given.attentions, ([attention]) => attention?.state === "turning")
+          yield* commit(Memberships.removeMembership(db, workspaceId, account.id))
+          writeFileSync(gate, "")
+          const care = yield* until(given.care, ({ state }) => state === "handed_over")
+          assert.deepInclude(care, { reason: "owner_lost_access", turns: 1 })
+          assert.strictEqual(head(), before)
+          const [mail] = yield* until(mailsAbout(id), (mails) => mails.length > 0)
+          assert.match(mail ?? "", /^To: .*owner@embedded\.localhost/m)
+          assert.include(mail, "A merge request needs you")
+        })
+      )
+
+      it.scoped("a budget that the turns have used up asks a person, with a mail and one comment", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("gitlab", { ...fix, budget: { max_tokens: 2_000 } })
+          const { forge, head, id, model } = given
+          model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
+          const red = (check: string) => {
+            forge.check({ head: head(), name: check, state: "failed", log: "red" })
+            return given.ring
+          }
+          yield* red("test")
+          yield* until(given.attentions, ([attention]) => attention?.state === "done")
+          yield* red("lint")
+          const care = yield* until(given.care, ({ state }) => state === "handed_over")
+          assert.deepInclude(care, { reason: "budget_exhausted", turns: 1 })
+          assert.lengthOf(yield* given.attentions, 1)
+          const [mail, ...others] = yield* until(mailsAbout(id), (mails) => mails.length > 0)
+          assert.lengthOf(others, 0)
+          assert.include(mail, "Fix the sum")
+          const told = Effect.sync(() => forge.comments.filter(({ body }) => body.includes("leaves this to a person")))
+          assert.lengthOf(yield* until(told, ({ length }) => length > 0), 1)
+        })
+      )
+    }
+  )
+}

@@ -19,7 +19,8 @@ process.argv.splice(1, Infinity, file, "serve", "--port", "0", "--data-dir", dat
 const source = readFileSync(file, "latin1")
 // The bundle is read byte by byte, at half the memory of other text. The bundler escapes all but tagged templates, which keep their raw text.
 const garbled = /.{0,60}[\x80-\xff]+/.exec(source)
-if (garbled !== null) throw new Error(`A template of the server holds a character that is not ASCII, after: ${garbled[0]}`)
+if (garbled !== null)
+  throw new Error(`A template of the server holds a character that is not ASCII, after: ${garbled[0]}`)
 
 const script = new Script(source, { filename: file })
 

@@ -16,8 +16,7 @@ import { Application, ApplicationStrategy } from "./Application.js"
 import { ActionableChangeset, ChangedFile } from "./Changeset.js"
 import { ActionableDelivery, DeliveryOnto, DeliveryState, UpdateStrategy } from "./Delivery.js"
 import { CareState } from "./looks/CareState.js"
-import { RequestCheckLog } from "./looks/CheckLogs.js"
-import { RequestCheck, RequestReview, RequestThread } from "./looks/RequestParts.js"
+import { RequestCheck, RequestCheckLog, RequestReview, RequestThread } from "./looks/RequestParts.js"
 import { ActionableMergeRequest, MergeRequestState } from "./MergeRequest.js"
 
 const Omission = Schema.Struct({

@@ -1,8 +1,10 @@
 import { canChange } from "../access/Access.js"
 import { actionsOf, type Condition, type Rules } from "../domain/Condition.js"
+import type { Page } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
+import * as Keyset from "../store/Keyset.js"
 import {
   type ActionableMergeRequest,
   type MergeRequest,
@@ -43,3 +45,9 @@ export const toMergeRequestFor =
     ...request,
     actions: canChange(principal, role) ? actions(request) : []
   })
+
+/** A page of merge requests in the same way. */
+export const toMergeRequestsFor =
+  (principal: Principal, seen: { readonly role: Role }) =>
+  (page: Page<MergeRequest>): Page<ActionableMergeRequest> =>
+    Keyset.map(page, toMergeRequestFor(principal, seen))

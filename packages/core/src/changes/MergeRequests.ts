@@ -8,12 +8,11 @@ import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import * as Keyset from "../store/Keyset.js"
 import type { MergeInput, MergeRequestAnswer, MergeRequestInput, RerunInput } from "./ChangesApi.js"
 import { Deliveries } from "./Deliveries.js"
 import type { ActionableMergeRequest } from "./MergeRequest.js"
 import { makeMerge, makeOpenRequest, makeRerun } from "./MergeRequestCommands.js"
-import { toMergeRequestFor } from "./MergeRequestRules.js"
+import { toMergeRequestFor, toMergeRequestsFor } from "./MergeRequestRules.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
@@ -103,7 +102,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
         list: fn("MergeRequests.list")(function* (principal, deliveryId, page) {
           const delivery = yield* deliveries.get(principal, deliveryId)
           const session = yield* sessions.readable(principal, delivery.session_id)
-          return Keyset.map(yield* store.list(delivery.id, page), toMergeRequestFor(principal, session))
+          return toMergeRequestsFor(principal, session)(yield* store.list(delivery.id, page))
         }),
         open: (principal, deliveryId, input) =>
           journal.command(

@@ -11,13 +11,12 @@ import type { Command } from "../../store/Command.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
-import * as Keyset from "../../store/Keyset.js"
 import type { ActionableMergeRequest } from "../MergeRequest.js"
-import { mergeRequestRules, toMergeRequestFor } from "../MergeRequestRules.js"
+import { mergeRequestRules, toMergeRequestFor, toMergeRequestsFor } from "../MergeRequestRules.js"
 import { type MergeRequestFilter, MergeRequestStore } from "../MergeRequestStore.js"
-import { checkLogs, type RequestCheckLog } from "./CheckLogs.js"
+import { checkLogs } from "./CheckLogs.js"
 import { partReads } from "./PartRows.js"
-import type { RequestCheck, RequestReview, RequestThread } from "./RequestParts.js"
+import type { RequestCheck, RequestCheckLog, RequestReview, RequestThread } from "./RequestParts.js"
 import { WatchStore } from "./WatchStore.js"
 
 type Refused = Unseen | ReinsError<"invalid_cursor">
@@ -129,7 +128,7 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
           ),
         list: fn("MergeRequestLooks.list")(function* (principal, workspaceId, filter) {
           const role = yield* access.read(principal, workspaceId)
-          return Keyset.map(yield* store.listOf(workspaceId, filter), toMergeRequestFor(principal, { role }))
+          return toMergeRequestsFor(principal, { role })(yield* store.listOf(workspaceId, filter))
         }),
         checks: fn("MergeRequestLooks.checks")(function* (principal, id, page) {
           return yield* reads.checks((yield* readable(principal, id)).id, page)

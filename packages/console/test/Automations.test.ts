@@ -1,6 +1,7 @@
 import { picture, watch } from "@reins/testing/browser/Browser"
 import { newKey, password } from "@reins/testing/process/Caller"
 import { linkFor } from "@reins/testing/process/Outbox"
+import { eventually } from "@reins/testing/process/Waiting"
 import type { Locator, Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
@@ -279,6 +280,10 @@ describe("the form of an automation", () => {
       .filter({ has: page.getByRole("heading", { name: "Registered", exact: true, level: 3 }) })
     await card.getByText("On its forge: registered.").waitFor()
     await client.hooks.removeRegistration({ hook_id: hook.id })
+    await eventually(
+      "the forge to have forgotten it",
+      async () => (await client.hooks.get({ hook_id: hook.id })).registration === null
+    )
     await client.hooks.register({ ...asked, repository: world.forge.url.replace(/[^/]+\.git$/, "gone.git") })
     await card.getByText(/On its forge: failed\. \w+/).waitFor()
     assert.deepStrictEqual(await faultsOf(page), [])

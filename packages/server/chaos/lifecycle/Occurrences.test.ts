@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Reins } from "@reins/client"
-import { newCaller } from "@reins/testing/process/Caller"
+import { newKey } from "@reins/testing/process/Caller"
 import { inHome, type Place, placeForEachTest } from "@reins/testing/process/Place"
 import { steadyPort } from "@reins/testing/process/Ports"
 import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
@@ -95,25 +95,33 @@ const startedAgain = async ({ start }: Member, tries = 5): Promise<ServerProcess
   return start()
 }
 
-/** Automations of one time each, some in each workspace, because a workspace begins few in a minute. */
+/** A workspace begins few runs in a minute, and an account makes few workspaces in an hour. */
+const eachWorkspace = 10
+const eachAccount = 20
+
+/** Automations of one time each, some in each workspace. */
 const newAutomations = async (server: ServerProcess, given: Place, env: Readonly<Record<string, string>>) => {
-  const { apiKey } = await newCaller(server, given.dataDir, given.gateway, env)
-  const api = new Reins({ baseUrl: server.url, apiKey })
-  const each = 10
-  const workspaces: Array<string> = []
-  while (workspaces.length * each < occurrences) {
-    const { id: workspace_id } = await api.workspaces.create({ name: "Occurrences" })
-    const credential = { base_url: given.gateway.url, api_key: "k" }
-    await api.connections.create({ workspace_id, kind: "alpha_gateway", label: "gateway", credential })
-    workspaces.push(workspace_id)
+  const workspaces: Array<{ readonly api: Reins; readonly workspace_id: string }> = []
+  while (workspaces.length * eachWorkspace < occurrences) {
+    const email = `owner-of-${workspaces.length}@example.com`
+    const apiKey = newKey(given.dataDir, env, email)
+    const api = new Reins({ baseUrl: server.url, apiKey })
+    for (let made = 0; made < eachAccount && workspaces.length * eachWorkspace < occurrences; made++) {
+      const { id: workspace_id } = await api.workspaces.create({ name: "Occurrences" })
+      const credential = { base_url: given.gateway.url, api_key: "k" }
+      await api.connections.create({ workspace_id, kind: "alpha_gateway", label: "gateway", credential })
+      workspaces.push({ api, workspace_id })
+    }
   }
-  for (let index = 0; index < occurrences; index++)
+  for (let index = 0; index < occurrences; index++) {
+    const { api, workspace_id } = workspaces[index % workspaces.length] ?? assert.fail()
     await api.automations.create({
-      workspace_id: workspaces[index % workspaces.length] ?? "",
+      workspace_id,
       name: "Once",
       trigger: { kind: "once", at: new Date(Date.now() + 20_000).toISOString() },
       target: { kind: "new_session", message: "Say hello.", harness: { provider_id: "alpha", model: "scripted-1" } }
     })
+  }
 }
 
 const RunRecord = Schema.Struct({

@@ -35,7 +35,7 @@ const told: Readonly<Record<string, ReadonlyArray<RegExp>>> = {
     /^\d+ turn\.succeeded$/m,
     /^not_found 404 \S+$/m
   ],
-  "docs/deliveries.md": [/^Nothing is in the way of a merge\.$/m, /^ {2}passing +test$/m],
+  "docs/deliveries.md": [/^Nothing is in the way of a merge\.$/m, /^ {2}passing test /m],
   "docs/delegations.md": [/^succeeded$/m, /^applied$/m, /^\[ 'cart\.js' \]$/m],
   "docs/hooks.md": [/It would begin a run\./, /^\/label\/name +yes +"reins"$/m, /^merged$/m],
   "docs/webhooks.md": [/^session\.created is from Reins, seq 1$/m],

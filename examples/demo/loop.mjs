@@ -9,7 +9,7 @@ const ofChecks = {
   passing: (head) => `The CI is green on commit ${head}.`
 }
 
-/** What an event means for the merge request, in a sentence; undefined for nothing new. */
+/** The meaning of an event for the merge request, in a sentence; undefined for nothing new. */
 const sentences = () => {
   let told
   const sentenceOf = ({ payload, type }) => {

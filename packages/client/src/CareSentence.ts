@@ -79,7 +79,7 @@ export const careSentence = (
   }
 }
 
-/** What the conditions know besides a look. */
+/** The facts that conditions know besides a look. */
 const wanted: Readonly<Partial<Record<Unmet["kind"], (unmet: Unmet, conditions: Conditions) => string>>> = {
   not_looked_at: () => "the next look at the forge",
   foreign_head: () => "a newest commit that the session has delivered",

@@ -41,7 +41,7 @@ const things: Readonly<Record<Waiting["kind"], (names: ReadonlyArray<string>, st
 // A newer server may know a kind that this client does not.
 const isKnown = (kind: string): kind is Waiting["kind"] => Object.hasOwn(things, kind)
 
-/** What is waited for as the end of a sentence, in the words of the server for a kind that is not known here. */
+/** The end of a sentence that tells what is waited for. A kind that is not known here has the words of the server. */
 export const phraseOf = (standing: Standing | null, { kind, message, names }: Thing): string =>
   isKnown(kind) ? things[kind](names, standing) : message.replace(/\.$/, "")
 

@@ -107,7 +107,7 @@ describe("the page of a merge request", () => {
       await picture(page, `request-${at}-inbox`)
       await row.click()
 
-      // What others do arrives without a press.
+      // The page shows without a press what others do.
       test.state = "passed"
       thread.resolved = true
       forge.review({ author: "bob", state: "approved", head })

@@ -8,7 +8,7 @@ interface Tried {
   readonly preview: FilterPreview
 }
 
-/** What each automation of a hook makes of a delivery. */
+/** The answers of the automations of a hook to a delivery. */
 export const ReceiptTry = ({
   hookId,
   receiptId,

@@ -25,7 +25,7 @@ const read = async ({ care_state, id: merge_request_id }: MergeRequest, signal: 
   return { care, attentions }
 }
 
-/** What the session does for a merge request without a person, and why a person has to go on. */
+/** The care of a session for a merge request, and the reason for which a person has to go on. */
 export const CareView = ({
   moved,
   reload,

@@ -104,7 +104,7 @@ export const toCare = (row: CareRow): Care => {
   return { ...rest, ...policyOf(row), reason_message: row.reason === null ? null : reasonMessages[row.reason] }
 }
 
-/** What is left of the budget of a care; null without one, and undefined when it is used up. */
+/** The rest of the budget of a care; null without one, and undefined when it is used up. */
 export const leftOf = (row: CareRow): BudgetInput | null | undefined => {
   const { budget } = policyOf(row)
   if (budget === null) return null

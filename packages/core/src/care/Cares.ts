@@ -34,7 +34,7 @@ export class Cares extends Context.Tag("@reins/core/care/Cares")<
     readonly start: (principal: Principal, mergeRequestId: string, input: CareInput) => Command<Care, Denied | Unready>
     /** Ends the care. A turn that runs goes on, and nothing follows from it. */
     readonly remove: (principal: Principal, mergeRequestId: string) => Command<Care, Denied | Unready>
-    /** What it has turned to, newest first. */
+    /** Its attentions, newest first. */
     readonly attentions: (
       principal: Principal,
       mergeRequestId: string,

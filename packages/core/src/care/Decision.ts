@@ -24,7 +24,7 @@ export interface SeenComment {
   readonly body: string
 }
 
-/** What a look has read. */
+/** The facts that a look has read. */
 export interface CareSeen {
   readonly isFork: boolean
   readonly head: string
@@ -43,13 +43,13 @@ export interface CareSeen {
   readonly isConflicted: boolean
 }
 
-/** What is written down. */
+/** The facts that the rows hold. */
 export interface CareMemory {
   /** The causes that had their turn. */
   readonly handled: ReadonlySet<string>
   /** The checks that were begun anew, each with its head. */
   readonly reruns: ReadonlySet<string>
-  /** What was red before each turn. */
+  /** The red checks before each turn. */
   readonly failures: ReadonlyArray<string>
   readonly turns: number
   /** True when the budget is used up. */

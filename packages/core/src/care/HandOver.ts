@@ -36,7 +36,7 @@ export const makeHandOver = Effect.gen(function* () {
     reason: CareReason,
     attention?: AttentionRow
   ) {
-    // What was proposed stays for a person.
+    // A proposal stays for a person.
     if (attention !== undefined && attention.state !== "proposed") yield* store.move(attention, "failed", { reason })
     const handed = yield* store.change(row, { state: "handed_over", reason, attention_id: null })
     yield* store.tell(request, handed, "merge_request.care_handed_over", attention)

@@ -4,7 +4,7 @@ import type { ForgeHost } from "../forge/ForgeHost.js"
 import type { Outbound } from "../outbound/Outbound.js"
 import type { OpenConnection } from "./OpenConnection.js"
 
-/** What a token is for: one repository, and the API or git. */
+/** The purpose of a token: one repository, and the API or git. */
 export interface TokenWanted {
   /** The path of the repository on the forge, as in `owner/name`. */
   readonly repository: string

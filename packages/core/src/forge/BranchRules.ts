@@ -1,6 +1,6 @@
 // Says what a forge demands of a branch, and who may write to a repository.
 
-/** What a forge demands before a merge into a branch. */
+/** The demands of a forge before a merge into a branch. */
 export interface BranchRules {
   /**
    * The names of the checks that have to pass. In a name, `*` stands for any text and `?` for one character. Empty where the forge names none. Null
@@ -12,7 +12,7 @@ export interface BranchRules {
 /** The right of an account on a repository. */
 export type RepositoryAccess = "write" | "read" | "none"
 
-/** Whether a check has a name, which may be a pattern of `BranchRules`. */
+/** True when a check has a name, which may be a pattern of `BranchRules`. */
 export const fitsCheck = (pattern: string, name: string): boolean => {
   const source = pattern
     .replace(/[.+^${}()|[\]\\]/g, "\\$&")

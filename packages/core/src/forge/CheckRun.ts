@@ -1,4 +1,4 @@
-// What a run of a check has left, and a comment of ours, as plain data.
+// The log of a run of a check, and a comment of ours, as plain data.
 
 /** A run of a check, as a view has told of it. */
 export interface CheckRun {
@@ -18,7 +18,7 @@ export interface CheckRemark {
   readonly message: string
 }
 
-/** What a check has written. Others wrote it. */
+/** The log of a check. Others wrote it. */
 export interface CheckLog {
   /** The end of its log, at most 65,536 characters; empty for none. */
   readonly text: string

@@ -93,7 +93,7 @@ export const decodeAnswer =
         })
     )
 
-/** What is done on a forge around a merge request. */
+/** The acts on a forge around a merge request. */
 export interface ForgeActs {
   /** The log of a run; undefined when the forge has none for it, or does not show it to the token. */
   readonly log: (check: CheckRun) => Effect.Effect<CheckLog | undefined, ForgeError>
@@ -123,7 +123,7 @@ export interface Forge extends ForgeActs {
     number: number,
     request: { readonly expectedHead: string; readonly method: MergeMethod }
   ) => Effect.Effect<void, ForgeError>
-  /** What the forge demands of a merge into a branch, as far as it shows that to the token. */
+  /** The demands of the forge on a merge into a branch, as far as it shows them to the token. */
   readonly rules: (base: string) => Effect.Effect<BranchRules, ForgeError>
   /** The right of an account on the repository. An account that the forge does not show to the token has none. */
   readonly access: (login: string) => Effect.Effect<RepositoryAccess, ForgeError>
@@ -158,7 +158,7 @@ export interface ForgeHooks {
   readonly remove: (id: string) => Effect.Effect<void, ForgeError>
 }
 
-/** What not every forge can. `rerun` begins a run of a check anew. */
+/** The abilities that some forges lack. `rerun` begins a run of a check anew. */
 export type ForgeAbility = "rerun"
 
 /** The web address of a forge, which the URLs of its repositories have, and the root of its API without a trailing slash. */
@@ -182,7 +182,7 @@ export interface ForgeKind {
   readonly apiPath: string
   /** The address of the API, for hosts where the forge has it elsewhere. Undefined for every other host. */
   readonly addressOf?: (given: URL) => ForgeAddress | undefined
-  /** What the forge can do besides. */
+  /** The abilities of the forge that others lack. */
   readonly can: ReadonlySet<ForgeAbility>
   /** The ways to merge that the forge offers. */
   readonly mergeMethods: ReadonlySet<MergeMethod>

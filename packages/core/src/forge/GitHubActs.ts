@@ -24,7 +24,7 @@ const commentOf = ({ html_url, id }: typeof Posted.Type) => ({ forgeId: `talk:${
 /** A status is no run: it has no log, and only its author can begin it anew. */
 const isRun = ({ key }: CheckRun): boolean => key.startsWith("run:")
 
-/** What is done around pull requests of GitHub. */
+/** The acts around pull requests of GitHub. */
 export const gitHubActs = (ask: Ask, repository: string): ForgeActs => {
   const root = `/repos/${repository}`
   const { changed, done, shown } = actsBy(ask)

@@ -10,7 +10,7 @@ const mostPages = 10
 
 const commentOf = ({ id }: typeof Note.Type) => ({ forgeId: String(id), url: null })
 
-/** What is done around merge requests of GitLab. The id of a status of a job is that of the job. */
+/** The acts around merge requests of GitLab. The id of a status of a job is that of the job. */
 export const gitLabActs = (ask: Ask, repository: string): ForgeActs => {
   const root = `/projects/${encodeURIComponent(repository)}`
   const { changed, done, shown } = actsBy(ask)

@@ -18,7 +18,7 @@ const commentOf = ({ html_url, id }: typeof Posted.Type) => ({
 const jobOf = (url: string | null): string | undefined =>
   /\/actions\/runs\/\d+\/jobs\/(\d+)(?:$|[?#])/.exec(url ?? "")?.[1]
 
-/** What is done around pull requests of Gitea and Forgejo. Older releases have no logs, and none begins a job anew. */
+/** The acts around pull requests of Gitea and Forgejo. Older releases have no logs, and none begins a job anew. */
 export const giteaActs = (ask: Ask, repository: string): ForgeActs => {
   const root = `/repos/${repository}`
   const { changed, shown } = actsBy(ask)

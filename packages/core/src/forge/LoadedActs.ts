@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { ForgeActs } from "./Forge.js"
 
-/** What is done around merge requests, loaded with the first use. */
+/** The acts around merge requests, loaded with the first use. */
 export const loadedActs = (load: () => Promise<ForgeActs>): ForgeActs => {
   const acts = Effect.promise(load)
   return {

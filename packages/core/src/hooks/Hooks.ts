@@ -21,7 +21,7 @@ import { hookBodyContext, hookSecretContext } from "./SealedHooks.js"
 /** The principal may not see it, or may not manage hooks. */
 export type HookDenied = Denied | ScopeMissing
 
-/** What a delivery brought: the forge's name of its event, null for none, and its body as JSON. */
+/** The content of a delivery: the forge's name of its event, null for none, and its body as JSON. */
 export interface Delivered {
   readonly workspace_id: string
   readonly event: string | null

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type AppScope, appScopes } from "./OauthGrant.js"
 import { OauthRefused } from "./OauthRefused.js"
 
-/** What an app asks a person for, before it is known who the app is. */
+/** The request of an app to a person, before it is known who the app is. */
 export interface AuthorizationRequest {
   readonly clientId: string
   readonly redirectUri: string

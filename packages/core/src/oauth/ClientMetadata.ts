@@ -27,7 +27,7 @@ export const nameOf = (given: unknown): string => {
 }
 
 /**
- * What an app says of itself, in a registration (RFC 7591) or a document. Unknown members are passed over. Fails for an app with a secret, and for
+ * The words of an app about itself, in a registration (RFC 7591) or a document. Unknown members are passed over. Fails for an app with a secret, and for
  * addresses that `isAppRedirect` refuses.
  */
 export const readMetadata = (

@@ -22,7 +22,7 @@ interface Agreed {
   readonly unattended: number
 }
 
-/** What a person has allowed, until the app fetches its tokens. `hash` is the digest of the code. */
+/** The permission of a person, until the app fetches its tokens. `hash` is the digest of the code. */
 export interface CodeRow extends Agreed {
   readonly hash: string
   readonly login_id: string

@@ -26,7 +26,7 @@ import { isTurnEnd, temporaryDirectory } from "../execution/Agent.js"
 /** The secret that must appear nowhere. */
 export const canary = "canary-Zq8rT2vX5nB7mK1p"
 
-/** What the model does about the messages of care. Everything else makes `ONE` of a file. */
+/** The steps of the model for the messages of care. Everything else makes `ONE` of a file. */
 export interface Model {
   onCare: (prompt: string) => Array<Step>
 }

@@ -52,7 +52,7 @@ const comment = (more: Partial<SeenComment> = {}, author: Partial<SeenComment["a
 })
 const stranger = { login: "eve", mayWrite: false }
 
-/** What is decided, in one word. */
+/** The decision, in one word. */
 const told = (now: CareSeen, known = memory(), policy: Partial<CareRules> = {}, nowMs = later): string => {
   const step = decide(now, known, { ...rules, ...policy }, nowMs)
   return step.do === "turn" ? step.causes.join(" ") : step.do === "hand_over" ? step.reason : step.do

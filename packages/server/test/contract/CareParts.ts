@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { caredFor } from "./CaredFor.js"
 import { headSha, newMergeRequest, newSession, repository, type Tenant, textAt } from "./Tenant.js"
 
-/** What a session of its own with a repository has: an open merge request that is cared for. */
+/** The parts of a session of its own with a repository: an open merge request that is cared for. */
 export const proposed = (tenant: Tenant) =>
   Effect.gen(function* () {
     const { run, sql } = yield* Database

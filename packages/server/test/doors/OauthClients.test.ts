@@ -126,7 +126,7 @@ const decide = async (address: URL, fields: Readonly<Record<string, string>> = {
   return new URL(answer.headers.get("location") ?? "")
 }
 
-/** What an app of the protocol's own package keeps. */
+/** The memory of an app of the protocol's own package. */
 const newApp = (clientMetadataUrl?: string) => {
   const kept: {
     tokens?: { access_token: string; refresh_token?: string | undefined; scope?: string | undefined }

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import type { Answer } from "./ForgeServer.js"
 import type { HeldCheck, HeldComment } from "./ForgeStanding.js"
 
-/** What new runs and comments are about. */
+/** The server's part that new runs and comments are about. */
 export interface ActsHeld {
   readonly checks: ReadonlyArray<HeldCheck>
   readonly comments: ReadonlyArray<HeldComment>

@@ -167,7 +167,7 @@ const gitea: HookDialect = {
   }
 }
 
-/** How the forges call hooks, by their kind. */
+/** The ways in which forges call hooks, by their kind. */
 export const hookDialects = { github, gitlab, gitea } as const
 
 /** Calls the address of a hook, with the same id as often as it is said, and gives each status; 0 for a call without an answer. */

@@ -1,6 +1,6 @@
 import type { Answer, Branches } from "./ForgeServer.js"
 
-/** What a server demands before a merge, and who may write to it. */
+/** The demands of a server before a merge, and those who may write to it. */
 export interface Ruling {
   /** The names of the checks that its main branch demands. */
   readonly required: Array<string>

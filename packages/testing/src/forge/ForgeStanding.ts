@@ -55,7 +55,7 @@ export interface Oddities {
   limit: { readonly limit: number; readonly remaining: number } | undefined
   /** It does not show its list of merge requests, although it shows each of them. */
   closedList: boolean
-  /** How often it calls a hook for one thing, each time with the same id. */
+  /** The number of its calls of a hook for one thing, each with the same id. */
   hooks: "once" | "twice" | "never"
 }
 

@@ -4,7 +4,7 @@ import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { type ConditionsState, conditionsStates, type GivenUpReason, type MergeConditions } from "./MergeConditions.js"
 
-/** What looks have read of a forge for the conditions alone. Times are in milliseconds since 1970. */
+/** The facts that looks have read of a forge for the conditions alone. Times are in milliseconds since 1970. */
 export interface SeenForConditions {
   /** The checks that the forge demands of a base branch. */
   readonly rules?: {

@@ -13,7 +13,7 @@ import { makeUnmet } from "./FactReads.js"
 
 /**
  * Gives the function that merges an open merge request if its conditions hold at the head of the last look. A merge that is on its way is given back.
- * Who asks has to be allowed to merge, in the place of the account that has set the conditions.
+ * The caller has to be allowed to merge, in the place of the account that has set the conditions.
  */
 export const makeMergeByConditions = Effect.gen(function* () {
   const jobs = yield* JobStore

@@ -13,7 +13,7 @@ export interface SequelEnd {
   readonly hasBegun: boolean
 }
 
-/** What follows from a look, so that looks need not know who decides by them. */
+/** The decisions that follow from a look, so that looks need not know who decides by them. */
 export class LookSequel extends Context.Tag("@reins/core/changes/looks/LookSequel")<
   LookSequel,
   {

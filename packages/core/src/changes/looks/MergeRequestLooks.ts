@@ -59,7 +59,7 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
       mergeRequestId: string,
       page: PageRequest & { readonly head_sha?: string }
     ) => Effect.Effect<Page<RequestCheck>, Refused>
-    /** What a check has written. Fails with `result_not_ready` unless its newest run has failed and its log was read. */
+    /** The log of a check. Fails with `result_not_ready` unless its newest run has failed and its log was read. */
     readonly log: (
       principal: Principal,
       checkId: string

@@ -15,7 +15,7 @@ export interface RequestSight {
   readonly checks: ReadonlyArray<SeenCheck>
   readonly reviews: ReadonlyArray<RequestReview>
   readonly threads: ReadonlyArray<RequestThread>
-  /** Whether people may write to the repository, by their logins. Who was not asked about is absent. */
+  /** True for people who may write to the repository, by their logins. Somebody who was not asked about is absent. */
   readonly writers: Readonly<Record<string, boolean>>
   /** True when its branch is in another repository. */
   readonly isFork: boolean

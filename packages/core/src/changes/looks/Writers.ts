@@ -5,7 +5,7 @@ import type { MergeRequest } from "../MergeRequest.js"
 import { partReads } from "./PartRows.js"
 import { RequestListeners } from "./RequestListeners.js"
 
-/** Whether somebody may write to the repository, and the time at which the forge was asked, in milliseconds since 1970. */
+/** The answer of the forge about the right of somebody to write, and its time in milliseconds since 1970. */
 export interface AskedWriter {
   readonly may: boolean
   readonly atMs: number

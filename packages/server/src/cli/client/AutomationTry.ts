@@ -36,7 +36,7 @@ export const tryFilter = remoteCommand({
   }
 })
 
-/** What an automation looks at. */
+/** The part of a call that an automation looks at. */
 const wantsOf = ({ deliver, trigger }: Automation) => {
   if (trigger.kind !== "hook" && trigger.kind !== "event")
     throw new CommandFailed({

@@ -41,7 +41,7 @@ export const readCared = async (
   return { request, care, attention: items[0] }
 }
 
-/** Where a merge request stands, in sentences: what is done for it, how it comes to be merged, and what it waits for. */
+/** The state of a merge request in sentences: what is done for it, how it comes to be merged, and what it waits for. */
 export const standingSentences = ({ attention, care, request }: CaredRequest): ReadonlyArray<string> => {
   if (request.state !== "open") return [harmless(waitingSentence(request))]
   const own = conditionsSentence(request)
@@ -77,7 +77,7 @@ export interface Watching {
   readonly json: boolean
 }
 
-/** How a watch has ended. */
+/** The end of a watch. */
 export interface Watched {
   /** Undefined when the person has left it. */
   readonly end: RequestEnd | undefined
@@ -149,7 +149,7 @@ const refreshMs = 5000
 const followed = async (reins: Reins, id: string, { json, show, signal }: Following): Promise<CaredRequest> => {
   const { session_id } = await reins.mergeRequests.get({ merge_request_id: id }, { signal })
   const { event_watermark: after } = await reins.sessions.get({ session_id }, { signal })
-  // What came before the watermark is in this read, and the stream has what comes after it.
+  // This read holds all before the watermark, and the stream has what comes after it.
   const first = await readCared(reins, id, signal)
   show(first)
   if (endOfRequest(first) !== undefined) return first

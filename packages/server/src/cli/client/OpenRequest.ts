@@ -21,7 +21,7 @@ const longest = 60_000
 const firstLookMs = 15_000
 const pollMs = 250
 
-/** How a merge request that is opened goes on without a person. */
+/** The way of an opened merge request without a person. */
 export interface OpenedFor {
   readonly care?: CareInput | undefined
   readonly conditions?: MergeConditionsInput | undefined

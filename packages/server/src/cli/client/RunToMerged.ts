@@ -22,7 +22,7 @@ export const mustOpen = ({ care, merge, request }: Wanted): void => {
     })
 }
 
-/** How the merge request of a run goes on by itself. */
+/** The way of the merge request of a run by itself. */
 export const afterOpening = ({ care, merge }: Wanted): OpenedFor => ({
   care: care === undefined ? undefined : { checks: care, reviews: care },
   conditions: merge === undefined ? undefined : { checks: merge === "when-green" ? "all" : "required" }

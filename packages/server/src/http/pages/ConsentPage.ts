@@ -185,7 +185,7 @@ const usualDays = 30
 
 const inDays = (days: number): string => (days === 1 ? "1 day" : `${days} days`)
 
-/** What an app says of itself is text of a stranger. Only the host of its document is proved. */
+/** The name of an app is text of a stranger. Only the host of its document is proved. */
 const introduction = ({ client, place, redirectUri }: Consent): Html => html`<p>${
   client.host === null
     ? html`An app that calls itself <strong>${client.name}</strong> asks for access to Reins. Nothing proves its name. Go on only if you have just begun this yourself.`

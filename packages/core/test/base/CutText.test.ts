@@ -74,6 +74,7 @@ describe("the sources", () => {
   const allowed = new Set([
     "console/src/automations/Times.ts",
     "console/src/project/Skills.tsx",
+    "console/src/request/CareView.tsx",
     "console/src/request/Parts.tsx",
     "console/src/request/RequestView.tsx",
     "console/src/usage/BudgetCourse.tsx",

@@ -40,7 +40,7 @@ const mostLogs = 3
 const mostComments = 50
 const mostRemarks = 20
 
-/** The message to the agent: what to do in our words, then facts, then what others have written as data between marks that nobody outside can know. */
+/** The message to the agent: the task in our words, then facts, then the words of others. Those are data between marks that nobody outside can know. */
 export const careMessage = (facts: CareFacts, mark: string): string => {
   const head = [...tasksOf(facts), ...factsOf(facts)].join("\n")
   const quotes: Array<string> = []

@@ -11,8 +11,8 @@ import { makePost } from "./Posting.js"
 import { reasonMessages } from "./Reasons.js"
 
 /**
- * Gives the function that hands a merge request over to a person: the care and its attention end, the workspace is told, the account that it acts for gets
- * a mail, and the merge request a comment. Owners get the mail where that account has lost its rights.
+ * Gives the function that hands a merge request over to a person. The care and its attention end, and the workspace is told. The account that it acts for
+ * gets a mail, and the merge request a comment. Owners get the mail where that account has lost its rights.
  */
 export const makeHandOver = Effect.gen(function* () {
   const store = yield* CareStore

@@ -35,7 +35,7 @@ export const makeFindWork = Effect.gen(function* () {
 })
 
 /**
- * Gives the commit that ends what a care works on: it hands over for a reason, or else lets the causes count again at a look that comes at once. It does
+ * Gives the commit that ends the work of a care. It hands over for a reason. Without one the causes count again at a look that comes at once. It does
  * nothing when the care has moved on.
  */
 export const makeEndWork = Effect.gen(function* () {

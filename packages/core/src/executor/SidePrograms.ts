@@ -41,7 +41,7 @@ const noSandbox = new ExecutorError({
 const rootOf = (dataDir: string, bootId: string): string => join(dataDir, "programs", bootId)
 
 /**
- * Runs programs of projects, each in a sandbox of its own: with its own home, its own secrets and its own list of hosts, and with nothing of any
+ * Runs programs of projects, each in a sandbox of its own. Each has its own home, secrets and list of hosts, and nothing of any
  * session. Without a sandbox no such program is run.
  */
 export class SidePrograms extends Context.Tag("@reins/core/executor/SidePrograms")<

@@ -34,8 +34,8 @@ export const regexSource = Schema.String.pipe(
 
 /**
  * A text with `{{placeholders}}`: `home`, `workspace`, `install`, `executable`, `node`, `model`, `connection.<setting>`, `permissions.<name>`
- * and `tool_servers`, the names of the servers of tools that the agent is told of, with commas between them. Where there are none, that is a name
- * that no server has. Of the setting `base_url` there are also `connection.root`, which is without the version at its end,
+ * and `tool_servers`. The last is the names of the servers of tools that the agent is told of, with commas between them. Where there are none, it is a
+ * name that no server has. Of the setting `base_url` there are also `connection.root`, which is without the version at its end,
  * `connection.origin` and `connection.path`, which together are all of it. `{{name|default}}` gives a default. `{{json name}}` writes a quoted
  * JSON string, which is also a TOML string.
  */

@@ -129,7 +129,7 @@ it.scopedLive("a token that was taken back is made once more, and a second refus
     app.revoke()
     assert.isUndefined(yield* list(tokened))
     assert.strictEqual(app.minted.length, 2)
-    // Whoever comes later has the new one.
+    // A later caller has the new one.
     assert.isUndefined(yield* list(yield* mint.forApi(connection, url)))
     assert.strictEqual(app.minted.length, 2)
     const renewed = yield* mint.forApi(connection, url)

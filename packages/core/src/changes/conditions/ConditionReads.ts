@@ -15,7 +15,7 @@ const rightMs = 60 * 60_000
 const mostAccounts = 20
 
 /**
- * Gives the function that reads of a forge what the conditions of a merge request need besides its view: the demanded checks, and the rights of those
+ * Gives the function that reads the facts which conditions need besides the view of a merge request. They are the demanded checks, and the rights of those
  * who approve. Undefined where there are no conditions.
  */
 export const makeConditionReads = Effect.gen(function* () {

@@ -23,7 +23,7 @@ export class Verdicts extends Context.Tag("@reins/core/changes/conditions/Verdic
     ) => Effect.Effect<Page<ChangesetVerdict>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Judges a sealed changeset, bound to its `subject_digest`. Fails with `stale_subject` for one that is not sealed or has another digest than was
-     * expected, and with `forbidden` for anybody but a member who acts on their own: an agent or an automation judges for nobody.
+     * expected. Fails with `forbidden` for anybody but a member who acts on their own. An agent or an automation judges for nobody.
      */
     readonly give: (
       principal: Principal,

@@ -55,7 +55,7 @@ export const abilities = (ground: Ground, place: Place) =>
     ]
   })
 
-/** The manners of the agent, of which hardly any is a capability: it waits for tools, takes files and models, lives on between its turns, and fails with a true reason. */
+/** The manners of the agent, of which hardly any is a capability. It waits for tools, takes files and models, lives on, and fails with a true reason. */
 export const manners = (ground: Ground, place: Place) =>
   Effect.gen(function* () {
     return [

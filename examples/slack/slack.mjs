@@ -67,7 +67,6 @@ const server = createServer(async (request, response) => {
     response.writeHead(503).end()
   }
 })
-server.listen(Number(PORT), () => console.log(`Listening on port ${server.address().port}`))
 
 /** The position in the events of the workspace, kept in a file so that a restart misses none. */
 const firstPosition = async () => {
@@ -82,4 +81,6 @@ const save = (position) => {
 
 const after = await firstPosition()
 save(after)
+// It hears nothing before the position is kept, so no answer comes before it.
+server.listen(Number(PORT), () => console.log(`Listening on port ${server.address().port}`))
 await bot.follow({ after, save })

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Reins } from "@reins/client"
@@ -53,6 +53,8 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
+const position = () => readFileSync(env["SLACK_STATE"] ?? "", "utf8")
+
 /** Starts the bot, and gives its address. */
 const startBot = async (): Promise<string> => {
   const started = spawn(process.execPath, [join(import.meta.dirname, "../slack.mjs")], {
@@ -99,6 +101,7 @@ const sent = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&l
 
 it("a mention starts one session, a button approves, and answers go to the thread, over a kill of the bot", async () => {
   let url = await startBot()
+  const begun = position()
   const write = { tool: "write", path: "NOTES.md", content: "1 < 2 && 3\n" }
   const task = mention(sent(script("Take a note.", write, { say: "Noted, <!channel> & all." })))
   assert.strictEqual((await slack.event(url, "Ev1", task)).status, 200)
@@ -108,6 +111,8 @@ it("a mention starts one session, a button approves, and answers go to the threa
   const question = await one("chat.postMessage", /./)
   assert.deepInclude(question, { channel: "C1", thread_ts: "1.1" })
   assert.strictEqual(question.blocks?.[0]?.text?.type, "plain_text")
+  // A bot that is killed between a post and its position posts once more.
+  await until(() => (position() === begun ? undefined : true))
   await stopBot()
   url = await startBot()
   // A stranger is told so, and decides nothing.

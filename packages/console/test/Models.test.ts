@@ -47,6 +47,8 @@ describe("the model of a session", () => {
     await page.getByRole("button", { name: "Start the session" }).click()
     await page.getByText("It is said.", { exact: true }).waitFor()
     const id = /sess_\w+/.exec(page.url())?.[0] ?? ""
+    const { items: turns } = await client.turns.list({ session_id: id })
+    await client.turns.wait({ turn_id: turns[0]?.id ?? "" })
     const made = await client.sessions.get({ session_id: id })
     assert.deepInclude(made.harness, { model: "scripted-2", connection_id: other.id })
 

@@ -50,6 +50,9 @@ export const CareEnd = Schema.Literal("merged", "closed", "removed").annotations
 })
 export type CareEnd = typeof CareEnd.Type
 
+/** Written out as one list: generators of clients emit a union of named lists before the lists themselves. */
+export const CareOutcome = Schema.Literal(...CareReason.literals, ...CareEnd.literals)
+
 export const CarePolicy = Schema.Struct({
   checks: field(CareOf, "What is done about checks that have failed."),
   reviews: field(CareOf, "What is done about comments and reviews of people who may write to the repository."),
@@ -68,10 +71,7 @@ export type CarePolicy = typeof CarePolicy.Type
 export const Care = Schema.Struct({
   merge_request_id: field(MergeRequestId, "The merge request that is cared for."),
   state: field(CareState, "Where it stands."),
-  reason: field(
-    Schema.NullOr(Schema.Union(CareReason, CareEnd)),
-    "Why it was handed over or has ended; null otherwise."
-  ),
+  reason: field(Schema.NullOr(CareOutcome), "Why it was handed over or has ended; null otherwise."),
   reason_message: field(
     Schema.NullOr(Schema.String),
     "A sentence for people: what happened and what to do next. Null when there is no reason."

@@ -3,16 +3,13 @@ import { CareState } from "../changes/looks/CareState.js"
 import { eventKinds, type PayloadsOf } from "../domain/Event.js"
 import { field } from "../domain/Field.js"
 import { AttentionId, MergeRequestId } from "../domain/Ids.js"
-import { CareEnd, CareReason } from "./Care.js"
+import { CareOutcome } from "./Care.js"
 
 const CarePayload = Schema.Struct({
   merge_request_id: field(MergeRequestId, "The merge request that is cared for."),
   attention_id: field(Schema.NullOr(AttentionId), "The attention that it is about; null for none."),
   state: field(CareState, "Where the care stands."),
-  reason: field(
-    Schema.NullOr(Schema.Union(CareReason, CareEnd)),
-    "Why it was handed over or has ended; null otherwise."
-  ),
+  reason: field(Schema.NullOr(CareOutcome), "Why it was handed over or has ended; null otherwise."),
   reason_message: field(
     Schema.NullOr(Schema.String),
     "A sentence for people: what happened and what to do next. Null when there is no reason."

@@ -11,6 +11,12 @@ export const mapFields = (fields: Json, f: (name: string, value: unknown) => unk
 
 export const refersTo = (component: string): Json => ({ $ref: `#/components/schemas/${component}` })
 
+/** The schema that an `allOf` wraps, where it has no other and nothing stands beside it: linters refuse such a wrapper. */
+export const unwrapped = (schema: Json): Json => {
+  const { allOf, ...beside } = schema
+  return Array.isArray(allOf) && allOf.length === 1 && Object.keys(beside).length === 0 ? fieldsOf(allOf[0]) : schema
+}
+
 /** The name of the component that a schema refers to; undefined for a schema that is written out. */
 export const referredBy = (schema: Json): string | undefined => {
   const inner = Array.isArray(schema["allOf"]) && schema["allOf"].length === 1 ? fieldsOf(schema["allOf"][0]) : schema

@@ -10,7 +10,7 @@ import { withCredentials } from "./CredentialSchemas.js"
 import { described } from "./Descriptions.js"
 import { eventSchemas, withEventUnion } from "./EventSchemas.js"
 import recorded from "./examples.json" with { type: "json" }
-import { fieldsOf, type Json, mapFields, refersTo } from "./Json.js"
+import { fieldsOf, type Json, mapFields, refersTo, unwrapped } from "./Json.js"
 import * as Texts from "./OpenApiTexts.js"
 import { plain } from "./Plain.js"
 import {
@@ -182,7 +182,8 @@ const answeringOf = ({ endpoint, name }: Operation): Answering => {
 /** An optional parameter without a default may be null, as in FastAPI's documents. */
 const parameterOf = (parameter: Json, defaults: Json): Json => {
   const name = String(parameter["name"])
-  const { description: own, ...schema } = fieldsOf(parameter["schema"])
+  const { description: own, ...written } = fieldsOf(parameter["schema"])
+  const schema = unwrapped(written)
   if (parameter["in"] === "header" && name === "idempotency-key") {
     return {
       ...parameter,

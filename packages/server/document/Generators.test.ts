@@ -14,9 +14,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /**
  * Type checks what was generated, with a use of it beside it. The tools have two releases of TypeScript, and the generators know the older one.
  */
-const compiles = (file: string, use: string): void => {
+const compiles = async (file: string, use: string): Promise<void> => {
   writeFileSync(join(folder, `${file}.use.ts`), use)
-  const { output, status } = run("../typescript/bin/tsc", [
+  const { output, status } = await run("../typescript/bin/tsc", [
     ...["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "esnext"],
     ...["--moduleResolution", "bundler", "--lib", "es2022,dom,dom.iterable", join(folder, `${file}.use.ts`)]
   ])
@@ -33,11 +33,11 @@ export const textOf = (event: ${event}): string =>
 `
 
 describe("of the document, TypeScript that compiles is made by", () => {
-  it("openapi-typescript", () => {
+  it("openapi-typescript", async () => {
     const file = join(folder, "openapi-typescript.ts")
-    const { output, status } = run("openapi-typescript", [documentFile, "--output", file])
+    const { output, status } = await run("openapi-typescript", [documentFile, "--output", file])
     assert.strictEqual(status, 0, output)
-    compiles(
+    await compiles(
       "openapi-typescript",
       `import type { components, paths } from "./openapi-typescript"
 type Event = components["schemas"]["Event"]
@@ -48,21 +48,21 @@ export const isActive = ({ error }: Conflict): boolean => error.code === "turn_a
     )
   })
 
-  it("@hey-api/openapi-ts", () => {
-    const { output, status } = run("openapi-ts", [
+  it("@hey-api/openapi-ts", async () => {
+    const { output, status } = await run("openapi-ts", [
       ...["--input", documentFile, "--output", join(folder, "hey-api"), "--client", "@hey-api/client-fetch"]
     ])
     assert.strictEqual(status, 0, output)
-    compiles(
+    await compiles(
       "hey-api",
       `import type { Event } from "./hey-api/types.gen"\nexport * from "./hey-api/sdk.gen"\n${narrows("Event")}`
     )
   })
 
-  it("orval", () => {
+  it("orval", async () => {
     const target = join(folder, "orval.ts")
-    const { output, status } = run("orval", ["--input", documentFile, "--output", target, "--client", "fetch"])
+    const { output, status } = await run("orval", ["--input", documentFile, "--output", target, "--client", "fetch"])
     assert.strictEqual(status, 0, output)
-    compiles("orval", `import type { Event } from "./orval"\nexport * from "./orval"\n${narrows("Event")}`)
+    await compiles("orval", `import type { Event } from "./orval"\nexport * from "./orval"\n${narrows("Event")}`)
   })
 })

@@ -1,4 +1,5 @@
-import { spawnSync } from "node:child_process"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -12,16 +13,24 @@ export const documentFile = fileURLToPath(new URL("../openapi.json", import.meta
 /** A module of the tools. */
 export const load: (name: string) => unknown = createRequire(join(tools, "package.json"))
 
+interface Ended {
+  readonly status: number | null
+  readonly output: string
+}
+
 /** Runs a command of the tools, and gives back its output. */
-export const run = (
-  name: string,
-  args: ReadonlyArray<string>,
-  cwd = tools
-): { status: number | null; output: string } => {
-  const { status, stderr, stdout } = spawnSync(join(tools, "node_modules/.bin", name), args, {
+export const run = (name: string, args: ReadonlyArray<string>): Promise<Ended> =>
+  runProgram(join(tools, "node_modules/.bin", name), args, tools)
+
+/** Runs a program beside the tests, and gives back its output. */
+export const runProgram = async (program: string, args: ReadonlyArray<string>, cwd?: string): Promise<Ended> => {
+  const child = spawn(program, args, {
     cwd,
-    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true", CI: "true" }
   })
-  return { status, output: `${stdout}${stderr}` }
+  const chunks: Array<Buffer> = []
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => chunks.push(chunk))
+  const [status] = (await once(child, "close")) as [number | null]
+  return { status, output: Buffer.concat(chunks).toString("utf8") }
 }

@@ -1,4 +1,3 @@
-import { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
 import { newGrant } from "../doors/OauthPerson.js"
 import { newCaller, newKey, password } from "../Service.js"
@@ -15,10 +14,23 @@ import {
   registration
 } from "./ExampleParts.js"
 import {
+  addOwner,
+  address,
+  browser,
+  freshDelegation,
+  freshDelivery,
+  freshProject,
+  freshSession,
+  freshTurn,
+  freshWorkspace,
+  furnished,
+  withLink,
+  workspaceName
+} from "./Fresh.js"
+import {
   conditionedMergeRequest,
   done,
   fileOfWorkspaces,
-  furnish,
   headSha,
   newArtifact,
   newBranch,
@@ -27,7 +39,6 @@ import {
   newSession,
   newToolCall,
   readyLease,
-  setState,
   type Tenant,
   textAt
 } from "./Tenant.js"
@@ -41,84 +52,6 @@ export interface Example {
 
 const only = (body: unknown) => (): Effect.Effect<Given> => Effect.sync(() => ({ body }))
 const nothing = (): Effect.Effect<Given> => Effect.succeed({})
-
-const workspaceName = "Payments"
-
-const freshWorkspace = (tenant: Tenant) =>
-  Effect.map(done(tenant.person, "POST", "/api/workspaces", { name: workspaceName }), (made) =>
-    idOf("workspace_id", made)
-  )
-
-const freshProject = (tenant: Tenant) =>
-  Effect.map(
-    inWorkspace(tenant, "projects", { slug: `p-${newKey().slice(5, 20).replaceAll(/\W/g, "-")}`, name: "Old" }),
-    (made) => idOf("project_id", made)
-  )
-
-/** Makes somebody else an owner of a workspace. */
-const addOwner = (workspace_id: string) =>
-  Effect.gen(function* () {
-    const { account } = yield* newCaller()
-    const { run, sql } = yield* Database
-    const row = { workspace_id, account_id: account.id, role: "owner", created_at: account.created_at }
-    yield* run(sql`insert into workspace_members ${sql.insert(row)}`)
-  })
-
-const address = () => `${newKey()}@example.com`
-
-const freshSession = (tenant: Tenant) => Effect.map(newSession(tenant), ({ session }) => idOf("session_id", session))
-
-const freshTurn = (tenant: Tenant, state: string) =>
-  Effect.gen(function* () {
-    const { session } = yield* newSession(tenant, { message: "Do it." })
-    const id = textAt(session, "turn_id")
-    yield* setState("turns", id, state)
-    return { ids: { turn_id: id } }
-  })
-
-const freshDelivery = (tenant: Tenant, state: string) =>
-  Effect.gen(function* () {
-    const path = `/api/changesets/${tenant.ids["changeset_id"]}/deliveries`
-    const id = textAt(
-      yield* done(tenant.person, "POST", path, { transport: "patch", target_ref: newKey() }),
-      "delivery.id"
-    )
-    yield* setState("deliveries", id, state)
-    return { ids: { delivery_id: id } }
-  })
-
-/** A delegation of a session of its own, since few of one session may live at once. */
-const freshDelegation = (tenant: Tenant, state: string) =>
-  Effect.gen(function* () {
-    const { id } = yield* newSession(tenant)
-    const made = yield* done(tenant.person, "POST", `/api/sessions/${id}/delegations`, {
-      role: "tester",
-      instructions: "Test the thing."
-    })
-    const delegation = textAt(made, "delegation.id")
-    yield* setState("delegations", delegation, state)
-    return { ids: { delegation_id: delegation } }
-  })
-
-/** A browser at a push service, which is never asked here. */
-const browser = (name: string) => ({
-  endpoint: `https://push.example/send/${name}`,
-  p256dh: "BDI34BVOWriNdYDYsUouJtHbwE9EOkx4NZCRXREnek_6ByK8jpgJ6QYk2ctUuZ2XNOrwAXX3zFQdnujsuUojqE8",
-  auth: "A".repeat(22)
-})
-
-/** The token of a link to the session of the tenant, and nothing else. */
-const withLink = (tenant: Tenant) =>
-  Effect.map(done(tenant.person, "POST", `/api/sessions/${tenant.ids["session_id"]}/shares`), (made) => ({
-    headers: { authorization: `Bearer ${textAt(made, "token")}` }
-  }))
-
-const furnished = (tenant: Tenant) =>
-  Effect.gen(function* () {
-    const { id } = yield* newSession(tenant)
-    yield* furnish(id)
-    return { ids: { session_id: id } }
-  })
 
 /** One valid request for each mutation of the API and for the reads that need more than its ids, with whatever has to be there before it. */
 const examples = {

@@ -157,6 +157,15 @@ const suites: Readonly<Record<string, Suite>> = {
   /** The document before the tools that people use it with. `npm run test:document` installs them. */
   document: { ...own, include: ["packages/server/document/**/*.test.ts"], testTimeout: 300_000 },
 
+  /** The door of assistants before the programs of its protocol. `npm run test:conformance` installs them. */
+  conformance: {
+    include: ["packages/server/conformance/*.test.ts"],
+    globalSetup: ["./scripts/client.mjs"],
+    testTimeout: 300_000,
+    hookTimeout: 120_000,
+    pool: "forks"
+  },
+
   /** The packages as others install them. `npm run test:packages` makes the build and installs the tools. */
   packages: {
     include: ["packages/server/published/*.test.ts"],

@@ -15,17 +15,19 @@ export const run = (command, args, cwd = root) => {
   if (status !== 0) process.exit(status ?? 1)
 }
 
-/** Installs what the lock file of the tools has, unless it is there. */
-export const installTools = () => {
-  const stamp = join(tools, "node_modules/.stamp")
+/** Installs what the lock file of a folder has, unless it is there. */
+export const installIn = (folder, what) => {
+  const stamp = join(folder, "node_modules/.stamp")
   const lock = createHash("sha256")
-    .update(readFileSync(join(tools, "package-lock.json")))
+    .update(readFileSync(join(folder, "package-lock.json")))
     .digest("hex")
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return
-  process.stderr.write("- installing the tools of others (half a minute) ...\n")
-  run("npm", ["ci", "--workspaces=false", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], tools)
+  process.stderr.write(`- installing ${what} (half a minute) ...\n`)
+  run("npm", ["ci", "--workspaces=false", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], folder)
   writeFileSync(stamp, lock)
 }
+
+export const installTools = () => installIn(tools, "the tools of others")
 
 /**
  * The compiler of TypeScript. On Linux on x64 it is a build that also knows Effect: floating effects, leaking requirements, untyped errors.

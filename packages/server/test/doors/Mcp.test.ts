@@ -91,6 +91,18 @@ describe.each(ways)("an assistant over %s in the protocol of %s", (way, era: Era
     )
   })
 
+  it("is told all that was said, however short it waits", async () => {
+    const one = await assistant(way, { era })
+    const { session_id } = await start(one, world(), write)
+    const { changeset, next_after } = await follow(one, session_id)
+    const at = await one.call("wait", { session_id, seconds: 0 })
+    assert.deepInclude(at, { ended: true, next_after })
+    assert.match(at.said, /I write it\.[\s\S]*There it is\./)
+    assert.strictEqual(at.changeset.id, changeset.id)
+    const rest = await one.call("wait", { session_id, seconds: 0, after: next_after })
+    assert.deepInclude(rest, { ended: true, said: "" })
+  })
+
   it("starts nothing twice with one key, and answers a refusal of the API as a result", async () => {
     const one = await assistant(way, { era })
     const input = { repository_url: world().project.remote, message: write, ...agent, request_key: `k-${way}-${era}` }

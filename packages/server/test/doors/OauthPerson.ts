@@ -22,8 +22,8 @@ const cookieOf = ({ headers }: Pick<Reply, "headers">): string =>
     .join("; ")
 
 /** Logs somebody in with a browser. */
-const loggedIn = Effect.fnUntraced(function* (email: string) {
-  const login = yield* change("POST", "/api/auth/login", { body: { email, password } })
+export const loggedIn = Effect.fnUntraced(function* (email: string, known = password) {
+  const login = yield* change("POST", "/api/auth/login", { body: { email, password: known } })
   const cookie = cookieOf(login)
   const me = yield* send("GET", "/api/me", { headers: { cookie } })
   const { csrf_token, workspaces } = me.json as {

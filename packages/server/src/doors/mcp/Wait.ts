@@ -26,13 +26,22 @@ export const wait = tool({
     const heard = new Heard(after, call)
     let standing = await standingOf(reins, session_id)
     // Events from before the session came to rest are told first.
-    const isOver = () => rests(standing) && heard.seen >= standing.event_watermark
+    const isOver = () => heard.isFull || (rests(standing) && heard.seen >= standing.event_watermark)
+    // The log has them at once, however short the time to wait is.
+    const catchUp = async () => {
+      for (let isLeft = !isOver(); isLeft; ) {
+        const { has_more, items } = await reins.sessions.listEvents({ session_id, after: heard.seen, limit: 1000 })
+        isLeft = items.every((event) => heard.take(event)) && has_more
+        if (items.some(changesStanding)) standing = await standingOf(reins, session_id)
+      }
+    }
+    await catchUp()
     const stop = new AbortController()
     const signal = AbortSignal.any([stop.signal, call.signal, ...(stopping === undefined ? [] : [stopping])])
     const timer = setTimeout(() => stop.abort(), seconds * 1000)
     try {
       if (!isOver())
-        for await (const event of reins.sessions.stream({ session_id, after }, { signal })) {
+        for await (const event of reins.sessions.stream({ session_id, after: heard.seen }, { signal })) {
           if (!heard.take(event)) break
           if (changesStanding(event)) standing = await standingOf(reins, session_id)
           if (isOver()) break
@@ -43,13 +52,14 @@ export const wait = tool({
       clearTimeout(timer)
     }
     standing = await standingOf(reins, session_id)
+    if (rests(standing)) await catchUp()
     return answer(told(standing, heard))
   }
 })
 
 const told = (standing: Standing, heard: Heard) => {
   const { event_watermark: _, ...shown } = standing
-  const isWhole = heard.seen >= standing.event_watermark || !heard.isFull
+  const isWhole = heard.seen >= standing.event_watermark
   return {
     ...shown,
     said: heard.text(),

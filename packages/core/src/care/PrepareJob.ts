@@ -38,7 +38,8 @@ export const prepareJob = Effect.gen(function* () {
     const isAllowed =
       (yield* mayAct(row, session.workspace_id)) && (yield* Effect.isSuccess(oversight.before(commanded)))
     if (!isAllowed) return yield* attempt.commit(end(work.attention.id, "owner_lost_access"))
-    const synced = yield* sync(work)
+    const synced = yield* sync(attempt, work)
+    if (synced === "clean") return yield* attempt.commit(end(work.attention.id, undefined, { keepsCauses: true }))
     if (typeof synced === "string")
       return yield* attempt.commit(end(work.attention.id, synced === "moved" ? undefined : synced))
     const content = yield* messageOf(work, { ...synced, mark: randomBytes(9).toString("hex") })
@@ -85,7 +86,7 @@ const makeBegin = Effect.gen(function* () {
     const session = yield* sessions.lock(sessionId)
     const work = yield* find(id, "preparing")
     if (session === undefined || work === undefined) return
-    if (synced.isSynced) yield* snapshots.changed(sessionId)
+    if (synced.isSynced || synced.conflicts.length > 0) yield* snapshots.changed(sessionId)
     if (session.turns.active !== null || session.turns.queued > 0) return yield* end(id, undefined)
     const budget = leftOf(work.row)
     if (budget === undefined) return yield* end(id, "budget_exhausted")

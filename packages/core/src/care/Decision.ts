@@ -161,12 +161,15 @@ const capOf = (
   return isUndelivered ? handOver("undelivered_changes") : undefined
 }
 
+/** The fingerprint of a conflict with a base branch. */
+export const conflictWith = (base: string): string => `conflict:${base}`
+
 /** The conflict that a turn is due for. It goes before checks, because some forges start none while there is one. */
 const conflictOf = ({ base, head, isConflicted }: CareSeen, { handled }: CareMemory, { conflicts }: CareRules) => {
   const cause = `conflict:${head}:${base}`
   return conflicts === "off" || !isConflicted || handled.has(cause)
     ? undefined
-    : { cause, fingerprint: `conflict:${base}` }
+    : { cause, fingerprint: conflictWith(base) }
 }
 
 const stopWord = /^\/reins stop[ \t]*\r?$/m

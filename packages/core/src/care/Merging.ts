@@ -6,6 +6,7 @@ import type { RunningAttempt } from "../jobs/JobKind.js"
 import { Database } from "../store/Database.js"
 import type { AttentionCause } from "./Care.js"
 import { type AttentionRow, CareStore } from "./CareStore.js"
+import { conflictWith } from "./Decision.js"
 import type { CareWork } from "./Work.js"
 
 /** The base branch that was merged into a head. The tree has the marks of its conflicts. */
@@ -18,6 +19,10 @@ export interface BaseMerge {
 /** True for an attention to a conflict with the base branch. */
 export const isAboutConflict = ({ causes }: Pick<AttentionRow, "causes">): boolean =>
   (JSON.parse(causes) as ReadonlyArray<AttentionCause>).some(({ kind }) => kind === "conflict")
+
+/** True for an attention to a conflict with a branch that is the base no more. */
+export const isOtherBase = ({ attention, request }: Pick<CareWork, "attention" | "request">): boolean =>
+  isAboutConflict(attention) && attention.fingerprint !== conflictWith(request.base_branch)
 
 /** The merge that the delivery of an attention makes; undefined for an ordinary commit. */
 export const mergeOf = ({ base_sha, head_sha, head_tree }: AttentionRow): BranchMerge | undefined =>

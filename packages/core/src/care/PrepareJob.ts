@@ -12,6 +12,7 @@ import { carePrincipal, makeCareMayAct } from "./Acting.js"
 import type { CareReason } from "./Care.js"
 import { CareStore, careActor, leftOf } from "./CareStore.js"
 import { prepareJobKind } from "./Deciding.js"
+import { isOtherBase } from "./Merging.js"
 import { makeMessageOf } from "./MessageFacts.js"
 import { makeSync, type Synced } from "./Syncing.js"
 import { type CareWork, makeEndWork, makeFindWork } from "./Work.js"
@@ -38,6 +39,7 @@ export const prepareJob = Effect.gen(function* () {
     const isAllowed =
       (yield* mayAct(row, session.workspace_id)) && (yield* Effect.isSuccess(oversight.before(commanded)))
     if (!isAllowed) return yield* attempt.commit(end(work.attention.id, "owner_lost_access"))
+    if (isOtherBase(work)) return yield* attempt.commit(end(work.attention.id, undefined))
     const synced = yield* sync(attempt, work)
     if (synced === "clean") return yield* attempt.commit(end(work.attention.id, undefined, { keepsCauses: true }))
     if (typeof synced === "string")

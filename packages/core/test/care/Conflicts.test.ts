@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
 import type { CareInput } from "@reins/core/projects/CarePolicy"
@@ -114,10 +114,12 @@ for (const { layer: database, name } of databases) {
     it.scoped("marks of an earlier turn are not pushed by one for a check either", () =>
       Effect.gen(function* () {
         const given = yield* conflicted("github")
-        const { before, cares, forge, handedOver, head, id, model, principal } = given
+        const { before, cares, forge, get, handedOver, head, id, model, principal, until } = given
         model.onCare = () => [write("notes.txt", "Hard.\n"), { say: "I wrote it down." }]
         yield* handedOver
+        forge.odd.conflicts = false
         forge.check({ head: before, name: "test", state: "failed", log: "red" })
+        yield* until(get, ({ standing }) => standing?.conflicts === "none" && standing.checks.state === "failing")
         model.onCare = () => [write("b.txt", "TWO\n"), { say: "Mended." }]
         yield* cares.start(principal, id, { checks: "fix", rerun_first: false })
         assert.deepInclude(yield* handedOver, { reason: "merge_conflict", turns: 1 })
@@ -159,6 +161,27 @@ for (const { layer: database, name } of databases) {
         origin.commitOn("main", "a.txt", "tre\n")
         assert.deepInclude(yield* handedOver, { reason: "same_failure", turns: 2 })
         assert.strictEqual(head(), second)
+      })
+    )
+
+    it.scoped("the merge of a branch that is the base no more is not pushed", () =>
+      Effect.gen(function* () {
+        const given = yield* conflicted("gitea")
+        const { before, forge, get, handedOver, head, model, origin, until } = given
+        origin.git("branch", "next", "main")
+        const gate = join(yield* temporaryDirectory, "gate")
+        const { onCare } = model
+        model.onCare = (prompt) => [
+          { tool: "bash", cmd: `until test -e ${gate}; do sleep 0.05; done` },
+          ...onCare(prompt)
+        ]
+        yield* until(given.attentions, ([attention]) => attention?.state === "turning")
+        const [pull] = forge.pulls
+        if (pull !== undefined) pull.base = "next"
+        yield* until(get, ({ base_branch }) => base_branch === "next")
+        writeFileSync(gate, "")
+        assert.deepInclude(yield* handedOver, { reason: "merge_conflict" })
+        assert.strictEqual(head(), before)
       })
     )
 

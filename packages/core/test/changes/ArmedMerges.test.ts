@@ -44,7 +44,8 @@ for (const { layer: database, name } of databases) {
     for (const kind of ["github", "gitlab", "gitea"] as const) {
       it.scoped(`${kind}: another base branch ends the conditions, and is told`, () =>
         Effect.gen(function* () {
-          const { conditions, events, forge, get, head, id, look, merges, origin, principal, pull } = yield* armed(kind)
+          const given = yield* armed(kind)
+          const { conditions, events, forge, get, head, id, look, merges, origin, principal, pull } = given
           origin.git("branch", "next", "main")
           yield* look
           pull.base = "next"
@@ -53,6 +54,10 @@ for (const { layer: database, name } of databases) {
           assert.deepInclude(seen, { base_branch: "next", state: "open", head_sha: head })
           assert.deepInclude(seen.conditions ?? {}, { state: "given_up", reason: "base_changed" })
           assert.include(seen.conditions?.reason_message, '"next"')
+          // Checks can be begun anew where the forge has that, by those who may.
+          assert.strictEqual(seen.actions.includes("rerun"), kind !== "gitea")
+          const reader = { ...principal, scopes: ["read" as const] }
+          assert.deepStrictEqual((yield* given.requests.get(reader, id)).actions, [])
           assert.includeMembers([...(yield* events)], ["merge_request.base_changed"])
           yield* look
           assert.strictEqual(merges(), 0)

@@ -11,15 +11,16 @@ const goOn = "Start care again to go on."
 const careReasons: Readonly<Record<Reason, string>> = {
   turns_exhausted: `All of its turns are used up. ${goOn}`,
   budget_exhausted: "Its budget is used up. Start care again with a higher one to go on.",
-  same_failure: "The same checks failed after two turns. Read their logs, and tell the agent what it does not know.",
+  same_failure:
+    "The same checks failed, or it conflicts again, after two turns. Look at them, and tell the agent what it does not know.",
   no_change: "The agent changed nothing. Read its answer, and decide whether this change causes the failure.",
   turn_failed: `The turn did not succeed. Look at it. ${goOn}`,
   protected_path: "The agent changed files that only a person delivers. Review its proposal, then deliver it.",
   head_keeps_moving: `Somebody pushed to the branch during each delivery. Wait until it is quiet. ${goOn}`,
-  merge_conflict: `Commits of others change the same lines. Merge them by hand. ${goOn}`,
+  merge_conflict: `Commits of others change the same lines, and no turn has brought them together. Merge them by hand. ${goOn}`,
   undelivered_changes: `The session has changes that were not delivered. Deliver them, or take them back. ${goOn}`,
   checks_need_approval: `A check waits for an approval on the forge. Give it there. ${goOn}`,
-  checks_do_not_run: `The checks were cancelled and do not run. Look at the CI. ${goOn}`,
+  checks_do_not_run: `The checks were cancelled, or none has reported within ten minutes. Look at the CI. ${goOn}`,
   fork: "The branch is in another repository, and Reins does not push there. Go on by hand.",
   branch_gone: `The forge no longer has the branch. Push it again. ${goOn}`,
   auth_required: `The forge refused the credential. Mend the connection. ${goOn}`,
@@ -38,6 +39,10 @@ const givenUpReasons: Readonly<Record<NonNullable<Conditions["reason"]>, string>
     "The forge declined three merges of this commit. Look there for its rule, then set the conditions again.",
   waited_too_long: "The conditions did not hold in time. Set them again to go on.",
   owner_lost_access: "The account that set them may no longer merge. Somebody who may has to set them again.",
+  base_changed:
+    "Somebody changed the base branch on the forge. Look at what would be merged there, then set the conditions again.",
+  checks_do_not_run:
+    "No check has reported within ten minutes, nor ever before. Merge it yourself, or wait for no checks.",
   closed: "The merge request was closed, or could not be opened."
 }
 
@@ -50,7 +55,12 @@ const reasonOf = <R extends string>(
 
 const deeds = {
   checks: { off: undefined, propose: "proposes changes for failed checks", fix: "mends failed checks" },
-  reviews: { off: undefined, propose: "proposes changes for comments of reviewers", fix: "does what reviewers ask for" }
+  reviews: {
+    off: undefined,
+    propose: "proposes changes for comments of reviewers",
+    fix: "does what reviewers ask for"
+  },
+  conflicts: { off: undefined, propose: "proposes merges of conflicts", fix: "merges conflicts with the base branch" }
 } as const
 
 /**
@@ -58,14 +68,16 @@ const deeds = {
  * names, and tells of the turn.
  */
 export const careSentence = (
-  care: Pick<Care, "checks" | "max_turns" | "reason" | "reason_message" | "reviews" | "state" | "turns">,
+  care: Pick<Care, "checks" | "conflicts" | "max_turns" | "reason" | "reason_message" | "reviews" | "state" | "turns">,
   attention?: Pick<Attention, "state">
 ): string => {
   const { max_turns, state, turns } = care
   const used = `${turns} of ${max_turns} turns used.`
   switch (state) {
     case "watching": {
-      const done = [deeds.checks[care.checks], deeds.reviews[care.reviews]].filter((deed) => deed !== undefined)
+      const { checks, conflicts, reviews } = care
+      const deedsOf = [deeds.checks[checks], deeds.reviews[reviews], deeds.conflicts[conflicts]]
+      const done = deedsOf.filter((deed) => deed !== undefined)
       return done.length === 0 ? "Care is on, but does nothing." : `The session ${listed(done)}. ${used}`
     }
     case "working":

@@ -8,6 +8,7 @@ const care = (of: Partial<Care>) =>
   careSentence({
     checks: "fix",
     reviews: "off",
+    conflicts: "off",
     max_turns: 5,
     turns: 1,
     state: "watching",
@@ -53,12 +54,23 @@ describe("careSentence", () => {
       care({ reviews: "propose" }),
       "The session mends failed checks and proposes changes for comments of reviewers. 1 of 5 turns used."
     )
+    assert.strictEqual(
+      care({ conflicts: "fix" }),
+      "The session mends failed checks and merges conflicts with the base branch. 1 of 5 turns used."
+    )
     assert.strictEqual(care({ checks: "off" }), "Care is on, but does nothing.")
     assert.strictEqual(care({ state: "working" }), "A turn is at work on it. 1 of 5 turns used.")
   })
 
   it("tells of a proposal", () => {
-    const working = { checks: "propose", reviews: "off", max_turns: 5, turns: 1, state: "working" } as const
+    const working = {
+      checks: "propose",
+      reviews: "off",
+      conflicts: "off",
+      max_turns: 5,
+      turns: 1,
+      state: "working"
+    } as const
     const said = careSentence({ ...working, reason: null, reason_message: null }, { state: "proposed" })
     assert.strictEqual(said, "A change is proposed. Review it, then deliver it. 1 of 5 turns used.")
   })

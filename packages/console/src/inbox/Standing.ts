@@ -91,6 +91,7 @@ export const foldStanding = (before: Standing, event: Event): Standing => {
     case "merge_request.merged":
     case "merge_request.closed":
     case "merge_request.failed":
+    case "merge_request.base_changed":
     case "merge_request.head_changed":
     case "merge_request.checks_changed":
     case "merge_request.reviewed":

@@ -84,7 +84,7 @@ const Attentions = ({ act, items, request }: ActProps & { readonly items: Readon
         <li key={each.id} class="row-line">
           <State of={attentionTones[each.state]} as={plain(each.state)} />
           <span>
-            {each.causes.map(({ kind }) => (kind === "checks" ? "failed checks" : "comments")).join(" and ")} of{" "}
+            {each.causes.map(({ kind }) => causeWords[kind]).join(" and ")} of{" "}
             <code title={each.head_sha}>{each.head_sha.slice(0, 10)}</code>
             {each.commit !== null && (
               <>
@@ -127,6 +127,8 @@ const Attentions = ({ act, items, request }: ActProps & { readonly items: Readon
     </ul>
   )
 }
+
+const causeWords = { checks: "failed checks", comments: "comments", conflict: "a conflict" } as const
 
 const attentionTones = {
   preparing: "pending",
@@ -182,7 +184,7 @@ const StartForm = ({
   start
 }: {
   readonly care: Care | undefined
-  readonly start: (input: Partial<Pick<Care, "checks" | "reviews" | "max_turns">>) => void
+  readonly start: (input: Partial<Pick<Care, "checks" | "reviews" | "conflicts" | "max_turns">>) => void
   readonly close: () => void
 }) => {
   const action = useAction()
@@ -190,15 +192,17 @@ const StartForm = ({
     <Form
       of={action}
       send={(event) => {
-        const { checks, max_turns, reviews } = fieldsOf(event)
+        const { checks, conflicts, max_turns, reviews } = fieldsOf(event)
         // Fields that the form does not show stay as they are.
         const { bots, budget, protected_paths, reply, rerun_first } = care ?? {}
         const kept = care === undefined ? {} : { bots, budget, protected_paths, reply, rerun_first }
-        start({ ...kept, checks: wayOf(checks), reviews: wayOf(reviews), max_turns: Number(max_turns) })
+        const ways = { checks: wayOf(checks), reviews: wayOf(reviews), conflicts: wayOf(conflicts) }
+        start({ ...kept, ...ways, max_turns: Number(max_turns) })
       }}
     >
       <WayField name="checks" label="Failed checks" value={care?.checks ?? "fix"} />
       <WayField name="reviews" label="Comments of reviewers" value={care?.reviews ?? "off"} />
+      <WayField name="conflicts" label="Conflicts with the base branch" value={care?.conflicts ?? "off"} />
       <Field label="Turns at most" hint="After that a person is asked.">
         <input name="max_turns" type="number" min={1} max={20} required defaultValue={String(care?.max_turns ?? 5)} />
       </Field>

@@ -6,6 +6,7 @@ import type { FileChange } from "../git/Changes.js"
 import type { DiffText } from "../git/Diff.js"
 import type { GitError } from "../git/GitError.js"
 import type { EarlierCommit, Joined } from "../git/JoinBranch.js"
+import type { MergedBranch } from "../git/MergeBranch.js"
 import type { Obstacle } from "../git/Obstacles.js"
 import type { PushResult } from "../git/Push.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
@@ -116,6 +117,18 @@ export interface Changes {
       readonly earlier: readonly [EarlierCommit, ...ReadonlyArray<EarlierCommit>]
     }
   ) => Effect.Effect<Joined, GitError>
+  /** As `Git.mergeBranch`. */
+  readonly merge: (
+    branch: RemoteBranch,
+    commits: { readonly head: string; readonly other: string }
+  ) => Effect.Effect<MergedBranch, GitError>
+  /** As `Git.leftMarks`. */
+  readonly leftMarks: (request: {
+    readonly session: SessionId
+    readonly tree: string
+    readonly head: string
+    readonly other: string
+  }) => Effect.Effect<ReadonlyArray<string>, GitError>
   /** As `Git.push`. */
   readonly push: (
     branch: RemoteBranch,

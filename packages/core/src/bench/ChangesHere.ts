@@ -40,6 +40,8 @@ export const changesHere = Effect.gen(function* () {
     commit: ({ signs, ...request }, { sign }) => git.commitTree({ ...at(request), ...(signs && { sign }) }),
     head: (branch) => git.remoteHead(at(branch)),
     join: (branch, work) => git.joinBranch({ ...at(branch), ...work }),
+    merge: (branch, commits) => git.mergeBranch({ ...at(branch), ...commits }),
+    leftMarks: (request) => git.leftMarks(at(request)),
     push: (branch, push) => git.push({ ...at(branch), ...push }),
     followRemote: (session, from, to) => git.followRemote({ workTree: placesOf(session).workTree, from, to })
   }

@@ -56,6 +56,7 @@ export const CareOutcome = Schema.Literal(...CareReason.literals, ...CareEnd.lit
 export const CarePolicy = Schema.Struct({
   checks: field(CareOf, "What is done about checks that have failed."),
   reviews: field(CareOf, "What is done about comments and reviews of people who may write to the repository."),
+  conflicts: field(CareOf, "What is done about conflicts with the base branch."),
   max_turns: field(Schema.Int, "The most turns before a person is asked."),
   budget: field(Schema.NullOr(BudgetInput), "What the model calls of all its turns may spend; null for no limit."),
   rerun_first: field(
@@ -119,9 +120,9 @@ export const attentionStates = /* @__PURE__ */ StateMachine.make<AttentionState>
 })
 
 const AttentionCause = Schema.Struct({
-  kind: field(Schema.Literal("checks", "comments"), "What it is about."),
-  check_ids: field(Schema.Array(CheckId), "The checks that had failed; empty for comments."),
-  comment_ids: field(Schema.Array(Schema.String), "The comments, by their ids on the forge; empty for checks.")
+  kind: field(Schema.Literal("checks", "comments", "conflict"), "What it is about. `conflict`: with the base branch."),
+  check_ids: field(Schema.Array(CheckId), "The checks that had failed; empty for the other kinds."),
+  comment_ids: field(Schema.Array(Schema.String), "The comments, by their ids on the forge; empty for the other kinds.")
 }).annotations({ identifier: "AttentionCause", description: "Something that a turn was needed for." })
 export type AttentionCause = typeof AttentionCause.Type
 
@@ -132,6 +133,10 @@ export const Attention = Schema.Struct({
   state: field(AttentionState, "Where it stands."),
   causes: field(Schema.Array(AttentionCause), "What it is about. There is at least one."),
   proposes: field(Schema.Boolean, "True when a person delivers what it makes."),
+  base_sha: field(
+    Schema.NullOr(Schema.String),
+    "The commit of the base branch that is merged into the head; null until then, and without a conflict."
+  ),
   message_id: field(Schema.NullOr(MessageId), "The message to the agent; null until then."),
   turn_id: field(Schema.NullOr(TurnId), "The turn that works on it; null until then."),
   changeset_id: field(Schema.NullOr(ChangesetId), "What the turn has made; null until then, and for nothing."),

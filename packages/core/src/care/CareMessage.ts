@@ -26,6 +26,8 @@ export interface CareFacts {
   readonly head: string
   /** True when commits of others were brought into the files. */
   readonly isSynced: boolean
+  /** The paths that conflict with the base branch, which is merged into the files. Empty without a conflict. */
+  readonly conflicts: ReadonlyArray<string>
   readonly protectedPaths: ReadonlyArray<string>
   readonly checks: ReadonlyArray<QuotedCheck>
   readonly comments: ReadonlyArray<QuotedComment>
@@ -39,6 +41,7 @@ const mostOfName = 200
 const mostLogs = 3
 const mostComments = 50
 const mostRemarks = 20
+const mostConflicts = 100
 
 /** The message to the agent: the task in our words, then facts, then the words of others. Those are data between marks that nobody outside can know. */
 export const careMessage = (facts: CareFacts, mark: string): string => {
@@ -69,7 +72,7 @@ export const careMessage = (facts: CareFacts, mark: string): string => {
 
 const name = (text: string): string => JSON.stringify(cutText(text, mostOfName))
 
-const tasksOf = ({ checks, comments, isSynced, protectedPaths }: CareFacts): ReadonlyArray<string> => [
+const tasksOf = ({ checks, comments, conflicts, isSynced, protectedPaths }: CareFacts): ReadonlyArray<string> => [
   "The merge request of this session needs work before it can be merged.",
   ...(checks.length > 0
     ? [
@@ -78,6 +81,12 @@ const tasksOf = ({ checks, comments, isSynced, protectedPaths }: CareFacts): Rea
     : []),
   ...(comments.length > 0
     ? ["Reviewers have written comments. Do what they ask for where it is right, and say why where it is not."]
+    : []),
+  ...(conflicts.length > 0
+    ? [
+        "It conflicts with its base branch. The base branch is merged into your files, and each conflict stands there between the lines <<<<<<< and >>>>>>>.",
+        "Resolve every conflict so that the intent of both sides is kept, and remove these lines. A file that only one side has deleted has no such lines."
+      ]
     : []),
   ...(isSynced ? ["Others have pushed commits to the branch. Your files have them already. Keep them."] : []),
   "",
@@ -89,8 +98,19 @@ const tasksOf = ({ checks, comments, isSynced, protectedPaths }: CareFacts): Rea
   ""
 ]
 
-const factsOf = ({ base, branch, checks, comments, head, number, title }: CareFacts): ReadonlyArray<string> => [
+const factsOf = ({
+  base,
+  branch,
+  checks,
+  comments,
+  conflicts,
+  head,
+  number,
+  title
+}: CareFacts): ReadonlyArray<string> => [
   `Merge request: ${number === null ? "" : `#${number} `}${name(title)}, branch ${name(branch)} into ${name(base)}, head ${head}`,
+  ...conflicts.slice(0, mostConflicts).map((path) => `Conflict in: ${name(path)}`),
+  ...(conflicts.length > mostConflicts ? [`Conflicts in ${conflicts.length - mostConflicts} more files`] : []),
   ...checks.map((check) => `Failed check: ${name(check.name)}`),
   ...comments
     .filter(({ path }) => path !== null)

@@ -61,6 +61,8 @@ export interface AttentionRow extends Omit<Attention, "causes" | "proposes" | "c
   readonly proposes: number
   /** The files of the session before the turn. */
   readonly tree_before: string | null
+  /** The tree of the head that the base branch was merged into; null without a conflict. */
+  readonly head_tree: string | null
   readonly commit_sha: string | null
 }
 
@@ -91,6 +93,7 @@ export const policyOf = ({ policy }: Pick<CareRow, "policy">): CarePolicy => JSO
 export const policyIn = (input: CareInput): CarePolicy => ({
   checks: input.checks ?? "off",
   reviews: input.reviews ?? "off",
+  conflicts: input.conflicts ?? "off",
   max_turns: input.max_turns ?? 5,
   budget: input.budget ?? null,
   rerun_first: input.rerun_first ?? true,
@@ -361,6 +364,7 @@ export const toAttention = (row: AttentionRow & { readonly reply_url: string | n
   state: row.state,
   causes: JSON.parse(row.causes),
   proposes: row.proposes === 1,
+  base_sha: row.base_sha,
   message_id: row.message_id,
   turn_id: row.turn_id,
   changeset_id: row.changeset_id,

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { EarlierDelivery } from "../changes/DeliveryRows.js"
 import { DeliveryStore } from "../changes/DeliveryStore.js"
+import { partReads } from "../changes/looks/PartRows.js"
 import type { RequestSight } from "../changes/looks/RequestListeners.js"
 import { rerunJobKind } from "../changes/MergeRequestJobs.js"
 import { AttentionId, newId } from "../domain/Ids.js"
@@ -37,10 +38,6 @@ export const makeDeciding = Effect.gen(function* () {
     step: Extract<CareStep, { readonly do: "turn" }>
   ) {
     const at = yield* now
-    const causes: ReadonlyArray<AttentionCause> = [
-      ...(step.checks.length > 0 ? [{ kind: "checks" as const, check_ids: step.checks, comment_ids: [] }] : []),
-      ...(step.comments.length > 0 ? [{ kind: "comments" as const, check_ids: [], comment_ids: step.comments }] : [])
-    ] as ReadonlyArray<AttentionCause>
     const id = yield* newId(AttentionId)
     yield* store.attend(
       {
@@ -51,8 +48,10 @@ export const makeDeciding = Effect.gen(function* () {
         head_sha: request.head_sha ?? "",
         state: "preparing",
         fingerprint: step.fingerprint,
-        causes: JSON.stringify(causes),
+        causes: JSON.stringify(causesOf(step)),
         proposes: step.proposes ? 1 : 0,
+        base_sha: null,
+        head_tree: null,
         tree_before: null,
         message_id: null,
         turn_id: null,
@@ -114,6 +113,13 @@ export const makeDeciding = Effect.gen(function* () {
   })
 })
 
+const causesOf = (step: Extract<CareStep, { readonly do: "turn" }>): ReadonlyArray<AttentionCause> =>
+  [
+    ...(step.checks.length > 0 ? [{ kind: "checks" as const, check_ids: step.checks, comment_ids: [] }] : []),
+    ...(step.comments.length > 0 ? [{ kind: "comments" as const, check_ids: [], comment_ids: step.comments }] : []),
+    ...(step.isConflict ? [{ kind: "conflict" as const, check_ids: [], comment_ids: [] }] : [])
+  ] as ReadonlyArray<AttentionCause>
+
 /** Gives the function that lets a care go on when somebody has moved the branch past what it has proposed. */
 const makeSupersede = Effect.gen(function* () {
   const store = yield* CareStore
@@ -131,6 +137,7 @@ const makeSeen = Effect.gen(function* () {
   const store = yield* CareStore
   const deliveries = yield* DeliveryStore
   const forges = yield* Forges
+  const { hasChecks } = yield* partReads
   const isUndelivered = yield* makeIsUndelivered
 
   return Effect.fnUntraced(function* (sight: RequestSight, session: SessionRow) {
@@ -143,6 +150,7 @@ const makeSeen = Effect.gen(function* () {
     const seen: CareSeen = {
       isFork: sight.isFork,
       head,
+      base: request.base_branch,
       isBehind: isBehind(pushed, head, sight.nowMs),
       isBusy: session.turns.active !== null || session.turns.queued > 0,
       isUndelivered: yield* isUndelivered(session, pushed[0]),
@@ -155,6 +163,9 @@ const makeSeen = Effect.gen(function* () {
             }),
       canRerun: forges.find(request.forge)?.can.has("rerun") === true,
       comments: commentsOf(sight, isOurs),
+      isSilent:
+        request.standing?.waiting_for.some(({ kind }) => kind === "no_check_reports") === true &&
+        !(yield* hasChecks(request.id)),
       isConflicted: request.standing?.conflicts === "conflicts"
     }
     return seen

@@ -28,6 +28,8 @@ export interface SeenComment {
 export interface CareSeen {
   readonly isFork: boolean
   readonly head: string
+  /** The branch that it is to be merged into. */
+  readonly base: string
   /** True while the forge shows a head that is older than our last push. */
   readonly isBehind: boolean
   /** True while a turn of the session waits or runs. */
@@ -39,6 +41,8 @@ export interface CareSeen {
   /** True when the forge can begin checks anew. */
   readonly canRerun: boolean
   readonly comments: ReadonlyArray<SeenComment>
+  /** True when no check has ever reported, although one would have by now. */
+  readonly isSilent: boolean
   /** True when it does not merge with its base branch. */
   readonly isConflicted: boolean
 }
@@ -60,6 +64,7 @@ export interface CareMemory {
 export interface CareRules {
   readonly checks: "off" | "propose" | "fix"
   readonly reviews: "off" | "propose" | "fix"
+  readonly conflicts: "off" | "propose" | "fix"
   readonly max_turns: number
   readonly rerun_first: boolean
   readonly bots: ReadonlyArray<string>
@@ -77,11 +82,13 @@ export type CareStep =
   | {
       readonly do: "turn"
       readonly causes: ReadonlyArray<string>
-      /** The names of the red checks; null for none. */
+      /** What has to be gone after it: the names of the red checks, or the branch of a conflict; null for comments alone. */
       readonly fingerprint: string | null
       /** The ids of the red checks. */
       readonly checks: ReadonlyArray<string>
       readonly comments: ReadonlyArray<string>
+      /** True when it is about a conflict with the base branch, and about nothing else. */
+      readonly isConflict: boolean
       /** True when a person delivers what the turn makes. */
       readonly proposes: boolean
     }
@@ -106,6 +113,19 @@ export const decide = (seen: CareSeen, memory: CareMemory, rules: CareRules, now
   const stops = counted.filter(({ body }) => stopWord.test(body)).map(({ id }) => commentCause(id))
   if (stops.length > 0) return handOver("stopped_by_comment", stops)
   if (seen.isBehind || seen.isBusy) return wait()
+  const conflict = conflictOf(seen, memory, rules)
+  if (conflict !== undefined)
+    return (
+      capOf(seen, memory, rules, conflict.fingerprint) ?? {
+        do: "turn",
+        causes: [conflict.cause],
+        fingerprint: conflict.fingerprint,
+        checks: [],
+        comments: [],
+        isConflict: true,
+        proposes: rules.conflicts === "propose"
+      }
+    )
   const red = redOf(seen, memory, rules, nowMs)
   if (red !== undefined && "do" in red) return red
   const last = Math.max(...counted.map(({ writtenMs }) => writtenMs))
@@ -113,19 +133,43 @@ export const decide = (seen: CareSeen, memory: CareMemory, rules: CareRules, now
   if (counted.length > 0 && last <= nowMs && nowMs < last + quietMs) return wait(last + quietMs)
   const causes = [...(red === undefined ? [] : [red.cause]), ...counted.map(({ id }) => commentCause(id))]
   if (causes.length === 0) return idle(seen, rules)
-  if (memory.turns >= rules.max_turns) return handOver("turns_exhausted")
-  if (memory.isSpent) return handOver("budget_exhausted")
-  if (red !== undefined && memory.failures.filter((known) => known === red.fingerprint).length >= 2)
+  const fingerprint = red?.fingerprint ?? null
+  return (
+    capOf(seen, memory, rules, fingerprint) ?? {
+      do: "turn",
+      causes: causes.sort(),
+      fingerprint,
+      checks: red?.ids ?? [],
+      comments: counted.map(({ id }) => id),
+      isConflict: false,
+      proposes: (red !== undefined && rules.checks === "propose") || (counted.length > 0 && rules.reviews === "propose")
+    }
+  )
+}
+
+/** Why a person has to go on in the place of a turn; undefined for no reason. */
+const capOf = (
+  { isUndelivered }: CareSeen,
+  { failures, isSpent, turns }: CareMemory,
+  { max_turns }: CareRules,
+  fingerprint: string | null
+): CareStep | undefined => {
+  if (turns >= max_turns) return handOver("turns_exhausted")
+  if (isSpent) return handOver("budget_exhausted")
+  if (fingerprint !== null && failures.filter((known) => known === fingerprint).length >= 2)
     return handOver("same_failure")
-  if (seen.isUndelivered) return handOver("undelivered_changes")
-  return {
-    do: "turn",
-    causes: causes.sort(),
-    fingerprint: red?.fingerprint ?? null,
-    checks: red?.ids ?? [],
-    comments: counted.map(({ id }) => id),
-    proposes: (red !== undefined && rules.checks === "propose") || (counted.length > 0 && rules.reviews === "propose")
-  }
+  return isUndelivered ? handOver("undelivered_changes") : undefined
+}
+
+/** The fingerprint of a conflict with a base branch. */
+export const conflictWith = (base: string): string => `conflict:${base}`
+
+/** The conflict that a turn is due for. It goes before checks, because some forges start none while there is one. */
+const conflictOf = ({ base, head, isConflicted }: CareSeen, { handled }: CareMemory, { conflicts }: CareRules) => {
+  const cause = `conflict:${head}:${base}`
+  return conflicts === "off" || !isConflicted || handled.has(cause)
+    ? undefined
+    : { cause, fingerprint: conflictWith(base) }
 }
 
 const stopWord = /^\/reins stop[ \t]*\r?$/m
@@ -175,9 +219,13 @@ const redOf = (seen: CareSeen, memory: CareMemory, rules: CareRules, nowMs: numb
   return memory.handled.has(cause) ? undefined : { cause, fingerprint, ids: failed.map(({ id }) => id) }
 }
 
-const idle = ({ checks, isConflicted }: CareSeen, rules: CareRules): CareStep => {
+const idle = ({ checks, isConflicted, isSilent }: CareSeen, rules: CareRules): CareStep => {
   // Some forges start no check while there is a conflict, which looks like waiting.
-  if (isConflicted && (rules.checks !== "off" || rules.reviews !== "off")) return handOver("merge_conflict")
+  if (isConflicted && (rules.checks !== "off" || rules.reviews !== "off" || rules.conflicts !== "off"))
+    return handOver("merge_conflict")
+  // Nothing else is waited for, so the care would wait for ever.
+  if (isSilent && rules.checks !== "off" && rules.reviews === "off" && rules.conflicts === "off")
+    return handOver("checks_do_not_run")
   const held = (checks ?? []).filter(({ optional, state }) => !optional && state === "action_required")
   const isPending = (checks ?? []).some(({ state }) => state === "pending")
   return rules.checks !== "off" && held.length > 0 && !isPending ? handOver("checks_need_approval") : wait()

@@ -11,6 +11,7 @@ import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { CareStore, policyOf } from "./CareStore.js"
 import { makeDeliver } from "./Delivering.js"
 import { makeHandOver } from "./HandOver.js"
+import { isOtherBase, makeLeftMarks } from "./Merging.js"
 import { fitsPattern } from "./Paths.js"
 import { makePost } from "./Posting.js"
 import { makeSummary } from "./Summary.js"
@@ -27,6 +28,7 @@ export const deliverCareJob = Effect.gen(function* () {
   const end = yield* makeEndWork
   const changesets = yield* ChangesetStore
   const touched = yield* makeTouched
+  const leftMarks = yield* makeLeftMarks
   const steps = yield* makeSteps
   const deliver = yield* makeDeliver
 
@@ -36,6 +38,9 @@ export const deliverCareJob = Effect.gen(function* () {
     const made = newest?.source_turn_id === attention.turn_id ? newest : undefined
     if (made === undefined || made.tree === null || made.tree === attention.tree_before)
       return yield* attempt.commit(steps.nothing(attention.id))
+    // The files hold the merge of another branch, which nobody wants any more.
+    if (isOtherBase(work) || (yield* leftMarks(work, made.tree)).length > 0)
+      return yield* attempt.commit(end(attention.id, "merge_conflict"))
     const paths = yield* touched(work, made.tree)
     const { protected_paths } = policyOf(row)
     const isProtected = paths.some((path) => protected_paths.some((pattern) => fitsPattern(path, pattern)))

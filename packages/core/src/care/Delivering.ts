@@ -10,6 +10,7 @@ import { Oversight } from "../store/Oversight.js"
 import { carePrincipal, makeCareMayAct } from "./Acting.js"
 import type { CareReason } from "./Care.js"
 import { CareStore } from "./CareStore.js"
+import { isAboutConflict, mergeOf } from "./Merging.js"
 import { type CareWork, makeEndWork, makeFindWork } from "./Work.js"
 
 /** Gives the function that has a changeset delivered with the rights of the account. A refusal hands over. */
@@ -34,12 +35,13 @@ export const makeDeliver = Effect.gen(function* () {
       if (!(yield* mayAct(work.row, work.session.workspace_id)))
         return yield* end(work.attention.id, "owner_lost_access")
       const earlier = yield* deliveries.find(work.request.delivery_id)
-      const { delivery } = yield* request(by, changeset.id, {
-        onto: "head",
+      const terms = {
+        onto: "head" as const,
         target_ref: work.request.head_branch,
         title: titleOf(work),
         ...(earlier?.connection_id != null && { connection_id: earlier.connection_id })
-      })
+      }
+      const { delivery } = yield* request(by, changeset.id, terms, mergeOf(work.attention))
       yield* store.amend(work.attention, { delivery_id: delivery.id, changeset_id: changeset.id })
       yield* oversight.inCommit(commanded)
     })
@@ -58,5 +60,7 @@ const refusalOf = (error: ReinsError | RequestInvalid): CareReason => {
   return error.code === "connection_required" ? "auth_required" : "push_refused"
 }
 
-const titleOf = ({ attention: { fingerprint } }: CareWork): string =>
-  fingerprint === null ? "Address review comments" : "Mend failing checks"
+const titleOf = ({ attention, request }: CareWork): string => {
+  if (isAboutConflict(attention)) return `Merge ${request.base_branch} into ${request.head_branch}`
+  return attention.fingerprint === null ? "Address review comments" : "Mend failing checks"
+}

@@ -5,6 +5,7 @@ import { secretMask } from "../sessions/SecretMask.js"
 import type { AttentionCause } from "./Care.js"
 import { careMessage, type QuotedComment } from "./CareMessage.js"
 import { policyOf } from "./CareStore.js"
+import type { Synced } from "./Syncing.js"
 import type { CareWork } from "./Work.js"
 
 /** Gives the function that writes the message of an attention. Undefined when none of its checks and comments is there any more. */
@@ -29,7 +30,7 @@ export const makeMessageOf = Effect.gen(function* () {
     return quoted
   })
 
-  return Effect.fnUntraced(function* (work: CareWork, given: { readonly isSynced: boolean; readonly mark: string }) {
+  return Effect.fnUntraced(function* (work: CareWork, given: Synced & { readonly mark: string }) {
     const { attention, request, row, session } = work
     const causes: ReadonlyArray<AttentionCause> = JSON.parse(attention.causes)
     const checkIds = new Set<string>(causes.flatMap(({ check_ids }) => check_ids))
@@ -38,7 +39,7 @@ export const makeMessageOf = Effect.gen(function* () {
       .filter(({ id }) => checkIds.has(id))
       .map(({ key, name, url }) => ({ name, url, log: kept.get(key)?.log }))
     const comments = yield* commentsOf(work, new Set(causes.flatMap(({ comment_ids }) => comment_ids)))
-    if (checks.length === 0 && comments.length === 0) return undefined
+    if (checks.length === 0 && comments.length === 0 && given.conflicts.length === 0) return undefined
     const mask = yield* maskOf(session)
     const facts = {
       number: request.number,
@@ -47,6 +48,7 @@ export const makeMessageOf = Effect.gen(function* () {
       base: request.base_branch,
       head: attention.head_sha,
       isSynced: given.isSynced,
+      conflicts: given.conflicts,
       protectedPaths: policyOf(row).protected_paths,
       checks,
       comments

@@ -12,6 +12,7 @@ import { carePrincipal, makeCareMayAct } from "./Acting.js"
 import type { CareReason } from "./Care.js"
 import { CareStore, careActor, leftOf } from "./CareStore.js"
 import { prepareJobKind } from "./Deciding.js"
+import { isOtherBase } from "./Merging.js"
 import { makeMessageOf } from "./MessageFacts.js"
 import { makeSync, type Synced } from "./Syncing.js"
 import { type CareWork, makeEndWork, makeFindWork } from "./Work.js"
@@ -38,7 +39,9 @@ export const prepareJob = Effect.gen(function* () {
     const isAllowed =
       (yield* mayAct(row, session.workspace_id)) && (yield* Effect.isSuccess(oversight.before(commanded)))
     if (!isAllowed) return yield* attempt.commit(end(work.attention.id, "owner_lost_access"))
-    const synced = yield* sync(work)
+    if (isOtherBase(work)) return yield* attempt.commit(end(work.attention.id, undefined))
+    const synced = yield* sync(attempt, work)
+    if (synced === "clean") return yield* attempt.commit(end(work.attention.id, undefined, { keepsCauses: true }))
     if (typeof synced === "string")
       return yield* attempt.commit(end(work.attention.id, synced === "moved" ? undefined : synced))
     const content = yield* messageOf(work, { ...synced, mark: randomBytes(9).toString("hex") })
@@ -85,7 +88,7 @@ const makeBegin = Effect.gen(function* () {
     const session = yield* sessions.lock(sessionId)
     const work = yield* find(id, "preparing")
     if (session === undefined || work === undefined) return
-    if (synced.isSynced) yield* snapshots.changed(sessionId)
+    if (synced.isSynced || synced.conflicts.length > 0) yield* snapshots.changed(sessionId)
     if (session.turns.active !== null || session.turns.queued > 0) return yield* end(id, undefined)
     const budget = leftOf(work.row)
     if (budget === undefined) return yield* end(id, "budget_exhausted")

@@ -8,6 +8,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { Journal } from "../store/Journal.js"
 import { attentionStates } from "./Care.js"
 import { CareStore } from "./CareStore.js"
+import { mergeOf } from "./Merging.js"
 
 /** Gives the command that delivers what was proposed. */
 export const makeDeliverProposed = Effect.gen(function* () {
@@ -28,11 +29,12 @@ export const makeDeliverProposed = Effect.gen(function* () {
     const about = yield* requests.find(attention.merge_request_id)
     if (about === undefined || attention.changeset_id === null) return yield* notFound()
     const earlier = yield* deliveries.find(about.delivery_id)
-    const answer = yield* request(principal, attention.changeset_id, {
-      onto: "head",
+    const terms = {
+      onto: "head" as const,
       target_ref: about.head_branch,
       ...(earlier?.connection_id != null && { connection_id: earlier.connection_id })
-    })
+    }
+    const answer = yield* request(principal, attention.changeset_id, terms, mergeOf(attention))
     yield* store.move(attention, "delivering", { delivery_id: answer.delivery.id })
     return answer
   })

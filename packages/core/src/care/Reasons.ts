@@ -6,18 +6,19 @@ export const reasonMessages: Readonly<Record<CareReason | CareEnd, string>> = {
     "The turns that were allowed are used up. Look at the merge request, and put the care again to go on.",
   budget_exhausted: "The budget is used up. Put the care again with a higher one to go on.",
   same_failure:
-    "The same checks are red after two turns. Look at their logs, and tell the session what it does not know.",
+    "The same checks are red after two turns, or it conflicts again. Look at them, and tell the session what it does not know.",
   no_change: "The agent has changed nothing. Read its answer, and decide whether the failure comes from this change.",
   turn_failed: "The turn did not end well. Look at the turn, and put the care again to go on.",
   protected_path: "The agent has changed files that only a person delivers. Review the proposal, then deliver it.",
   head_keeps_moving: "The branch has moved during each attempt to push. Put the care again when it is quiet.",
   merge_conflict:
-    "Commits of others change the same lines, on the branch or on its base. Bring them together by hand, then put the care again.",
+    "Commits of others change the same lines, on the branch or on its base, and no turn has brought them together. Do that by hand, then put the care again.",
   undelivered_changes:
     "The session has changes that were not delivered. Deliver them or take them back, then put the care again.",
   checks_need_approval:
     "A check waits for the approval of a person on the forge. Approve it there, then put the care again.",
-  checks_do_not_run: "Checks were cancelled and do not run. Look at the CI, then put the care again.",
+  checks_do_not_run:
+    "Checks were cancelled, or none has reported within ten minutes. Look at the CI, then put the care again.",
   fork: "The branch is in another repository, where Reins does not push. Go on by hand.",
   branch_gone: "The branch is gone from the forge. Push it again, then put the care again.",
   auth_required:

@@ -34,6 +34,9 @@ export const makeSummary = Effect.gen(function* () {
         : `Reins has pushed ${attention.commit_sha} for this:`,
       "",
       ...checks.map(({ name }) => `- The check ${JSON.stringify(cutText(name, 200))} had failed.`),
+      ...(attention.base_sha === null
+        ? []
+        : [`- It conflicted with ${attention.base_sha} of the base branch, which is merged now.`]),
       ...(comments === 0 ? [] : [`- ${comments === 1 ? "One comment was" : `${comments} comments were`} written.`]),
       ...(words === "" ? [] : ["", "The agent says:", "", ...words.split("\n").map((line) => `> ${line}`)]),
       "",

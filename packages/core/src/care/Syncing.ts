@@ -2,9 +2,10 @@ import { Array as Arr, Effect } from "effect"
 import { Bench } from "../bench/Bench.js"
 import { deliveryError, deliveryRemote } from "../changes/DeliveryRemote.js"
 import { DeliveryStore } from "../changes/DeliveryStore.js"
-import { JobError } from "../jobs/JobKind.js"
+import { JobError, type RunningAttempt } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import { isAboutConflict, makeMergeBase } from "./Merging.js"
 import type { CareWork } from "./Work.js"
 
 /** The files of a session as they are on the head. */
@@ -12,19 +13,23 @@ export interface Synced {
   readonly tree: string
   /** True when commits of others were brought in. */
   readonly isSynced: boolean
+  /** The paths of a conflict with the base branch, which is in the files with its marks. Empty without one. */
+  readonly conflicts: ReadonlyArray<string>
 }
 
 /**
- * Gives the function that brings the commits on the head of a branch into the files of its session. `moved` when the head is another one than that of
- * the attention. A repetition finds the files as they are to be.
+ * Gives the function that brings the commits on the head of a branch into the files of its session, and for a conflict the base branch too. `moved` when
+ * the head is another one than that of the attention, `clean` when there is no conflict. A repetition finds the files as they are to be.
  */
 export const makeSync = Effect.gen(function* () {
   const { changes } = yield* Bench
   const deliveries = yield* DeliveryStore
   const remoteOf = yield* deliveryRemote
   const bring = yield* makeBring
+  const mergeBase = yield* makeMergeBase
 
-  return Effect.fnUntraced(function* ({ attention, request, session }: CareWork) {
+  return Effect.fnUntraced(function* (attempt: RunningAttempt, work: CareWork) {
+    const { attention, request, session } = work
     const pushed = yield* deliveries.pushedTo(session.id, request.head_branch)
     if (!Arr.isNonEmptyReadonlyArray(pushed)) return "branch_gone" as const
     const [{ delivery, tree }] = pushed
@@ -35,9 +40,15 @@ export const makeSync = Effect.gen(function* () {
     const earlier = Arr.map(pushed, ({ delivery, tree }) => ({ commit: delivery.commit ?? "", tree }))
     const joined = yield* changes.join(remote, { head, tree, own: [], earlier }).pipe(Effect.mapError(deliveryError))
     if (joined.state !== "merged") return "merge_conflict" as const
-    const synced: Synced = { tree: joined.tree, isSynced: joined.tree !== tree }
-    if (!synced.isSynced) return synced
-    return (yield* bring(session, tree, joined.tree)) ? synced : ("merge_conflict" as const)
+    const base = isAboutConflict(attention) ? yield* mergeBase(attempt, work, remote) : undefined
+    if (typeof base === "string") return base
+    const synced: Synced = {
+      tree: base?.tree ?? joined.tree,
+      isSynced: joined.tree !== tree,
+      conflicts: base?.conflicts ?? []
+    }
+    if (synced.tree === tree) return synced
+    return (yield* bring(session, tree, synced.tree)) ? synced : ("merge_conflict" as const)
   })
 })
 

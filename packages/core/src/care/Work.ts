@@ -35,8 +35,8 @@ export const makeFindWork = Effect.gen(function* () {
 })
 
 /**
- * Gives the commit that ends the work of a care. It hands over for a reason. Without one the causes count again at a look that comes at once. It does
- * nothing when the care has moved on.
+ * Gives the commit that ends the work of a care. It hands over for a reason. Without one the causes count again at a look that comes at once, unless
+ * they are kept as done. It does nothing when the care has moved on.
  */
 export const makeEndWork = Effect.gen(function* () {
   const store = yield* CareStore
@@ -44,7 +44,11 @@ export const makeEndWork = Effect.gen(function* () {
   const watches = yield* WatchStore
   const find = yield* makeFindWork
   const handOver = yield* makeHandOver
-  return Effect.fnUntraced(function* (id: string, reason: CareReason | undefined) {
+  return Effect.fnUntraced(function* (
+    id: string,
+    reason: CareReason | undefined,
+    { keepsCauses = false }: { readonly keepsCauses?: boolean } = {}
+  ) {
     const known = yield* store.attention(id)
     if (known === undefined) return
     yield* sessions.lock(known.session_id)
@@ -54,7 +58,7 @@ export const makeEndWork = Effect.gen(function* () {
     if (work === undefined) return
     const { attention, request, row } = work
     if (reason !== undefined) return yield* Effect.asVoid(handOver(request, row, reason, attention))
-    yield* store.forget(attention.id)
+    if (!keepsCauses) yield* store.forget(attention.id)
     yield* store.move(attention, "superseded")
     yield* store.change(row, { state: "watching", attention_id: null })
     yield* watches.ring(request.id, false)

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { ChangesetId, SessionId } from "../domain/Ids.js"
+import type { ChangesetId, DeliveryId, SessionId } from "../domain/Ids.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Database } from "../store/Database.js"
 import type { Delivery, DeliveryOnto } from "./Delivery.js"
@@ -18,6 +18,8 @@ export interface DeliveryRow
   readonly author_name: string | null
   readonly author_email: string | null
   readonly onto: DeliveryOnto | null
+  /** JSON of a `BranchMerge`; null for none. */
+  readonly merges: string | null
   readonly trailers: string | null
   readonly signs: number | null
   readonly steps: string
@@ -25,7 +27,22 @@ export interface DeliveryRow
   readonly conflicts: string | null
 }
 
-export const toDelivery = ({ allowed, author_email, author_name, commit_sha, ...row }: DeliveryRow): Delivery => ({
+/** A commit that a delivery merges into the head of its branch. Its changeset was made of the files of that head. */
+export interface BranchMerge {
+  readonly other: string
+  readonly head: string
+  /** The tree of the head. */
+  readonly tree: string
+}
+
+export const toDelivery = ({
+  allowed,
+  author_email,
+  author_name,
+  commit_sha,
+  merges: _merges,
+  ...row
+}: DeliveryRow): Delivery => ({
   ...row,
   author: author_name === null || author_email === null ? null : { name: author_name, email: author_email },
   onto: row.onto ?? "base",
@@ -69,6 +86,8 @@ export interface BranchReads {
   readonly deliveredUntil: (sessionId: SessionId, changesetId: ChangesetId) => Effect.Effect<Timestamp | null>
   /** The commits that other deliveries of the session may have pushed to the branch of a delivery, the newest first. */
   readonly earlier: (delivery: Delivery) => Effect.Effect<ReadonlyArray<EarlierDelivery>>
+  /** The commit that a delivery merges; undefined for none. */
+  readonly mergeOf: (deliveryId: DeliveryId) => Effect.Effect<BranchMerge | undefined>
   /** The deliveries of a session that have reached a branch, the newest first. */
   readonly pushedTo: (sessionId: SessionId, targetRef: string) => Effect.Effect<ReadonlyArray<EarlierDelivery>>
   /** The commit at which any delivery of the session has seen the same branch last; null when none has seen it. */
@@ -104,6 +123,12 @@ export const branchReads = (db: Database["Type"]): BranchReads => {
             and deliveries.id <> ${delivery.id} and changesets.tree is not null
           order by deliveries.id desc limit ${maxEarlier}`),
         (rows) => rows.map(({ tree, ...row }) => ({ tree, delivery: toDelivery(row) }))
+      ),
+    mergeOf: (id) =>
+      Effect.map(
+        db.first(sql<{ merges: string | null }>`select merges from deliveries where id = ${id}`),
+        (row): BranchMerge | undefined =>
+          row === undefined || row.merges === null ? undefined : JSON.parse(row.merges)
       ),
     pushedTo: (sessionId, targetRef) =>
       Effect.map(

@@ -24,7 +24,14 @@ import {
   type UpdateStrategy
 } from "./Delivery.js"
 import { DeliveryListeners } from "./DeliveryListeners.js"
-import { type BranchReads, branchReads, type DeliveryRow, toDelivery, toDeliveryOrNone } from "./DeliveryRows.js"
+import {
+  type BranchMerge,
+  type BranchReads,
+  branchReads,
+  type DeliveryRow,
+  toDelivery,
+  toDeliveryOrNone
+} from "./DeliveryRows.js"
 
 /** The identity of a delivery: there is one of a changeset for each transport and branch. */
 export interface DeliveryTarget {
@@ -53,6 +60,8 @@ export interface NewDelivery extends DeliveryTarget, DeliveryMeans {
   readonly signs: boolean
   readonly keyId: SigningKeyId | null
   readonly remoteUrl: string | null
+  /** Absent for an ordinary commit. */
+  readonly merges?: BranchMerge | undefined
 }
 
 /** A move of a delivery. An absent reason and absent conflicts become empty; other fields that are absent stay as they are. */
@@ -218,6 +227,7 @@ const newRow = (delivery: NewDelivery, at: string) => ({
   key_id: delivery.keyId,
   update_strategy: delivery.updateStrategy,
   onto: delivery.onto,
+  merges: delivery.merges === undefined ? null : JSON.stringify(delivery.merges),
   allowed: JSON.stringify(delivery.allow),
   state: "pending",
   remote_url: delivery.remoteUrl,

@@ -121,6 +121,10 @@ export const changeEvents = eventKinds({
   },
   "merge_request.failed": { payload: MergeRequestPayload, text: "The merge request could not be opened." },
   "merge_request.head_changed": { payload: MergeRequestPayload, text: "The merge request has another head." },
+  "merge_request.base_changed": {
+    payload: MergeRequestPayload,
+    text: "Somebody has changed the base branch on the forge. Merge conditions for the earlier one are given up."
+  },
   "merge_request.checks_changed": {
     payload: MergeRequestPayload,
     text: "A check of the head has begun or ended, or the checks can be read no more, or again."

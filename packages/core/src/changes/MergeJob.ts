@@ -24,6 +24,8 @@ const mergeRequestOf = (claim: Claim): MergeRequestId => MergeRequestId.make(cla
 const MergePayload = Schema.Struct({
   expected_head_sha: Schema.String,
   method: MergeMethod,
+  /** The branch that it was to be merged into when the merge was asked for. */
+  base_branch: Schema.optional(Schema.String),
   delete_branch: Schema.optional(Schema.Boolean),
   round: Schema.optional(Schema.Int)
 })
@@ -94,6 +96,8 @@ const mergeOn = Effect.fnUntraced(function* (forge: Forge, work: MergeWork) {
   if (before.state !== "open") return yield* tidied(forge, work, outcomeOf(before, undefined))
   const stopped = yield* attempt.commit(stop)
   if (stopped !== undefined) return outcomeOf(before, stopped)
+  const base = payload.base_branch ?? request.base_branch
+  if ((before.baseBranch ?? base) !== base) return outcomeOf(before, anotherBase)
   if (before.headSha !== expectedHead) return outcomeOf(before, anotherHead)
   const declined = yield* forge.merge(number, { expectedHead, method }).pipe(
     Effect.mapError(unproven),
@@ -146,6 +150,12 @@ const anotherHead: Refused = {
   code: "remote_head_changed",
   message:
     "The head of the merge request is another commit than the one to merge. Refresh the delivery, look at what is there, then merge that."
+}
+
+const anotherBase: Refused = {
+  code: "not_mergeable",
+  message:
+    "Somebody has changed the base branch of the merge request on the forge. Look at what would be merged there, then merge again."
 }
 
 const closed: Refused = {

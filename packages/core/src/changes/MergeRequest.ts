@@ -90,8 +90,14 @@ export const MergeRequest = Schema.Struct({
 })
 export type MergeRequest = typeof MergeRequest.Type
 
-export const MergeRequestAction = Schema.Literal("look", "merge", "set_conditions", "remove_conditions").annotations({
-  description: "A command on a merge request that its caller can give."
+export const MergeRequestAction = Schema.Literal(
+  "look",
+  "merge",
+  "set_conditions",
+  "remove_conditions",
+  "rerun"
+).annotations({
+  description: "A command on a merge request that its caller can give. `rerun`: the forge can begin failed checks anew."
 })
 export type MergeRequestAction = typeof MergeRequestAction.Type
 

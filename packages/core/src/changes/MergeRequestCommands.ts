@@ -22,7 +22,7 @@ import { partReads } from "./looks/PartRows.js"
 import { RequestListeners } from "./looks/RequestListeners.js"
 import type { MergeRequest } from "./MergeRequest.js"
 import { maxAttempts, mergeJobKind, openJobKind, rerunJobKind } from "./MergeRequestJobs.js"
-import { mergeRequestRules, toMergeRequestFor } from "./MergeRequestRules.js"
+import { canRerun, mergeRequestRules, mergeRequestViews } from "./MergeRequestRules.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { baseBranchOf, forgePlace, titleOf } from "./MergeRequestTerms.js"
 
@@ -102,7 +102,8 @@ export const makeMerge = Effect.gen(function* () {
     const last = yield* jobs.findLive(live)
     if (last !== undefined) return yield* answered(request.id, last)
     yield* store.mergeRequested(request.id, actorOf(principal))
-    const payload = { expected_head_sha: input.expected_head_sha, method }
+    const { base_branch } = request
+    const payload = { expected_head_sha: input.expected_head_sha, method, base_branch }
     return yield* answered(request.id, yield* start(mergeJobKind, request, session, payload))
   })
 })
@@ -121,7 +122,7 @@ export const makeRerun = Effect.gen(function* () {
     const session = yield* sessions.writable(principal, found.session_id)
     const request = yield* existing(id)
     yield* requireAll(mergeRequestRules.look, request)
-    if (forges.find(request.forge)?.can.has("rerun") !== true) return yield* cannotRerun(request.forge)
+    if (!canRerun(forges, request)) return yield* cannotRerun(request.forge)
     const red = yield* redChecks(request)
     const ids = input.check_ids ?? red.map((check) => check.id)
     if (ids.some((wanted) => !red.some((check) => check.id === wanted))) return yield* notFound()
@@ -149,6 +150,7 @@ const makeAnswer = Effect.gen(function* () {
   const journal = yield* Journal
   const jobs = yield* JobStore
   const store = yield* MergeRequestStore
+  const { toMergeRequestFor } = yield* mergeRequestViews
   const existing = existingOf("merge request", store.find)
   return {
     existing,

@@ -1,9 +1,11 @@
+import { Effect } from "effect"
 import { canChange } from "../access/Access.js"
 import { actionsOf, type Condition, type Rules } from "../domain/Condition.js"
 import type { Page } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { Role } from "../domain/Role.js"
+import { Forges } from "../forge/Forges.js"
 import * as Keyset from "../store/Keyset.js"
 import {
   type ActionableMergeRequest,
@@ -34,20 +36,35 @@ export const mergeRequestRules = {
   merge: [isOpen],
   set_conditions: [mayBeMerged],
   remove_conditions: [hasConditions, mayBeMerged]
-} satisfies Rules<MergeRequest, MergeRequestAction>
+} satisfies Rules<MergeRequest, Exclude<MergeRequestAction, "rerun">>
 
-const actions = actionsOf<MergeRequest, MergeRequestAction>(mergeRequestRules)
+const actions = actionsOf<MergeRequest, Exclude<MergeRequestAction, "rerun">>(mergeRequestRules)
 
-/** The merge request as the principal reads it, in a session that the principal may see. */
-export const toMergeRequestFor =
-  (principal: Principal, { role }: { readonly role: Role }) =>
-  (request: MergeRequest): ActionableMergeRequest => ({
-    ...request,
-    actions: canChange(principal, role) ? actions(request) : []
-  })
+type KnownForges = Pick<Forges["Type"], "find">
 
-/** A page of merge requests in the same way. */
-export const toMergeRequestsFor =
-  (principal: Principal, seen: { readonly role: Role }) =>
-  (page: Page<MergeRequest>): Page<ActionableMergeRequest> =>
-    Keyset.map(page, toMergeRequestFor(principal, seen))
+/** True for a merge request whose failed checks its forge can begin anew. */
+export const canRerun = (forges: KnownForges, { forge }: Pick<MergeRequest, "forge">): boolean =>
+  forges.find(forge)?.can.has("rerun") === true
+
+const allActions = (forges: KnownForges, request: MergeRequest): ReadonlyArray<MergeRequestAction> => [
+  ...actions(request),
+  ...(isOpen.holds(request) && canRerun(forges, request) ? ["rerun" as const] : [])
+]
+
+/** Gives the functions that show merge requests to principals, in a session that these may see. */
+export const mergeRequestViews = Effect.map(Forges, (forges) => {
+  const toMergeRequestFor =
+    (principal: Principal, { role }: { readonly role: Role }) =>
+    (request: MergeRequest): ActionableMergeRequest => ({
+      ...request,
+      actions: canChange(principal, role) ? allActions(forges, request) : []
+    })
+  return {
+    toMergeRequestFor,
+    /** A page of merge requests in the same way. */
+    toMergeRequestsFor:
+      (principal: Principal, seen: { readonly role: Role }) =>
+      (page: Page<MergeRequest>): Page<ActionableMergeRequest> =>
+        Keyset.map(page, toMergeRequestFor(principal, seen))
+  }
+})

@@ -89,7 +89,10 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       declined: Declined,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
-    /** Writes down how the forge has an open merge request, and tells when it is merged or closed there. */
+    /**
+     * Writes down how the forge has an open merge request, and tells when it is merged or closed there. Conditions that were set for another base branch
+     * are given up.
+     */
     readonly observed: (
       mergeRequestId: MergeRequestId,
       remote: RemoteMergeRequest,
@@ -173,8 +176,17 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
         failed: (id, declined, actor) =>
           Effect.zipRight(conditions.end(id, "failed"), move(id, "failed", declinedColumns(declined), actor)),
         observed: fn("MergeRequestStore.observed")(function* (id, remote, actor) {
-          const columns = seenColumns(remote, yield* now)
-          if (remote.state === "open") return yield* Effect.asVoid(stay(id, columns))
+          const { base_branch: base } = yield* existing(id)
+          const isRetargeted = remote.baseBranch !== undefined && remote.baseBranch !== base
+          const columns = { ...seenColumns(remote, yield* now), base_branch: remote.baseBranch ?? base }
+          if (remote.state === "open") {
+            const seen = yield* stay(id, columns)
+            if (!isRetargeted) return
+            yield* tell(seen, "merge_request.base_changed", actor)
+            if (yield* conditions.retarget(id, columns.base_branch))
+              yield* tell(yield* existing(id), "merge_request.conditions_given_up", actor)
+            return
+          }
           yield* conditions.end(id, remote.state)
           yield* move(id, remote.state, { ...columns, ...noReason }, actor)
           yield* watches.end(id)

@@ -12,7 +12,7 @@ import type { MergeInput, MergeRequestAnswer, MergeRequestInput, RerunInput } fr
 import { Deliveries } from "./Deliveries.js"
 import type { ActionableMergeRequest } from "./MergeRequest.js"
 import { makeMerge, makeOpenRequest, makeRerun } from "./MergeRequestCommands.js"
-import { toMergeRequestFor, toMergeRequestsFor } from "./MergeRequestRules.js"
+import { mergeRequestViews } from "./MergeRequestRules.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
@@ -85,6 +85,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
     MergeRequests,
     Effect.gen(function* () {
       const journal = yield* Journal
+      const { toMergeRequestFor, toMergeRequestsFor } = yield* mergeRequestViews
       const sessions = yield* SessionStore
       const deliveries = yield* Deliveries
       const store = yield* MergeRequestStore

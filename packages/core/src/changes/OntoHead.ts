@@ -6,6 +6,7 @@ import { type MadeCommit, madeCommits, makeMaterialize } from "./DeliveryCommit.
 import { deliveryCancelled } from "./DeliveryEnd.js"
 import { makeBlock, makeObserve, makePush, type SeenBranch } from "./DeliveryPush.js"
 import { deliveryRemote } from "./DeliveryRemote.js"
+import type { BranchMerge } from "./DeliveryRows.js"
 import { type DeliveryAttempt, deliveryActor, deliverySteps } from "./DeliverySteps.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 
@@ -69,7 +70,8 @@ const makePrepare = Effect.gen(function* () {
     const seen = { work, remote, head }
     if (head === null) return { ...seen, refused: { error: branchGone(work.delivery.target_ref), conflicts: [] } }
     const own = madeCommits((yield* deliveries.find(work.delivery.id)) ?? work.delivery)
-    const joined = yield* join({ ...seen, head }, own)
+    const merges = yield* deliveries.mergeOf(work.delivery.id)
+    const joined = yield* join({ ...seen, head }, own, merges)
     if (joined.state === "contained") {
       // An earlier attempt died between its push and the step that tells of it.
       const { commit } = joined
@@ -89,8 +91,15 @@ const makePrepare = Effect.gen(function* () {
       yield* steps.failed(work, "materialize", { kind: error.code, message: error.message, head, files: paths.length })
       return { ...seen, refused: { error, conflicts: paths } }
     }
-    if (joined.isSame) return yield* nothingNew
-    const made = yield* materialize(work, { tree: joined.tree, parents: [head] })
+    // A merge may keep the files of the head and still end a conflict.
+    if (joined.isSame && merges === undefined) return yield* nothingNew
+    // The session may have come to another node since the other commit was fetched.
+    if (merges !== undefined)
+      yield* changes
+        .merge(remote, { head, other: merges.other })
+        .pipe(Effect.catchTag("GitError", steps.failWith(work, "observe")))
+    const parents = [head, ...(merges === undefined ? [] : [merges.other])]
+    const made = yield* materialize(work, { tree: joined.tree, parents })
     return { ...seen, made }
   })
 })
@@ -102,14 +111,16 @@ const makeJoin = Effect.gen(function* () {
   const steps = yield* deliverySteps
   return Effect.fnUntraced(function* (
     { head, remote, work }: SeenBranch & { readonly head: string },
-    own: ReadonlyArray<MadeCommit>
+    own: ReadonlyArray<MadeCommit>,
+    merges: BranchMerge | undefined
   ) {
     const found = yield* deliveries.earlier(work.delivery)
     // Those that succeeded come first: they say what was on the branch when somebody has replaced its commits.
-    const known = [...found.filter(isDone), ...found.filter((each) => !isDone(each))].flatMap(({ delivery, tree }) => {
+    const pushed = [...found.filter(isDone), ...found.filter((each) => !isDone(each))].flatMap(({ delivery, tree }) => {
       const commits = [...(delivery.commit === null ? [] : [delivery.commit]), ...madeCommits(delivery).map(commitOf)]
       return [...new Set(commits)].map((commit) => ({ commit, tree }))
     })
+    const known = [...(merges === undefined ? [] : [{ commit: merges.head, tree: merges.tree }]), ...pushed]
     if (!Arr.isNonEmptyReadonlyArray(known)) return yield* branchGone(work.delivery.target_ref)
     return yield* changes
       .join(remote, { head, tree: work.tree, own: own.map(commitOf), earlier: known })

@@ -13,11 +13,12 @@ import type { DeliveryInput } from "./ChangesApi.js"
 import type { Changeset } from "./Changeset.js"
 import { Changesets } from "./Changesets.js"
 import { deliveryAnswers, deliveryJobKind, hasMoved } from "./DeliveryAnswers.js"
+import type { BranchMerge } from "./DeliveryRows.js"
 import { DeliveryStore, type DeliveryTarget } from "./DeliveryStore.js"
 import { deliveryTargets } from "./DeliveryTerms.js"
 import { signingKeyStore } from "./SigningKeyStore.js"
 
-/** The inside of `Deliveries.request`. */
+/** The inside of `Deliveries.request`. A delivery on top of a head may merge another commit into it. */
 export const makeRequest = Effect.gen(function* () {
   const changesets = yield* Changesets
   const sessions = yield* SessionStore
@@ -35,7 +36,12 @@ export const makeRequest = Effect.gen(function* () {
     return undefined
   })
 
-  return Effect.fnUntraced(function* (principal: Principal, changesetId: string, input: DeliveryInput) {
+  return Effect.fnUntraced(function* (
+    principal: Principal,
+    changesetId: string,
+    input: DeliveryInput,
+    merges?: BranchMerge
+  ) {
     const changeset = yield* changesets.get(principal, changesetId)
     const session = yield* sessions.writable(principal, changeset.session_id)
     yield* requireAll(changesetRules.deliver, changeset)
@@ -50,6 +56,7 @@ export const makeRequest = Effect.gen(function* () {
           connectionId: input.connection_id ?? null,
           updateStrategy: input.update_strategy ?? "fast_forward",
           onto: input.onto ?? "base",
+          merges,
           allow: input.allow ?? [],
           title: input.title ?? session.title,
           ...(yield* commitOf(session, changeset, {

@@ -12,6 +12,8 @@ export interface RemoteMergeRequest {
   readonly description: string
   /** The commit that its branch stands at; empty when the forge does not say. */
   readonly headSha: string
+  /** The branch that it is to be merged into. Absent where the forge does not tell. */
+  readonly baseBranch?: string
   /** True when its branch is in another repository. Absent where the forge does not tell. */
   readonly isFork?: boolean
 }

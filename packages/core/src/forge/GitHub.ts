@@ -17,7 +17,7 @@ const PullRequest = Schema.Struct({
   draft: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   body: Schema.NullOr(Schema.String),
   head: Schema.Struct({ sha: Schema.String, repo: Repository }),
-  base: Schema.optional(Schema.Struct({ repo: Repository }))
+  base: Schema.optional(Schema.Struct({ ref: Schema.optional(Schema.String), repo: Repository }))
 })
 
 const toRemote = (pull: typeof PullRequest.Type): RemoteMergeRequest => ({
@@ -27,6 +27,7 @@ const toRemote = (pull: typeof PullRequest.Type): RemoteMergeRequest => ({
   draft: pull.draft,
   description: pull.body ?? "",
   headSha: pull.head.sha,
+  ...(pull.base?.ref !== undefined && { baseBranch: pull.base.ref }),
   ...(pull.head.repo !== undefined && { isFork: pull.head.repo?.id !== pull.base?.repo?.id })
 })
 

@@ -14,7 +14,8 @@ const MergeRequest = Schema.Struct({
   description: Schema.NullOr(Schema.String),
   sha: Schema.NullOr(Schema.String),
   source_project_id: Schema.NullOr(Schema.Int),
-  target_project_id: Schema.Int
+  target_project_id: Schema.Int,
+  target_branch: Schema.optional(Schema.String)
 })
 
 /** `locked` means that it is being merged. */
@@ -27,6 +28,7 @@ const toRemote = (request: typeof MergeRequest.Type): RemoteMergeRequest => ({
   draft: request.draft,
   description: request.description ?? "",
   headSha: request.sha ?? "",
+  ...(request.target_branch !== undefined && { baseBranch: request.target_branch }),
   isFork: request.source_project_id !== request.target_project_id
 })
 

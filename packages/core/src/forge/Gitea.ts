@@ -24,6 +24,7 @@ const toRemote = (pull: PullRequest): RemoteMergeRequest => ({
   draft: pull.draft,
   description: pull.body,
   headSha: pull.head.sha,
+  baseBranch: pull.base.ref,
   isFork: pull.head.repo_id !== pull.base.repo_id
 })
 

@@ -87,6 +87,8 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
         reattach: method("reattach", loadReattach, ({ reattach }) => reattach),
         remoteHead: method("remoteHead", methods, ({ remoteHead }) => remoteHead),
         joinBranch: method("joinBranch", methods, ({ joinBranch }) => joinBranch),
+        mergeBranch: method("mergeBranch", methods, ({ mergeBranch }) => mergeBranch),
+        leftMarks: method("leftMarks", methods, ({ leftMarks }) => leftMarks),
         push: method("push", methods, ({ push }) => push),
         applyTree: (request) =>
           Effect.flatMap(methods, ({ applyTree }) => applyTree(options, request)).pipe(

@@ -86,7 +86,8 @@ const newestWithin = Effect.fnUntraced(function* (
   return commits.find((commit) => boundary.has(`-${commit}`))
 })
 
-const treeOfCommit = (means: GitMeans, gitDir: string, commit: string) =>
+/** The tree of a commit in a trusted git directory. */
+export const treeOfCommit = (means: GitMeans, gitDir: string, commit: string) =>
   git({
     args: ["rev-parse", "--verify", "--end-of-options", `${commit}^{tree}`],
     gitDir,

@@ -4,6 +4,7 @@ import type { AddRequest, BundleRequest, UnbundleRequest } from "./Bundles.js"
 import type { CheckOutRequest } from "./CheckOut.js"
 import type { GitError } from "./GitError.js"
 import type { Joined, JoinRequest } from "./JoinBranch.js"
+import type { LeftMarksRequest, MergeBranchRequest, MergedBranch } from "./MergeBranch.js"
 import type { PushRequest, PushResult, RemoteHeadRequest } from "./Push.js"
 import type { ReattachRequest } from "./Reattach.js"
 import type { CloneRequest, CloneResult, InitRequest, ResolveRequest } from "./Repository.js"
@@ -53,6 +54,10 @@ export interface RemoteMethods {
    * written to the remote.
    */
   readonly joinBranch: (request: JoinRequest) => Effect.Effect<Joined, GitError>
+  /** Fetches two commits of a remote, and merges the other one into the head as git does. Nothing is written to the remote. */
+  readonly mergeBranch: (request: MergeBranchRequest) => Effect.Effect<MergedBranch, GitError>
+  /** The paths, for people and sorted, at which a tree still has marks of a conflict that `mergeBranch` has written. */
+  readonly leftMarks: (request: LeftMarksRequest) => Effect.Effect<ReadonlyArray<string>, GitError>
   /**
    * Moves the remote's branch to `commit`. It looks first: a branch that is at `commit` already is success without a
    * push (`pushed: false`), and a branch that is not at `expectedHead` (null: absent) is `remote_head_changed`. `fast_forward` refuses

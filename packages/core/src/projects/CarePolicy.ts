@@ -23,6 +23,10 @@ export const CareInput = Schema.Struct({
     optional(CareOf),
     "What is done about comments and reviews of people who may write to the repository; `off` when absent."
   ),
+  conflicts: field(
+    optional(CareOf),
+    "What is done about conflicts with the base branch; `off` when absent. A person is then asked, while checks or reviews are cared for."
+  ),
   max_turns: field(
     optional(Schema.Int.pipe(Schema.between(1, 20))),
     "The most turns before a person is asked; 5 when absent."

@@ -10,6 +10,7 @@ const facts = (more: Partial<CareFacts> = {}): CareFacts => ({
   branch: "reins/x",
   base: "main",
   head: "a".repeat(40),
+  conflicts: [],
   isSynced: false,
   protectedPaths: [".github/workflows/**"],
   checks: [],

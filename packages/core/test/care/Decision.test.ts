@@ -9,18 +9,28 @@ import {
 } from "@reins/core/care/Decision"
 import fc from "fast-check"
 
-const rules: CareRules = { checks: "fix", reviews: "fix", max_turns: 3, rerun_first: false, bots: ["lint[bot]"] }
+const rules: CareRules = {
+  checks: "fix",
+  reviews: "fix",
+  conflicts: "off",
+  max_turns: 3,
+  rerun_first: false,
+  bots: ["lint[bot]"]
+}
+const conflicts = { conflicts: "fix" } as const
 const later = 60 * 60_000
 
 const seen = (more: Partial<CareSeen> = {}): CareSeen => ({
   isFork: false,
   head: "h1",
+  base: "main",
   isBehind: false,
   isBusy: false,
   isUndelivered: false,
   checks: [],
   canRerun: true,
   comments: [],
+  isSilent: false,
   isConflicted: false,
   ...more
 })
@@ -148,6 +158,63 @@ const scenarios: ReadonlyArray<readonly [string, string, string]> = [
     told(seen({ isConflicted: true }), memory(), { checks: "off", reviews: "off" }),
     "wait"
   ],
+  ["a conflict to mend", told(seen({ isConflicted: true }), memory(), conflicts), "conflict:h1:main"],
+  [
+    "a conflict to mend beside all else",
+    told(seen({ isConflicted: true, checks: [red()], comments: [comment()] }), memory(), conflicts),
+    "conflict:h1:main"
+  ],
+  [
+    "a conflict to mend alone",
+    told(seen({ isConflicted: true }), memory(), { ...conflicts, checks: "off", reviews: "off" }),
+    "conflict:h1:main"
+  ],
+  [
+    "a conflict with another base",
+    told(seen({ isConflicted: true, base: "next" }), memory({ handled: new Set(["conflict:h1:main"]) }), conflicts),
+    "conflict:h1:next"
+  ],
+  [
+    "a conflict that git does not find",
+    told(seen({ isConflicted: true }), memory({ handled: new Set(["conflict:h1:main"]) }), conflicts),
+    "merge_conflict"
+  ],
+  [
+    "a conflict for the third time",
+    told(seen({ isConflicted: true }), memory({ failures: ["conflict:main", "conflict:main"] }), {
+      ...conflicts,
+      max_turns: 9
+    }),
+    "same_failure"
+  ],
+  ["a conflict, no turn left", told(seen({ isConflicted: true }), memory({ turns: 3 }), conflicts), "turns_exhausted"],
+  [
+    "a conflict, no budget left",
+    told(seen({ isConflicted: true }), memory({ isSpent: true }), conflicts),
+    "budget_exhausted"
+  ],
+  [
+    "a conflict, and a person has work there",
+    told(seen({ isConflicted: true, isUndelivered: true }), memory(), conflicts),
+    "undelivered_changes"
+  ],
+  ["a conflict, and a person works", told(seen({ isConflicted: true, isBusy: true }), memory(), conflicts), "wait"],
+  [
+    "a conflict of a head before our push",
+    told(seen({ isConflicted: true, isBehind: true }), memory(), conflicts),
+    "wait"
+  ],
+  [
+    "no check at all, and nothing else to care for",
+    told(seen({ isSilent: true }), memory(), { reviews: "off" }),
+    "checks_do_not_run"
+  ],
+  ["no check at all, while reviewers may write", told(seen({ isSilent: true })), "wait"],
+  [
+    "no check at all, and nobody cares for checks",
+    told(seen({ isSilent: true }), memory(), { checks: "off", reviews: "off" }),
+    "wait"
+  ],
   ["green", told(seen({ checks: [red({ state: "passing" })] })), "wait"]
 ]
 
@@ -162,6 +229,11 @@ describe("the decision of care", () => {
       later
     )
     assert.isTrue(step.do === "turn" && step.proposes)
+  })
+
+  it("proposes the merge of a conflict when that is only to be proposed, whatever the rest is", () => {
+    const step = decide(seen({ isConflicted: true }), memory(), { ...rules, conflicts: "propose" }, later)
+    assert.isTrue(step.do === "turn" && step.proposes && step.isConflict && step.checks.length === 0)
   })
 
   it("gives no cause two turns, passes no cap and acts on the head alone, in any life with deaths before commits", () => {

@@ -146,7 +146,12 @@ describe("care and merge conditions", () => {
       JSON.parse((await succeed("mr", "care", id, ...words, "--json")).stdout)
     const first = await care("--checks", "propose", "--reviews", "off", "--max-turns", "3", "--budget", "200k")
     assert.deepInclude(first, { state: "watching", checks: "propose", reviews: "off", max_turns: 3 })
-    assert.deepInclude(await care("--reviews", "propose"), { checks: "propose", reviews: "propose", max_turns: 3 })
+    assert.deepInclude(await care("--conflicts", "fix"), { checks: "propose", conflicts: "fix", max_turns: 3 })
+    assert.deepInclude(await care("--conflicts", "off", "--reviews", "propose"), {
+      checks: "propose",
+      reviews: "propose",
+      max_turns: 3
+    })
     assert.include(await refuse("mr", "deliver", id, "--yes"), "Care has proposed no change")
 
     const conditions = (...words: ReadonlyArray<string>) => succeed("mr", "conditions", id, ...words)

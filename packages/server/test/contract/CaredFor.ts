@@ -41,6 +41,7 @@ export const caredFor = (of: {
     const policy = {
       checks: "propose",
       reviews: "off",
+      conflicts: "off",
       max_turns: 5,
       budget: null,
       rerun_first: true,

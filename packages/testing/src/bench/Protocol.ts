@@ -121,6 +121,8 @@ const Captured = Schema.Struct({
 })
 const Change = Schema.Struct({ session: SessionId, base: nullable(text), tree: text })
 const Branch = Schema.Struct({ session: SessionId, url: text, branch: text, credential: optional(GitLogin) })
+const MergedBranch = Schema.Struct({ tree: text, headTree: text, conflicts: texts })
+const MarkedTree = Schema.Struct({ session: SessionId, tree: text, head: text, other: text })
 
 const tokens = nullable(Schema.Number)
 const Call = Schema.Struct({
@@ -376,6 +378,8 @@ export const verbs: Readonly<Record<string, Readonly<Record<string, Verb>>>> = {
       ),
       GitFailure
     ),
+    merge: verb("effect", [Branch, Schema.Struct({ head: text, other: text })], MergedBranch, GitFailure),
+    leftMarks: verb("effect", [MarkedTree], texts, GitFailure),
     head: verb("effect", [Branch], nullable(text), GitFailure),
     push: verb(
       "effect",

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, mkdtempSync, rmSync } from "node:fs"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { tmpdir } from "node:os"
@@ -95,6 +95,8 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
     }
     const forge = new ForgeServer(dialects[kind](repository), token, {
       headOf,
+      conflicts: (head, base) =>
+        spawnSync("git", ["merge-tree", "--write-tree", head, base], { cwd: bare }).status === 1,
       merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? ""),
       remove: (branch) => void git("update-ref", "-d", `refs/heads/${branch}`)
     })

@@ -14,7 +14,8 @@ import type { HeldCheck, HeldComment, HeldReview, Oddities, StandingRoute } from
 export interface Pull {
   readonly number: number
   readonly head: string
-  readonly base: string
+  /** Somebody may choose another one. */
+  base: string
   readonly fork: boolean
   title: string
   body: string
@@ -40,6 +41,8 @@ export interface Canned {
 export interface Branches {
   readonly headOf: (branch: string) => string | undefined
   readonly merge: (head: string, base: string) => void
+  /** True when the branches do not merge. Absent where nobody asks. */
+  readonly conflicts?: (head: string, base: string) => boolean
   /** Absent where branches stay. */
   readonly remove?: (branch: string) => void
 }
@@ -301,8 +304,11 @@ export class ForgeServer {
     return this.dialect.merged(this.shown(pull))
   }
 
-  private readonly shown = (pull: Pull): unknown =>
-    this.dialect.shown(pull, this.odd.staleHead ?? this.branches.headOf(pull.head) ?? "", this.odd)
+  private readonly shown = (pull: Pull): unknown => {
+    const { conflicts: said, staleHead } = this.odd
+    const conflicts = said === "by_git" ? this.branches.conflicts?.(pull.head, pull.base) === true : said
+    return this.dialect.shown(pull, staleHead ?? this.branches.headOf(pull.head) ?? "", { ...this.odd, conflicts })
+  }
 }
 
 /** The language of one product about one repository. */

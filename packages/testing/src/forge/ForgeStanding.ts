@@ -44,7 +44,8 @@ export interface Oddities {
   staleHead: string | undefined
   /** The forge has not computed yet whether it can merge. */
   computing: boolean
-  conflicts: boolean
+  /** `by_git`: the forge merges the branches itself to find out. */
+  conflicts: boolean | "by_git"
   /** The paths that it refuses with 403, by a part of them. */
   forbidden: string | undefined
   /** The pipeline of a merged result, whose jobs are on a commit of their own. GitLab alone has it. */

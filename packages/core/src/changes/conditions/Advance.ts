@@ -8,6 +8,7 @@ import { JobStore } from "../../jobs/JobStore.js"
 import type { SessionRow } from "../../sessions/SessionRow.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import type { SequelEnd } from "../looks/LookSequel.js"
+import { partReads } from "../looks/PartRows.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { maxAttempts, mergeJobKind } from "../MergeRequestJobs.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
@@ -66,6 +67,7 @@ export const makeAdvance = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const mayChange = yield* makeMayChange
   const unmetNow = yield* makeUnmet
+  const { hasChecks } = yield* partReads
   const { begin, giveUp } = yield* makeConditionMoves
 
   /** Gives up conditions whose time is over, and tells how long the others still have. */
@@ -83,6 +85,11 @@ export const makeAdvance = Effect.gen(function* () {
     const head = request.head_sha ?? ""
     if (session === undefined) return idle
     const found = yield* unmetNow(request, session, row)
+    const kinds = new Set(found.map(({ kind }) => kind))
+    if (kinds.has("no_check_reports") && !kinds.has("check") && !(yield* hasChecks(request.id))) {
+      if (row.shown.state === "waiting") yield* giveUp(row, "checks_do_not_run", noChecks)
+      return idle
+    }
     const isRefused = row.seen.refused?.head === head
     if (found.length > 0 || row.shown.state !== "waiting") {
       const { seen, shown } = row
@@ -130,6 +137,9 @@ export const makeAdvance = Effect.gen(function* () {
     })
   }
 })
+
+const noChecks =
+  'No check has reported within ten minutes of the head, nor ever before, so the repository may have no CI. Merge it yourself, or set the conditions again with checks "none".'
 
 const tooLong = "The conditions did not hold in time. Set them again if they still should be waited for."
 

@@ -77,6 +77,13 @@ export const conditionRows = Effect.map(Database, ({ first, forUpdate, run, sql 
     write,
     remove: (id: MergeRequestId): Effect.Effect<void, never, Commit> =>
       run(sql`delete from merge_conditions where merge_request_id = ${id}`),
+    /** Gives conditions up that were set for another base branch. False when there are none that go on. */
+    retarget: Effect.fnUntraced(function* (id: MergeRequestId, base: string) {
+      const row = yield* hold(id)
+      if (row === undefined || (row.shown.state !== "waiting" && row.shown.state !== "merging")) return false
+      yield* write(movedTo(row, "given_up", { reason: "base_changed", message: retargeted(base) }))
+      return true
+    }) satisfies (id: MergeRequestId, base: string) => Effect.Effect<boolean, never, Commit>,
     /** Ends the conditions of a merge request that has ended. */
     end: Effect.fnUntraced(function* (id: MergeRequestId, state: "merged" | "closed" | "failed") {
       const row = yield* hold(id)
@@ -95,6 +102,9 @@ export const conditionRows = Effect.map(Database, ({ first, forUpdate, run, sql 
     }) satisfies (id: MergeRequestId, state: "merged" | "closed" | "failed") => Effect.Effect<void, never, Commit>
   }
 })
+
+const retargeted = (base: string): string =>
+  `Somebody has changed the base branch on the forge to ${JSON.stringify(base)}. Set the conditions again if it should be merged there.`
 
 const failedMessage = "The merge request could not be opened. Mend the reason, then open a new one."
 

@@ -9,7 +9,7 @@ import type { Command } from "../../store/Command.js"
 import { existingOf } from "../../store/Existing.js"
 import { Journal } from "../../store/Journal.js"
 import type { ActionableMergeRequest } from "../MergeRequest.js"
-import { mergeRequestRules, toMergeRequestFor } from "../MergeRequestRules.js"
+import { mergeRequestRules, mergeRequestViews } from "../MergeRequestRules.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
 import { conditionRows } from "./ConditionRows.js"
 import { makeSetConditions } from "./SetConditions.js"
@@ -43,6 +43,7 @@ export class Conditions extends Context.Tag("@reins/core/changes/conditions/Cond
     Conditions,
     Effect.gen(function* () {
       const journal = yield* Journal
+      const { toMergeRequestFor } = yield* mergeRequestViews
       const rows = yield* conditionRows
       const sessions = yield* SessionStore
       const store = yield* MergeRequestStore

@@ -66,10 +66,12 @@ export const GivenUpReason = Schema.Literal(
   "forge_refused",
   "waited_too_long",
   "owner_lost_access",
+  "base_changed",
+  "checks_do_not_run",
   "closed"
 ).annotations({
   description:
-    "`forge_refused`: the forge has declined three merges of one head. `owner_lost_access`: who set the conditions may not merge any more. `closed`: the merge request was closed, or could not be opened."
+    "`forge_refused`: the forge has declined three merges of one head. `owner_lost_access`: who set the conditions may not merge any more. `base_changed`: somebody has chosen another base branch on the forge. `checks_do_not_run`: no check has ever reported, within ten minutes of the head. `closed`: the merge request was closed, or could not be opened."
 })
 export type GivenUpReason = typeof GivenUpReason.Type
 

@@ -2,6 +2,8 @@
 export interface WatchTimes {
   /** True while a check has not ended. */
   readonly isPending: boolean
+  /** Until a check that has not reported is late; undefined or negative when none is waited for. */
+  readonly untilLateMs?: number | undefined
   /** Since something differed. */
   readonly movedAgoMs: number
   /** Since a hook has rung. */
@@ -12,7 +14,13 @@ const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
 /** The milliseconds until the next look when nothing rings. */
-export const nextLookMs = ({ heardAgoMs, isPending, movedAgoMs }: WatchTimes): number => {
+export const nextLookMs = (times: WatchTimes): number => {
+  const { untilLateMs = 0 } = times
+  const usual = usualMs(times)
+  return untilLateMs > 0 ? Math.min(usual, untilLateMs) : usual
+}
+
+const usualMs = ({ heardAgoMs, isPending, movedAgoMs }: WatchTimes): number => {
   if (isPending && movedAgoMs < 10 * minuteMs) return minuteMs / 2
   if (isPending && movedAgoMs < 70 * minuteMs) return minuteMs
   if (movedAgoMs >= 7 * dayMs) return 30 * minuteMs

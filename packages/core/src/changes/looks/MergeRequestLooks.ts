@@ -12,7 +12,7 @@ import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
 import type { ActionableMergeRequest } from "../MergeRequest.js"
-import { mergeRequestRules, toMergeRequestFor, toMergeRequestsFor } from "../MergeRequestRules.js"
+import { mergeRequestRules, mergeRequestViews } from "../MergeRequestRules.js"
 import { type MergeRequestFilter, MergeRequestStore } from "../MergeRequestStore.js"
 import { checkLogs } from "./CheckLogs.js"
 import { partReads } from "./PartRows.js"
@@ -82,6 +82,7 @@ export class MergeRequestLooks extends Context.Tag("@reins/core/changes/looks/Me
     MergeRequestLooks,
     Effect.gen(function* () {
       const access = yield* Access
+      const { toMergeRequestFor, toMergeRequestsFor } = yield* mergeRequestViews
       const { all, sql } = yield* Database
       const journal = yield* Journal
       const sessions = yield* SessionStore

@@ -86,6 +86,12 @@ export const partReads = Effect.map(Database, ({ all, sql }) => {
         all(sql<{ id: MergeRequestId }>`select merge_request_id as id from request_checks where id = ${checkId}`),
         ([row]) => row?.id
       ),
+    /** True when a check of any head was seen. */
+    hasChecks: (id: MergeRequestId) =>
+      Effect.map(
+        all(sql<{ id: string }>`select id from request_checks where merge_request_id = ${id} limit 1`),
+        (rows) => rows.length > 0
+      ),
     checksOf: (id: MergeRequestId, headSha: string) =>
       Effect.map(
         all(

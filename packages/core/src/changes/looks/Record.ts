@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
 import type { MergeRequestId } from "../../domain/Ids.js"
 import { fromMillis, toMillis } from "../../domain/Timestamp.js"
-import type { ForgeLimit } from "../../forge/ForgeCalls.js"
+import type { ForgeLimit, RemoteMergeRequest } from "../../forge/ForgeCalls.js"
 import type { ForgeView, ViewMemory, ViewPart } from "../../forge/ForgeView.js"
 import type { Commit } from "../../store/Commit.js"
 import type { MergeRequest } from "../MergeRequest.js"
@@ -126,6 +126,7 @@ export const makeRecord = Effect.gen(function* () {
         const nextMs = nextLookMs({
           isPending:
             standing.checks.state === "pending" || standing.conflicts === "unknown" || memory.suspected === head,
+          untilLateMs: standing.checks.state === "none" ? reportMs - (nowMs - (memory.headSince ?? nowMs)) : undefined,
           movedAgoMs: isOther ? 0 : nowMs - toMillis(watch.moved_at),
           heardAgoMs: watch.heard_at === null ? Number.POSITIVE_INFINITY : nowMs - toMillis(watch.heard_at)
         })
@@ -149,10 +150,11 @@ const sightIn = ({ headSince, isFork, writers = {} }: WatchMemory, nowMs: number
   nowMs
 })
 
-const differs = (
-  before: MergeRequest,
-  now: { readonly state: string; readonly draft: boolean; readonly headSha: string }
-) => now.state !== "open" || now.draft !== before.draft || now.headSha !== before.head_sha
+const differs = (before: MergeRequest, now: Pick<RemoteMergeRequest, "state" | "draft" | "headSha" | "baseBranch">) =>
+  now.state !== "open" ||
+  now.draft !== before.draft ||
+  now.headSha !== before.head_sha ||
+  (now.baseBranch ?? before.base_branch) !== before.base_branch
 
 /** A conflict that the forge only suspects is one when the next look at the same head finds it again. */
 const remembered = ({ memory, view }: ReadRequest, head: string, nowMs: number): WatchMemory => {

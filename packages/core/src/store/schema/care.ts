@@ -30,6 +30,8 @@ export const care: ReadonlyArray<string> = [
     fingerprint text,
     causes text not null,
     proposes integer not null,
+    base_sha text,
+    head_tree text,
     tree_before text,
     message_id text,
     turn_id text,

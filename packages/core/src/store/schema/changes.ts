@@ -28,6 +28,7 @@ export const changes: ReadonlyArray<string> = [
     title text,
     update_strategy text not null,
     onto text,
+    merges text,
     author_name text,
     author_email text,
     trailers text,

@@ -21,6 +21,7 @@ export const care = remoteCommand({
     request,
     checks: choice("checks", careWords, "The way to treat failed checks (off)"),
     reviews: choice("reviews", careWords, "The way to treat comments of people who may write (off)"),
+    conflicts: choice("conflicts", careWords, "The way to treat conflicts with the base branch (off)"),
     "max-turns": whole("max-turns", "The most turns before a person is asked (5)", [1, 20]),
     budget: option("budget", `The most that all turns may spend: ${budgetForms}`, { value: "amount" }),
     reply: choice("reply", ["summary", "off"], "Comment on the merge request, or not (summary)"),
@@ -69,6 +70,7 @@ const told = (care: Care, json: boolean): void => (json ? printJsonNow(care) : p
 interface CareOptions {
   readonly checks: CareInput["checks"]
   readonly reviews: CareInput["reviews"]
+  readonly conflicts: CareInput["conflicts"]
   readonly "max-turns": number | undefined
   readonly budget: string | undefined
   readonly reply: CareInput["reply"]
@@ -76,8 +78,18 @@ interface CareOptions {
   readonly protect: ReadonlyArray<string>
 }
 
-const careChanges = ({ bot, budget, checks, protect, reply, reviews, ...given }: CareOptions): CareInput => ({
+const careChanges = ({
+  bot,
+  budget,
+  checks,
+  conflicts,
+  protect,
+  reply,
+  reviews,
+  ...given
+}: CareOptions): CareInput => ({
   ...(checks !== undefined && { checks }),
+  ...(conflicts !== undefined && { conflicts }),
   ...(reviews !== undefined && { reviews }),
   ...(given["max-turns"] !== undefined && { max_turns: given["max-turns"] }),
   ...(budget !== undefined && { budget: budgetOf(budget) }),
@@ -89,8 +101,8 @@ const careChanges = ({ bot, budget, checks, protect, reply, reviews, ...given }:
 /** The policy of a care as the input that starts it again. */
 const policyOf = (care: Care | undefined): CareInput => {
   if (care === undefined) return {}
-  const { bots, budget, checks, max_turns, protected_paths, reply, rerun_first, reviews } = care
-  return { bots, budget, checks, max_turns, protected_paths, reply, rerun_first, reviews }
+  const { bots, budget, checks, conflicts, max_turns, protected_paths, reply, rerun_first, reviews } = care
+  return { bots, budget, checks, conflicts, max_turns, protected_paths, reply, rerun_first, reviews }
 }
 
 const careOf = async (reins: Reins, merge_request_id: string): Promise<Care | undefined> => {

@@ -24,7 +24,7 @@ const takes = {
   session: option("session", "Go on in this session instead of a new one", { value: "id" }),
   deliver: flag("deliver", "Deliver the branch without asking"),
   request: flag("request", "Deliver the branch, open a merge request, and say what it waits for"),
-  care: choice("care", ["fix", "propose"], "Then have failed checks mended and reviews answered, or only proposed"),
+  care: choice("care", ["fix", "propose"], "Then have checks, conflicts and comments seen to, or a change proposed"),
   merge: choice("merge", mergeWords, "Then wait until it is merged: when all checks pass, or the required ones"),
   branch: option("branch", "The name of the branch that is delivered", { value: "branch" }),
   allow: allowOption,

@@ -24,7 +24,7 @@ export const mustOpen = ({ care, merge, request }: Wanted): void => {
 
 /** The way of the merge request of a run by itself. */
 export const afterOpening = ({ care, merge }: Wanted): OpenedFor => ({
-  care: care === undefined ? undefined : { checks: care, reviews: care },
+  care: care === undefined ? undefined : { checks: care, reviews: care, conflicts: care },
   conditions: merge === undefined ? undefined : { checks: merge === "when-green" ? "all" : "required" }
 })
 

@@ -1,9 +1,11 @@
 // An agent without a model, so that only our own time is measured. It speaks the Agent Client Protocol, answers at once, and writes down the
 // times of its prompt, its answer and its stop. It makes as many tool calls before each answer as it is told, and as many calls
-// of a tool of the service, with the time of each. With `open` it calls a function as often as
-// its prompt says, all at once. `node agent.mjs <file> [calls] [lent] [open]`
+// of a tool of the service, with the time of each, and with the pauses between them that its prompt names. With `open` it calls a function as
+// often as its prompt says, all at once. `node agent.mjs <file> [calls] [lent] [open]`
 import { appendFileSync } from "node:fs"
+import { Agent, request } from "node:http"
 import { createInterface } from "node:readline"
+import { setTimeout } from "node:timers/promises"
 import { now } from "./clock.mjs"
 
 const [, , marks, calls = "0", lent = "0", open] = process.argv
@@ -32,16 +34,21 @@ const callFunction = async (ticket) => {
   if (!answer.includes("Found.")) throw new Error(answer)
 }
 
+/** Keeps its connection, and costs less than `fetch` beside the service. */
+const agent = new Agent({ keepAlive: true })
+
 /** Calls a tool of the service. */
-const post = async (id, params) => {
-  const headers = Object.fromEntries(tools.headers.map(({ name, value }) => [name, value]))
-  const response = await fetch(tools.url, {
-    method: "POST",
-    headers: { ...headers, "content-type": "application/json", accept: "application/json, text/event-stream" },
-    body: JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params })
+const post = (id, params) =>
+  new Promise((resolve, reject) => {
+    const given = Object.fromEntries(tools.headers.map(({ name, value }) => [name, value]))
+    const headers = { ...given, "content-type": "application/json", accept: "application/json, text/event-stream" }
+    const asked = request(tools.url, { agent, method: "POST", headers }, (response) => {
+      let answer = ""
+      response.setEncoding("utf8")
+      response.on("data", (piece) => (answer += piece)).on("end", () => resolve(answer))
+    })
+    asked.on("error", reject).end(JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params }))
   })
-  return await response.text()
-}
 
 /** A call of a tool of the service that answers at once. */
 const callLent = async (number) => {
@@ -49,6 +56,14 @@ const callLent = async (number) => {
   const answer = await post(number, { name: "wait", arguments: { delegation_ids: [], seconds: 0 } })
   if (!answer.includes("pending")) throw new Error(answer)
   appendFileSync(marks, `lent ${now() - begun}\n`)
+}
+
+/** Calls one after another, with pauses of about that length, as a model that thinks makes them. */
+const callInTurn = async (pauseMs) => {
+  for (let call = 0; call < Number(lent); call++) {
+    if (pauseMs > 0) await setTimeout(pauseMs * (0.5 + Math.random()))
+    await callLent(++made)
+  }
 }
 
 const methods = {
@@ -74,7 +89,7 @@ const methods = {
     for (let call = 0; call < Number(calls); call++) await callTool(sessionId)
     const wanted = Number(/Call (\d+)\./.exec(prompt[0]?.text)?.[1])
     if (open !== undefined) await Promise.all(Array.from({ length: wanted }, (_, ticket) => callFunction(ticket)))
-    else if (tools !== undefined) for (let call = 0; call < Number(lent); call++) await callLent(++made)
+    else if (tools !== undefined) await callInTurn(Number(/Pause (\d+) ms\./.exec(prompt[0]?.text)?.[1] ?? 0))
     const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Done." } }
     await send({ method: "session/update", params: { sessionId, update } })
     return { stopReason: "end_turn", usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10 } }

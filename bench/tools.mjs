@@ -1,14 +1,17 @@
 // The time of a call of a tool of the service, as its agent sees it, and what the offer of tools adds to a turn.
-import { readFileSync, rmSync } from "node:fs"
+import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { median, quantile } from "./load.mjs"
-import { directory, rssMb } from "./processes.mjs"
+import { cpuSeconds, directory, rssMb } from "./processes.mjs"
 import { installAgent, serverWith, turn } from "./turns.mjs"
 
 /** The calls of a turn, and the turns at once. */
-const callsOfTurn = 40
+const callsOfTurn = 100
 const turnsAtOnce = 8
+
+/** Models take longer than this between two calls. */
+const pauseMs = 100
 
 export const tools = async ({ report, settings }) => {
   report.subject("Tools of the service, SQLite, with an agent that calls them")
@@ -23,18 +26,45 @@ const calls = async (report, marks) => {
   const server = await serverWith("tools", { REINS_CACHE_DIR: cacheDir, REINS_MAX_RUNNING_TURNS: String(turnsAtOnce) })
   const sessions = []
   for (let count = 0; count < turnsAtOnce; count++) sessions.push(await server.newSession({}))
-  const run = (session) => server.reins.run({ session_id: session.id, content: "Call them." }).final()
-  await Promise.all(sessions.map(run))
-  rmSync(marks, { force: true })
-  await Promise.all(sessions.map(run))
-  const times = readFileSync(marks, "utf8")
-    .split("\n")
-    .filter((line) => line.startsWith("lent "))
-    .map((line) => Number(line.slice("lent ".length)))
-    .sort((one, other) => one - other)
-  report.figure(`A call of a tool, ${turnsAtOnce} turns at once: p99`, quantile(times, 0.99), "ms", { atMost: 15 })
-  report.figure(`A call of a tool, ${turnsAtOnce} turns at once: p50`, median(times), "ms")
+  /** The times of the calls of all sessions, in order. */
+  const timesWith = async (content) => {
+    rmSync(marks, { force: true })
+    await Promise.all(sessions.map(({ id }) => server.reins.run({ session_id: id, content }).final()))
+    return readFileSync(marks, "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("lent "))
+      .map((line) => Number(line.slice("lent ".length)))
+      .sort((one, other) => one - other)
+  }
+  // The first turns start the agents and compile the server.
+  for (let round = 0; round < 3; round++) await timesWith("Call them.")
+  const begun = cpuSeconds(server.pid)
+  const hurried = await timesWith("Call them.")
+  const cpuMs = ((cpuSeconds(server.pid) - begun) * 1000) / hurried.length
+  const paced = await timesWith(`Call them. Pause ${pauseMs} ms.`)
+  const syncs = syncTimes()
+  const turns = `A call of a tool, ${turnsAtOnce} turns at once`
+  report.figure(`${turns}, about ${pauseMs} ms apart: p99`, quantile(paced, 0.99), "ms", { atMost: 15 })
+  report.figure(`${turns}, about ${pauseMs} ms apart: p50`, median(paced), "ms")
+  report.figure(`${turns}, without a pause: p99`, quantile(hurried, 0.99), "ms", { atMost: 15 })
+  report.figure(`${turns}, without a pause: p50`, median(hurried), "ms")
+  report.figure("A call of a tool, with its share of the turn: CPU of the server", cpuMs, "ms")
+  report.figure("A write of 4 KB to the disk: p99", quantile(syncs, 0.99), "ms")
   await server.stop()
+}
+
+/** The times of writes that reach the disk, as each commit makes one, in order. */
+const syncTimes = () => {
+  const file = openSync(join(directory, "syncs"), "w")
+  const page = Buffer.alloc(4096, 1)
+  const times = Array.from({ length: 300 }, () => {
+    const begun = performance.now()
+    writeSync(file, page)
+    fdatasyncSync(file)
+    return performance.now() - begun
+  })
+  closeSync(file)
+  return times.sort((one, other) => one - other)
 }
 
 /** The calls of functions that wait for an answer, and the sessions that make them. */

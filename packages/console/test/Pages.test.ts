@@ -131,6 +131,7 @@ const furnish = async (): Promise<Readonly<Record<string, string>>> => {
     [`sessions/${done.id}`]: "The sum is written.",
     [`sessions/${done.id}/changes`]: "In the working tree now",
     [`sessions/${done.id}/request`]: "There is no merge request yet.",
+    [`sessions/${done.id}/delegations`]: "This session has delegated nothing.",
     [`sessions/${done.id}/files`]: "a.txt",
     [`sessions/${done.id}/events`]: "session.created",
     [`sessions/${done.id}/usage`]: "of 100,000 tokens spent",

@@ -16,10 +16,13 @@ import { UsageTab } from "./UsageTab.js"
 
 const RequestTab = lazy(() => import("../request/RequestTab.js").then(({ RequestTab }) => RequestTab))
 
+const DelegationsTab = lazy(() => import("./DelegationsTab.js").then(({ DelegationsTab }) => DelegationsTab))
+
 const tabs = [
   { part: "", name: "Conversation" },
   { part: "changes", name: "Changes" },
   { part: "request", name: "Request" },
+  { part: "delegations", name: "Delegations" },
   { part: "files", name: "Files" },
   { part: "events", name: "Events" },
   { part: "usage", name: "Usage" }
@@ -83,6 +86,12 @@ const Tab = ({ tab, ...given }: TabProps & { readonly tab: string }) => {
       return (
         <Suspense fallback={<Waiting what="the page" />}>
           <RequestTab {...given} />
+        </Suspense>
+      )
+    case "delegations":
+      return (
+        <Suspense fallback={<Waiting what="the page" />}>
+          <DelegationsTab {...given} />
         </Suspense>
       )
     case "files":

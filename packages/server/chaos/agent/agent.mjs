@@ -67,9 +67,12 @@ const callLent = async ({ headers, url }, name, args) => {
 const runTool = (step, cwd, sessionId) => {
   const own = tools[step.tool]
   if (own !== undefined) return own(step, cwd)
-  const [server] = servers.get(sessionId) ?? []
+  const lent = servers.get(sessionId) ?? []
+  // A tool of a project's server has the name that opencode shows its model.
+  const named = lent.find(({ name }) => step.tool.startsWith(`${name}_`))
+  const server = named ?? lent[0]
   if (server === undefined) throw new Error(`There is no tool ${step.tool}.`)
-  return callLent(server, step.tool, step.args)
+  return callLent(server, named === undefined ? step.tool : step.tool.slice(named.name.length + 1), step.args)
 }
 
 const takeStep = async (step, sessionId, update) => {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type * as Mcp from "@modelcontextprotocol/server"
-import type { Effect } from "effect"
+import { type Effect, Schema } from "effect"
 import { release } from "../../base/Release.js"
 import type { LoanKind, LoanTerms } from "../Loans.js"
 import { refuse } from "../Refusal.js"
@@ -17,6 +17,9 @@ const maxBody = 1024 * 1024
 
 /** The clients of agents give up on a call that says nothing, the first after a minute. */
 const progressMs = 10_000
+
+/** The time after which the headers go ahead of an answer that is not there yet. */
+const headersMs = 100
 
 /**
  * The servers of the tools of one agent, as a kind of loan. Each request stands alone, so a restart of the service loses no session of the
@@ -59,24 +62,25 @@ export class McpEndpoint implements LoanKind {
     if (server === undefined) return refuse(response, 404, "not_found_error", "There is no server of tools here.")
     const body = await read(request)
     if (body === undefined) return refuse(response, 413, "invalid_request_error", "The request is too long.")
-    this.withdraw(body)
+    const parsedBody = jsonIn(body)
+    this.withdraw(parsedBody)
     const gone = new AbortController()
     response.once("close", () => gone.abort())
     const asked = new Request(`http://127.0.0.1${url}`, {
       method,
       headers: headersOf(headers),
       signal: gone.signal,
-      ...(method === "POST" && { body })
+      ...(method === "POST" && parsedBody === undefined && { body })
     })
     const handler = await this.handlerOf(server.name)
-    await send(await handler.fetch(asked), response)
+    // The library would read the body once more, through streams that cost more than the call.
+    await send(await handler.fetch(asked, parsedBody === undefined ? {} : { parsedBody }), response)
   }
 
   /** A client of 2025 withdraws a call with a request of its own, and some send one for a call that has ended. */
-  private withdraw(body: Buffer): void {
-    if (!body.includes('"notifications/cancelled"')) return
-    const id = requestIdIn(body)
-    const found = [...(this.running.get(String(id)) ?? [])]
+  private withdraw(body: unknown): void {
+    if (!isCancel(body)) return
+    const found = [...(this.running.get(String(body.params.requestId)) ?? [])]
     if (found.length === 1) found[0]?.abort()
   }
 
@@ -166,9 +170,18 @@ const callIdOf = (meta: Readonly<Record<string, unknown>>, requestId: string | n
   return typeof given === "string" && given.length <= 200 ? given : `request-${requestId}`
 }
 
-const requestIdIn = (body: Buffer): unknown => {
+/** A request to withdraw a call. */
+const isCancel = Schema.is(
+  Schema.Struct({
+    method: Schema.Literal("notifications/cancelled"),
+    params: Schema.Struct({ requestId: Schema.Union(Schema.String, Schema.Number) })
+  })
+)
+
+/** The value of a text in JSON; undefined for any other text. */
+const jsonIn = (text: Buffer): unknown => {
   try {
-    return JSON.parse(body.toString("utf8")).params?.requestId
+    return JSON.parse(text.toString("utf8"))
   } catch {
     return undefined
   }
@@ -195,13 +208,21 @@ const read = async (request: IncomingMessage): Promise<Buffer | undefined> => {
   return Buffer.concat(pieces)
 }
 
+/** Sends an answer. The headers go with its first piece and the end with its last, because each write costs a call of the kernel. */
 const send = async (answer: Response, response: ServerResponse): Promise<void> => {
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
-  response.flushHeaders()
-  if (answer.body !== null)
-    for await (const piece of answer.body) {
+  const late = setTimeout(() => response.flushHeaders(), headersMs)
+  try {
+    for await (const piece of answer.body ?? []) {
       if (response.destroyed) return
+      response.cork()
       response.write(piece)
+      setImmediate(() => {
+        if (!response.writableEnded) response.uncork()
+      })
     }
-  response.end()
+    response.end()
+  } finally {
+    clearTimeout(late)
+  }
 }

@@ -22,9 +22,11 @@ import { lookIsWrittenOnce } from "./LookRows.js"
 import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
 import {
+  answeredFunctionIsKept,
   childIsMadeOnce,
   fileIsPublishedOnce,
   functionIsAnsweredOnce,
+  projectCallIsSentOnce,
   questionIsAskedOnce,
   resultIsGivenOnce
 } from "./ToolRows.js"
@@ -114,8 +116,13 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "conditions.held": [heldConditionsMergeOnce],
   "look.read": [lookIsWrittenOnce],
   "look.committed": [lookIsWrittenOnce],
-  "tool.called": [childIsMadeOnce("after the kill")],
-  "tool.committed": [childIsMadeOnce("before the kill"), fileIsPublishedOnce],
+  "tool.called": [childIsMadeOnce("after the kill"), projectCallIsSentOnce("after the kill")],
+  "tool.committed": [
+    childIsMadeOnce("before the kill"),
+    fileIsPublishedOnce,
+    answeredFunctionIsKept,
+    projectCallIsSentOnce("before the kill")
+  ],
   "tool.asked": [functionIsAnsweredOnce("after the kill"), questionIsAskedOnce("after the kill")],
   "tool.answered": [functionIsAnsweredOnce("before the kill"), questionIsAskedOnce("before the kill")],
   "result.accepted": [resultIsGivenOnce],
@@ -149,6 +156,7 @@ export const onPostgres: ReadonlyArray<ServerPoint> = [
   "look.read",
   "wait.delivered",
   "tool.committed",
+  "tool.answered",
   "result.accepted",
   "mail.sent",
   "webhook.sent",

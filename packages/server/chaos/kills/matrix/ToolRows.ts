@@ -1,4 +1,7 @@
+import { randomUUID } from "node:crypto"
+import { mcpServer } from "@reins/testing/mcp/McpServer"
 import { eventually } from "@reins/testing/process/Waiting"
+import { Effect, Exit, Scope } from "effect"
 import { assert } from "vitest"
 import type { Installation } from "../Installation.js"
 import { newName, newSession, say, script } from "../Scenes.js"
@@ -116,6 +119,92 @@ export const functionIsAnsweredOnce = (stored: "before the kill" | "after the ki
       items.map(({ state, tool }) => [tool, state]),
       [["lookup_ticket", "succeeded"]]
     )
+  }
+})
+
+/** The program has answered and the agent has the answer, and the server is killed before the end of the call is written down. */
+export const answeredFunctionIsKept: Row = {
+  rule: "a function that was answered before the kill runs once, and the retry takes the answer",
+  play: async (installation, crash) => {
+    const { interactions, messages, turns } = installation.api
+    const { id: session_id } = await newSession(installation)
+    const work = script([{ tool: "lookup_ticket", args: { ticket: 7 } }, { say: "Done." }])
+    const ended = new AbortController()
+    let runs = 0
+    const tools = {
+      lookup_ticket: {
+        description: lookup.description,
+        input: lookup.input_schema,
+        run: async () => {
+          runs++
+          return "Found."
+        }
+      }
+    }
+    const serving = installation.api.serveTools({
+      workspace_id: installation.workspaceId,
+      tools,
+      signal: ended.signal
+    })
+    const sent = await crash(() =>
+      messages.send({ session_id, content: `Triage it. ${work}`, tools: { functions: [lookup] } })
+    )
+    const turn = await turns.get({ turn_id: sent.turn_id ?? "" })
+    assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
+    const again = await retried(installation, turn.id)
+    ended.abort()
+    await serving
+    assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
+    assert.strictEqual(runs, 1)
+    const { items } = await interactions.list({ session_id })
+    assert.deepStrictEqual(
+      items.map(({ result, state }) => [state, result]),
+      [["answered", "Found."]]
+    )
+    await holdsCalls(installation, turn.id, ["lookup_ticket outcome_unknown"])
+  }
+}
+
+/** The calls of a turn, none of which runs any more. */
+const holdsCalls = async (installation: Installation, turn_id: string, wanted: ReadonlyArray<string>) => {
+  const { items } = await installation.api.toolCalls.list({ turn_id })
+  assert.deepStrictEqual(
+    items.map(({ state, tool }) => `${tool} ${state}`),
+    wanted
+  )
+}
+
+/** The agent of a turn calls a tool of a server that its project names, and the server is killed before the agent has the answer. */
+export const projectCallIsSentOnce = (sent: "before the kill" | "after the kill"): Row => ({
+  rule: `a call of a server of a project, which is sent ${sent}, is never sent again by itself`,
+  play: async (installation, crash) => {
+    const scope = await Effect.runPromise(Scope.make())
+    try {
+      const lab = await Effect.runPromise(Scope.extend(mcpServer(), scope))
+      const { projects, messages, turns, interactions } = installation.api
+      const project = await projects.create({
+        workspace_id: installation.workspaceId,
+        slug: `lab-${randomUUID()}`,
+        name: "Lab",
+        spec: { tools: { mcp_servers: [{ name: "lab", url: lab.url, allow: ["get_issue"] }] } }
+      })
+      const { id: session_id } = await newSession(installation, { project_id: project.id })
+      const work = script([{ tool: "lab_get_issue", args: { number: 7 } }, { say: "Done." }])
+      const given = await crash(() => messages.send({ session_id, content: `Look it up. ${work}` }))
+      const turn = await turns.get({ turn_id: given.turn_id ?? "" })
+      assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
+      await holdsCalls(installation, turn.id, ["get_issue outcome_unknown"])
+      const before = sent === "before the kill" ? 1 : 0
+      assert.lengthOf(lab.calls, before)
+      const again = await retried(installation, turn.id)
+      assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
+      await holdsCalls(installation, again.id, ["get_issue succeeded"])
+      // The model of the retry has called it anew.
+      assert.lengthOf(lab.calls, before + 1)
+      assert.deepStrictEqual((await interactions.list({ session_id })).items, [])
+    } finally {
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    }
   }
 })
 

@@ -2,7 +2,8 @@
 // Counts what the plan of the core bounds, and fails where a bound is passed: node scripts/house.mjs
 // Folders that need each other both ways are one folder in two. A name that two files export is two things with one name. A file with many
 // imports does too much, or is one of the lists beside the rooms.
-import { readdirSync, readFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 
 const root = join(import.meta.dirname, "../packages/core/src")
@@ -57,6 +58,21 @@ const bothWays = [...neededBy].flatMap(([from, all]) =>
 )
 const twice = [...exportersOf].filter(([name, all]) => all.length > 1 && !shared.has(name))
 const busy = [...importsOf].filter(([file, count]) => count > 20 && !(file in lists)).sort((a, b) => b[1] - a[1])
+
+/** A file that is longer is two, in every part of the repository. What is generated is not kept in it, or is data. */
+const mostLines = 400
+const tracked = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+  cwd: join(root, "../../.."),
+  encoding: "utf8"
+})
+const long = tracked
+  .split("\n")
+  .filter((file) => /\.(?:ts|tsx|mts|mjs|css)$/.test(file))
+  .map((file) => join(root, "../../..", file))
+  .filter((file) => existsSync(file))
+  .map((file) => [relative(join(root, "../../.."), file), readFileSync(file, "utf8").split("\n").length - 1])
+  .filter(([, count]) => count > mostLines)
+
 const row = readFileSync(join(root, "sessions/SessionRow.ts"), "utf8")
 const fields = /export interface SessionRow \{(.*?)\n\}/s.exec(row)[1].match(/^ {2}readonly /gm).length
 
@@ -68,7 +84,9 @@ process.stdout.write(
     `${missing.length} rooms that a list lacks${missing.map((text) => `\n  ${text}`).join("")}`,
     `${busy.length} files with more than 20 imports`,
     ...busy.map(([file, count]) => `  ${file}: ${count}`),
-    `${fields} fields in the row of a session`
+    `${fields} fields in the row of a session`,
+    `${long.length} files of more than ${mostLines} lines${long.map(([file, count]) => `\n  ${file}: ${count}`).join("")}`
   ].join("\n")}\n`
 )
-if (bothWays.length + twice.length + missing.length > 0) process.exitCode = 1
+if (bothWays.length + twice.length + missing.length + long.length > 0 || busy.length > 10 || fields > 25)
+  process.exitCode = 1

@@ -1,50 +1,15 @@
 // @ts-check
 /**
- * Four ways to ask a model. Each reads a request into plain messages and tools, and writes an answer, streamed or not.
+ * Four ways to ask a model.
  *
  * @typedef {import("./gateway.mjs").ChatMessage} ChatMessage
- * @typedef {import("./script.mjs").Tool} Tool
  * @typedef {import("./script.mjs").ToolCall} ToolCall
- * @typedef {{ id: string, model: string, think: string, say: string, call: ToolCall | null, pause: () => Promise<void>, closed: () => boolean }} Answer
- * @typedef {{ send: (data: object, event?: string) => void, raw: (text: string) => void }} Sse
- * @typedef {{ serves: (path: string) => boolean, asked?: (path: string) => { model: string, stream: boolean }, read: (body: any) => { messages: ChatMessage[], tools: Tool[] }, whole: (answer: Answer) => object, stream: (answer: Answer, sse: Sse) => AsyncGenerator<void>, error: (status: number, message: string) => object }} Protocol
+ * @typedef {import("./speech.mjs").Answer} Answer
+ * @typedef {import("./speech.mjs").Protocol} Protocol
  */
 
-const tokens = { input: 1000, output: 20, cached: 100 }
-
-/** @param {any} content @returns {string} */
-const textOf = (content) => {
-  if (typeof content === "string") return content
-  return Array.isArray(content) ? content.map((part) => part.text ?? textOf(part.content ?? "")).join("\n") : ""
-}
-
-/**
- * The images of a message, as data URLs or as addresses.
- *
- * @param {any} content @returns {{ images?: string[] }}
- */
-const imagesOf = (content) => {
-  const parts = Array.isArray(content) ? content : []
-  const images = parts.flatMap(({ image_url, source, type }) => {
-    if (type === "image" && source?.type === "base64") return [`data:${source.media_type};base64,${source.data}`]
-    const url = image_url?.url ?? image_url
-    return typeof url === "string" ? [url] : []
-  })
-  return images.length === 0 ? {} : { images }
-}
-
-/** @param {string} text */
-const words = (text) => text.match(/\S+\s*|\s+/g) ?? []
-
-/** @param {Answer} answer @param {string} text @param {(word: string) => void} send */
-const speak = async function* (answer, text, send) {
-  for (const word of words(text)) {
-    if (answer.closed()) return
-    send(word)
-    yield
-    await answer.pause()
-  }
-}
+import { gemini } from "./gemini.mjs"
+import { imagesOf, speak, textOf, tokens } from "./speech.mjs"
 
 /** @type {Protocol} */
 const chat = {
@@ -326,78 +291,6 @@ const messagesBody = ({ call, id, model, say, think }) => ({
     cache_read_input_tokens: tokens.cached,
     cache_creation_input_tokens: 0
   }
-})
-
-/** A model and what is asked of it stand in the path: `/v1beta/models/<model>:streamGenerateContent`. */
-const geminiPath = /^\/v1beta\/models\/([^:]+):(generateContent|streamGenerateContent)$/
-
-/** @type {Protocol} */
-const gemini = {
-  serves: (path) => geminiPath.test(path),
-  asked: (path) => {
-    const [, model = "", method = ""] = geminiPath.exec(path) ?? []
-    return { model: decodeURIComponent(model), stream: method === "streamGenerateContent" }
-  },
-  read: (body) => {
-    /** @type {ChatMessage[]} */
-    const read = (body.systemInstruction?.parts ?? []).map((/** @type {any} */ part) => ({
-      role: "system",
-      text: part.text ?? ""
-    }))
-    for (const content of body.contents ?? []) {
-      for (const part of content.parts ?? []) {
-        if (part.functionCall) read.push({ role: "tool_call", text: JSON.stringify(part.functionCall.args ?? {}) })
-        else if (part.functionResponse)
-          read.push({ role: "tool_result", text: JSON.stringify(part.functionResponse.response ?? {}) })
-        else read.push({ role: content.role === "model" ? "assistant" : "user", text: part.text ?? "" })
-      }
-    }
-    const tools = (body.tools ?? []).flatMap((/** @type {any} */ tool) =>
-      (tool.functionDeclarations ?? []).map((/** @type {any} */ declared) => ({
-        name: declared.name,
-        schema: declared.parametersJsonSchema ?? declared.parameters
-      }))
-    )
-    return { messages: read, tools }
-  },
-  whole: (answer) => geminiBody(answer, [...geminiParts(answer), ...geminiCall(answer)], "STOP"),
-  stream: async function* (answer, sse) {
-    const part = (/** @type {object} */ part) => sse.send(geminiBody(answer, [part]))
-    yield* speak(answer, answer.think, (text) => part({ text, thought: true }))
-    yield* speak(answer, answer.say, (text) => part({ text }))
-    sse.send(geminiBody(answer, geminiCall(answer), "STOP"))
-  },
-  error: (status, message) => ({
-    error: { code: status, message, status: status === 401 ? "UNAUTHENTICATED" : "INTERNAL" }
-  })
-}
-
-/** @param {Answer} answer @returns {object[]} */
-const geminiParts = ({ say, think }) => [
-  ...(think ? [{ text: think, thought: true }] : []),
-  ...(say ? [{ text: say }] : [])
-]
-
-/** @param {Answer} answer @returns {object[]} */
-const geminiCall = ({ call }) => (call ? [{ functionCall: { id: call.id, name: call.name, args: call.args } }] : [])
-
-/** @param {Answer} answer @param {object[]} parts @param {string} [finishReason] */
-const geminiBody = ({ id, model }, parts, finishReason) => ({
-  candidates: [
-    { index: 0, content: { role: "model", parts }, ...(finishReason === undefined ? {} : { finishReason }) }
-  ],
-  ...(finishReason === undefined
-    ? {}
-    : {
-        usageMetadata: {
-          promptTokenCount: tokens.input,
-          cachedContentTokenCount: tokens.cached,
-          candidatesTokenCount: tokens.output,
-          totalTokenCount: tokens.input + tokens.output
-        }
-      }),
-  modelVersion: model,
-  responseId: id
 })
 
 export const protocols = [chat, responses, messages, gemini]

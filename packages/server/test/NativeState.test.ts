@@ -8,7 +8,7 @@ import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { extract } from "tar"
 import { problemOf } from "./contract/Answers.js"
 import { operations } from "./contract/Document.js"
-import { done, textAt } from "./contract/Tenant.js"
+import { done, textAt } from "./contract/TenantParts.js"
 import { newCaller, quiet, send, service } from "./Service.js"
 
 const gateway = Effect.acquireRelease(

@@ -4,7 +4,8 @@ import { TurnId, WorkspaceId } from "@reins/core/domain/Ids"
 import { Effect, Layer } from "effect"
 import { Server } from "../../src/Server.js"
 import { change, send, service } from "../Service.js"
-import { allowGateway, Gateway, newSession, newTenant, type Tenant, textAt } from "./Tenant.js"
+import { newTenant } from "./Tenant.js"
+import { allowGateway, Gateway, newSession, type Tenant, textAt } from "./TenantParts.js"
 
 const world = Layer.provideMerge(service(allowGateway), Gateway.layer)
 

@@ -2,7 +2,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { servicesByDatabase } from "../Databases.js"
 import { change, codeOf, send } from "../Service.js"
-import { allowGateway, Gateway, newTenant, type Tenant, textAt } from "./Tenant.js"
+import { newTenant } from "./Tenant.js"
+import { allowGateway, Gateway, type Tenant, textAt } from "./TenantParts.js"
 
 const fresh = { spent_tokens: 0, spent_cost_usd: null, estimated_calls: 0, exhausted: false }
 

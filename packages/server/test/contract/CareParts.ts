@@ -3,7 +3,7 @@ import { now } from "@reins/core/domain/Timestamp"
 import { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
 import { caredFor } from "./CaredFor.js"
-import { headSha, newMergeRequest, newSession, repository, type Tenant, textAt } from "./Tenant.js"
+import { headSha, newMergeRequest, newSession, repository, type Tenant, textAt } from "./TenantParts.js"
 
 /** The parts of a session of its own with a repository: an open merge request that is cared for. */
 export const proposed = (tenant: Tenant) =>

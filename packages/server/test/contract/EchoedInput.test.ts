@@ -3,7 +3,8 @@ import { Effect, Layer } from "effect"
 import { change, newKey, password, send, service } from "../Service.js"
 import { mutations } from "./Document.js"
 import { exampleOf } from "./Examples.js"
-import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
+import { newTenant } from "./Tenant.js"
+import { allowGateway, Gateway, type Tenant } from "./TenantParts.js"
 
 const secrets = [password, "a loud heron at dawn", "canary-"]
 

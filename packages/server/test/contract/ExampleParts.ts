@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { done, type Tenant, textAt } from "./Tenant.js"
+import { done, type Tenant, textAt } from "./TenantParts.js"
 
 /** The parts of a request that are not the same for every tenant. */
 export interface Given {

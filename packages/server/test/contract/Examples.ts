@@ -41,7 +41,7 @@ import {
   readyLease,
   type Tenant,
   textAt
-} from "./Tenant.js"
+} from "./TenantParts.js"
 
 /** A request that has to succeed, once. */
 export interface Example {

@@ -2,7 +2,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { servicesByDatabase } from "../Databases.js"
 import { change, codeOf, send } from "../Service.js"
-import { allowGateway, Gateway, newTenant, type Tenant, textAt } from "./Tenant.js"
+import { newTenant } from "./Tenant.js"
+import { allowGateway, Gateway, type Tenant, textAt } from "./TenantParts.js"
 
 /** An expectation that clients have of a body and the service does not meet is told, and not passed over in silence. */
 for (const { database, layer: service } of servicesByDatabase(allowGateway)) {

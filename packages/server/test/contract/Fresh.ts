@@ -2,7 +2,7 @@ import { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
 import { newCaller, newKey } from "../Service.js"
 import { idOf, inWorkspace } from "./ExampleParts.js"
-import { done, furnish, newSession, setState, type Tenant, textAt } from "./Tenant.js"
+import { done, furnish, newSession, setState, type Tenant, textAt } from "./TenantParts.js"
 
 export const workspaceName = "Payments"
 

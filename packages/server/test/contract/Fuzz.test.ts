@@ -10,7 +10,8 @@ import { change, password } from "../Service.js"
 import { type Answer, problemOf, problemOfUnmet } from "./Answers.js"
 import { type Operation, operations } from "./Document.js"
 import { bounded, type Generated, generated, inWorld } from "./GeneratedRequest.js"
-import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
+import { newTenant } from "./Tenant.js"
+import { allowGateway, Gateway, type Tenant } from "./TenantParts.js"
 
 /** Half of them meet the service on each database. */
 const requests = Math.ceil(fuzzRequests / 2)

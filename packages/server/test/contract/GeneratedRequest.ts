@@ -2,7 +2,7 @@ import { anyText } from "@reins/testing/AnyText"
 import fc from "fast-check"
 import { type Operation, operations, type Parameter } from "./Document.js"
 import { bent, own, valid, wild, wildText } from "./SchemaArbitrary.js"
-import { fileOfWorkspaces, type Tenant } from "./Tenant.js"
+import { fileOfWorkspaces, type Tenant } from "./TenantParts.js"
 
 /** A request as it is generated; `@own(...)` stands for ids of the tenant that it meets. */
 export interface Generated {

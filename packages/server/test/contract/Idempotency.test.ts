@@ -12,7 +12,8 @@ import { codeOf, newKey, password, type Reply, send } from "../Service.js"
 import { problemOf } from "./Answers.js"
 import { mutations, type Operation } from "./Document.js"
 import { type Example, exampleOf, hasExample } from "./Examples.js"
-import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
+import { newTenant } from "./Tenant.js"
+import { allowGateway, Gateway, type Tenant } from "./TenantParts.js"
 
 const notReplayed = new Set<string>()
 HttpApi.reflect(Api, {

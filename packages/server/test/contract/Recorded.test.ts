@@ -5,7 +5,8 @@ import { judgeOf } from "./Answers.js"
 import { operations, successes } from "./Document.js"
 import { exampleOf } from "./Examples.js"
 import { isRecording, keepExamples, type Recorded } from "./Recording.js"
-import { allowGateway, Gateway, newTenant } from "./Tenant.js"
+import { newTenant } from "./Tenant.js"
+import { allowGateway, Gateway } from "./TenantParts.js"
 
 /** Only an agent that has worked keeps a state, so the story alone records it. */
 const needsAgent = "GET /api/sessions/{session_id}/native-state"

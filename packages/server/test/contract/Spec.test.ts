@@ -15,7 +15,8 @@ import {
 } from "./Document.js"
 import { exampleOf } from "./Examples.js"
 import * as Specification from "./Specification.js"
-import { allowGateway, Gateway, newTenant } from "./Tenant.js"
+import { newTenant } from "./Tenant.js"
+import { allowGateway, Gateway } from "./TenantParts.js"
 
 const byName = new Map(operations.map((operation) => [operation.name, operation]))
 const listedNames = new Set(Specification.listed.map(({ name }) => name))

@@ -5,7 +5,8 @@ import { servicesByDatabase } from "../Databases.js"
 import { change, codeOf, type Reply, send } from "../Service.js"
 import { type Operation, operations, pathParameters } from "./Document.js"
 import { type Example, exampleOf } from "./Examples.js"
-import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
+import { newTenant } from "./Tenant.js"
+import { allowGateway, Gateway, type Tenant } from "./TenantParts.js"
 
 const typeId = /^([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 

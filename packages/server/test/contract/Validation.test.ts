@@ -6,7 +6,8 @@ import { servicesByDatabase } from "../Databases.js"
 import { newKey, send } from "../Service.js"
 import { mutations, type Operation, operations } from "./Document.js"
 import { exampleOf } from "./Examples.js"
-import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
+import { newTenant } from "./Tenant.js"
+import { allowGateway, Gateway, type Tenant } from "./TenantParts.js"
 
 /** The answers that FastAPI was seen to give, by the name of the case. */
 const golden = new Map(

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Server } from "@reins/server/Server"
 import { Effect } from "effect"
-import { textAt } from "../contract/Tenant.js"
+import { textAt } from "../contract/TenantParts.js"
 import { Caller, change, codeOf, newKey, type Reply, send, service } from "../Service.js"
 
 const json = "application/json"

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { textAt } from "../contract/Tenant.js"
+import { textAt } from "../contract/TenantParts.js"
 import { Caller, change, send, service } from "../Service.js"
 import { newSession } from "../Sessions.js"
 

@@ -201,6 +201,8 @@ export class Installation {
     return {
       REINS_SMTP_URL: this.mail.url,
       REINS_MAIL_FROM: "Reins <reins@example.com>",
+      // Agents run without a sandbox, and programs of projects in one.
+      REINS_EXECUTOR: "local,bubblewrap",
       // Where every life is short, agents that start all at once would never get to work.
       ...(!this.failpoints && { REINS_MAX_RUNNING_TURNS: "2" }),
       ...(this.databaseUrl !== undefined && { REINS_DATABASE_URL: this.databaseUrl })

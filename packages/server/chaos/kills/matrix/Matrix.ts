@@ -27,6 +27,7 @@ import {
   fileIsPublishedOnce,
   functionIsAnsweredOnce,
   projectCallIsSentOnce,
+  projectProgramEnds,
   questionIsAskedOnce,
   resultIsGivenOnce
 } from "./ToolRows.js"
@@ -121,7 +122,8 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
     childIsMadeOnce("before the kill"),
     fileIsPublishedOnce,
     answeredFunctionIsKept,
-    projectCallIsSentOnce("before the kill")
+    projectCallIsSentOnce("before the kill"),
+    projectProgramEnds
   ],
   "tool.asked": [functionIsAnsweredOnce("after the kill"), questionIsAskedOnce("after the kill")],
   "tool.answered": [functionIsAnsweredOnce("before the kill"), questionIsAskedOnce("before the kill")],

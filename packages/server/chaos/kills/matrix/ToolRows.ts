@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto"
+import { processesWhere, shown } from "@reins/testing/executor/Processes"
 import { mcpServer } from "@reins/testing/mcp/McpServer"
+import { stdioServer } from "@reins/testing/mcp/StdioServer"
 import { eventually } from "@reins/testing/process/Waiting"
 import { Effect, Exit, Scope } from "effect"
 import { assert } from "vitest"
@@ -207,6 +209,51 @@ export const projectCallIsSentOnce = (sent: "before the kill" | "after the kill"
     }
   }
 })
+
+/** The agent of a turn calls a tool of a program that its project names, and the server is killed while the program runs. */
+export const projectProgramEnds: Row = {
+  rule: "a program of a project ends with the server, and the next call starts another one",
+  play: async (installation, crash) => {
+    const { messages, projects, turns } = installation.api
+    const mark = randomUUID()
+    const running = () => processesWhere((pid) => shown(pid, "environ").includes(`LAB_MODE=${mark}`))
+    const project = await projects.create({
+      workspace_id: installation.workspaceId,
+      slug: `program-${mark}`,
+      name: "Program",
+      spec: {
+        tools: {
+          mcp_servers: [
+            {
+              name: "lab",
+              command: [...stdioServer],
+              environment: [{ name: "LAB_MODE", value: mark }],
+              allow: ["get_issue"]
+            }
+          ]
+        }
+      }
+    })
+    const { id: session_id } = await newSession(installation, { project_id: project.id })
+    const work = script([{ tool: "lab_get_issue", args: { number: 7 } }, { say: "Done." }])
+    let before: ReadonlyArray<number> = []
+    const given = await crash(async () => {
+      const sent = messages.send({ session_id, content: `Look it up. ${work}` })
+      await eventually("the program runs", () => {
+        before = running()
+        return before.length > 0
+      })
+      return await sent
+    })
+    const turn = await turns.get({ turn_id: given.turn_id ?? "" })
+    assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
+    await holdsCalls(installation, turn.id, ["get_issue outcome_unknown"])
+    await eventually("the program has ended", () => !running().some((pid) => before.includes(pid)))
+    const again = await retried(installation, turn.id)
+    assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
+    await holdsCalls(installation, again.id, ["get_issue succeeded"])
+  }
+}
 
 /** The agent of a turn asks a person, and the server is killed before the agent has the answer. */
 export const questionIsAskedOnce = (stored: "before the kill" | "after the kill"): Row => ({

@@ -177,6 +177,9 @@ const suites: Readonly<Record<string, Suite>> = {
     poolOptions: { forks: { minForks: 2, maxForks: 2 } }
   },
 
+  /** Programs of others that drive `reins acp`, with the real agent of alpha. `scripts/editors.mjs` installs them. */
+  editors: { include: ["packages/server/editors/*.test.ts"], testTimeout: 300_000, pool: "forks" },
+
   /** The built client in every runtime that it is made for. It needs Chromium, and programs that `scripts/runtimes.mjs` installs. */
   runtimes: { include: ["packages/client/runtimes/*.test.ts"], testTimeout: 120_000, pool: "forks" }
 }

@@ -63,6 +63,8 @@ export interface Config {
   readonly rateLimit: number | null
   /** True when the console is served at `/ui`. */
   readonly console: boolean
+  /** True when editors are served at `/acp`. */
+  readonly acp: boolean
   /** True when `GET /metrics` is served. It needs no credentials, so by default it is served only where nobody else can reach it. */
   readonly metrics: boolean
   readonly logLevel: LogLevel.LogLevel
@@ -147,6 +149,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     pushKey: settings.push_key === undefined ? undefined : Redacted.make(settings.push_key),
     rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
     console: settings.console ?? true,
+    acp: settings.acp ?? false,
     metrics: settings.metrics ?? (isLoopback(host) && isLoopback(publicUrl.hostname)),
     logLevel: levels[settings.log_level ?? "info"],
     executors:

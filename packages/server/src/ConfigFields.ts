@@ -50,6 +50,7 @@ export const fields = {
   push_key: PushKey,
   rate_limit: Schema.Union(Schema.Literal("off"), Whole(1, 1_000_000)),
   console: Flag,
+  acp: Flag,
   metrics: Flag,
   log_level: Schema.Literal("debug", "info", "warning", "error", "none"),
   executor: ExecutorList,

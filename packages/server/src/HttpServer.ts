@@ -2,6 +2,7 @@ import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Duration, Effect, Layer } from "effect"
 import { EventStreams } from "./EventStreams.js"
 import { consoleRoutes } from "./http/ConsoleRoutes.js"
+import { acpRoutes } from "./http/doors/AcpRoutes.js"
 import { metricsRoute, withMeters } from "./http/Metrics.js"
 import { Authentication } from "./http/middleware/Authentication.js"
 import { RateLimit } from "./http/middleware/RateLimit.js"
@@ -13,6 +14,8 @@ import { Shutdown } from "./Shutdown.js"
 export interface HttpServerOptions extends Partial<ListenOptions> {
   /** False leaves the console at `/ui` out, and the way to it from `/`. The default is true. */
   readonly console?: boolean
+  /** True serves editors at `/acp`, over HTTP and WebSocket. The default is false. */
+  readonly acp?: boolean
   /** True serves `GET /metrics`, which requires no credentials. The default is false. */
   readonly metrics?: boolean
   /** True to keep the figures of requests also without `/metrics`, because they are sent elsewhere. */
@@ -38,12 +41,22 @@ export interface HttpServerOptions extends Partial<ListenOptions> {
 export const layer = (options: HttpServerOptions = {}) =>
   Layer.unwrapEffect(
     Effect.map(CoreConfig, ({ limits, publicUrl: publicUrlOfCore }) => {
-      const { console = true, heartbeat = "15 seconds", measured = false, metrics = false, ...listen } = options
+      const {
+        acp = false,
+        console = true,
+        heartbeat = "15 seconds",
+        measured = false,
+        metrics = false,
+        ...listen
+      } = options
       const publicUrl = options.publicUrl ?? new URL(publicUrlOfCore)
       const routes = routesAt(publicUrl)
-      const served = console
+      const withConsole = console
         ? Effect.zipWith(routes, consoleRoutes(publicUrl), (all, page) => [...all, ...page])
         : routes
+      const served = acp
+        ? Effect.zipWith(withConsole, acpRoutes(publicUrl), (all, door) => [...all, ...door])
+        : withConsole
       const withMetrics = Effect.zipWith(served, metricsRoute, (all, page) => [...withMeters(all), page])
       return Server.layer(metrics ? withMetrics : measured ? Effect.map(served, withMeters) : served, {
         host: "127.0.0.1",
@@ -51,6 +64,7 @@ export const layer = (options: HttpServerOptions = {}) =>
         trustedProxies: [],
         grace: "5 seconds",
         ...listen,
+        takesUpgrades: acp,
         publicUrl
       }).pipe(
         Layer.provide(

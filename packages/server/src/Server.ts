@@ -2,6 +2,7 @@ import { createServer, type Server as NodeServer } from "node:http"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { limited } from "@reins/core/base/Limited"
 import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { takeUpgrades } from "./http/doors/Upgrades.js"
 import { listener } from "./http/Listener.js"
 import type { Route } from "./http/Route.js"
 import { type ListenError, listenError } from "./ListenError.js"
@@ -27,6 +28,8 @@ export interface ListenOptions {
    * tell that no request will come on such a connection, so the whole time is waited for.
    */
   readonly notice?: Duration.DurationInput
+  /** True where a route takes connections over as WebSockets. Offers of other upgrades are served as plain requests. */
+  readonly takesUpgrades?: boolean
   /** The time that a client has to send a request, in milliseconds: two minutes unless it is given. It has 20 s of it for the headers. */
   readonly requestMs?: number
 }
@@ -58,10 +61,12 @@ export class Server extends Context.Tag("@reins/server/Server")<
         const shutdown = yield* Shutdown
         const { limits } = yield* CoreConfig
         const { grace, notice = defaultNotice } = options
-        // No listener takes upgrades, so a request that offers one is served like any other, with its body.
+        // Without a listener for upgrades, a request that offers one is served like any other, with its body.
         const node = createServer(patience(options))
         const sockets = new Sockets(node)
-        node.on("request", yield* listener(yield* routes, shutdown, { ...options, limits }))
+        const take = yield* listener(yield* routes, shutdown, { ...options, limits })
+        node.on("request", take)
+        if (options.takesUpgrades === true) takeUpgrades(node, take)
         // Clients follow the clock of the machine, even when the services use another clock.
         const port = yield* Effect.acquireRelease(listen(node, options), () =>
           Effect.withClock(stop(sockets, shutdown, { grace, notice }), Clock.make())

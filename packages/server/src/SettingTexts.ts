@@ -25,6 +25,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   push_key: "the private key that reins push-key prints",
   rate_limit: "requests a minute, or off",
   console: "on or off",
+  acp: "on or off",
   metrics: "on or off",
   log_level: "debug, info, warning, error or none",
   executor: "bubblewrap, container, local, or a comma list of them in order of preference",

@@ -123,6 +123,7 @@ const wrong: Readonly<Partial<Record<SettingName, ReadonlyArray<string>>>> = {
   ],
   push_key: [...words, "A".repeat(43), "_".repeat(43), "A".repeat(44)],
   console: flags,
+  acp: flags,
   metrics: flags,
   prewarm: flags,
   allow_local_repositories: flags,

@@ -67,6 +67,8 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["containers", "packages/core/src/executor/Container.ts"],
     ["the sandbox, where agents run without it", "packages/core/src/executor/Bubblewrap.ts"],
     ["the stores of blobs", "packages/core/src/store/Blobs.ts"],
+    ["the door of editors", "packages/server/src/doors/acp/"],
+    ["what speaks WebSocket", "node_modules/ws/"],
     ["the tools of assistants", "packages/server/src/doors/mcp/"],
     ["the library of their protocol", "node_modules/@modelcontextprotocol/"],
     ["what signs requests for S3", "node_modules/aws4fetch/"],

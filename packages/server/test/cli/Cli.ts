@@ -183,12 +183,14 @@ export interface WorldOptions {
   readonly allowLocalRepositories?: boolean
   readonly cacheDir?: string
   readonly executors?: ReadonlyArray<"local" | "bubblewrap">
+  /** True serves editors at `/acp`. */
+  readonly acp?: boolean
 }
 
 /** A service in this process. */
-const serviceIn = (directory: string, { manifests = smallAgents, ...options }: WorldOptions) =>
+const serviceIn = (directory: string, { acp = false, manifests = smallAgents, ...options }: WorldOptions) =>
   Layer.unwrapEffect(
-    Effect.map(load({ port: "0", rate_limit: "off" }, {}, directory), (config) =>
+    Effect.map(load({ port: "0", rate_limit: "off", acp: acp ? "on" : "off" }, {}, directory), (config) =>
       serverLayer(config, { notice: 0 }).pipe(
         Layer.provideMerge(
           Embedded.layer(

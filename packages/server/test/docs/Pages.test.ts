@@ -108,6 +108,8 @@ describe("the blocks of the pages", () => {
       "docs/deliveries.md: it waits until somebody merges the request",
       "docs/deliveries.md: it needs a merge request whose check has failed",
       "docs/editors.md: the settings of an editor",
+      "docs/editors.md: the settings of an editor",
+      "docs/editors.md: a part of the settings of nginx",
       "docs/projects.md: it needs the project of the reader",
       "docs/providers.md: it installs hundreds of megabytes",
       "docs/providers.md: the file is yours",

@@ -89,6 +89,9 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   },
   rate_limit: { does: "Requests of one caller; `off` for a trusted network or a load test.", unit: "a minute" },
   console: { does: "The console, a page for people at `/ui`, to which `/` leads." },
+  acp: {
+    does: "`/acp`, where [editors](editors.md#without-the-command) reach the server over HTTP and WebSocket with a key."
+  },
   metrics: {
     does: "`GET /metrics` in the form of Prometheus. It asks for no credentials.",
     fallback: "on while host and public URL are loopback"

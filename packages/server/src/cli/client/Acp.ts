@@ -3,6 +3,7 @@ import { ndJsonStream } from "@agentclientprotocol/sdk"
 import { Reins, ReinsValidationError, type Session } from "@reins/client"
 import packageJson from "../../../package.json" with { type: "json" }
 import { type Caller, openDoor, type Permissions } from "../../doors/acp/AcpDoor.js"
+import { ownMachine } from "../../doors/acp/OwnMachine.js"
 import { authRequired, invalid } from "../../doors/acp/Refusals.js"
 import { modeNames } from "../../doors/acp/Settings.js"
 import { choice, type Given, option } from "../Command.js"
@@ -48,8 +49,9 @@ const serve = async (given: Options, connect: (workspace?: string) => Promise<Re
     {
       version: packageJson.version,
       caller: () => callerOf(given, connect),
-      begin: (caller, folder, permissions) => begin(given, caller, folder, permissions),
-      repositoryOf: (folder) => repositoryOf(folder)?.url,
+      begin: (caller, folder, permissions) => begin(given, caller, folder.path, permissions),
+      sessionsOf: ({ path }) => (path === undefined ? {} : sessionsOf(path)),
+      machine: ownMachine,
       mode: given.mode,
       cancelsOnClose: given.onClose === "cancel",
       tell: (line) => tell(`reins acp: ${line}`)
@@ -72,9 +74,10 @@ const callerOf = async (given: Options, connect: (workspace?: string) => Promise
   }
 }
 
-const repositoryOf = (folder: string): ChosenRepository | undefined => {
+/** The sessions of the repository of a folder; undefined for a folder without one. */
+const sessionsOf = (folder: string): { readonly repository_url: string } | undefined => {
   try {
-    return chooseRepository(folder, undefined)
+    return { repository_url: chooseRepository(folder, undefined).url }
   } catch (error) {
     if (error instanceof CommandFailed) return undefined
     throw error

@@ -24,6 +24,7 @@ import { setupLinkOf } from "./SetupLink.js"
 export const serverLayer = (
   config: Pick<
     Config,
+    | "acp"
     | "console"
     | "corsOrigins"
     | "heartbeatSeconds"
@@ -44,6 +45,7 @@ export const serverLayer = (
     trustedProxies: config.trustedProxies,
     corsOrigins: config.corsOrigins,
     console: config.console,
+    acp: config.acp,
     metrics: config.metrics,
     measured: config.measured ?? false,
     heartbeat: Duration.seconds(config.heartbeatSeconds),

@@ -41,6 +41,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   push_key: core.pushKey === null ? null : "****",
   rate_limit: config.rateLimit ?? "off",
   console: config.console ? "on" : "off",
+  acp: config.acp ? "on" : "off",
   metrics: config.metrics ? "on" : "off",
   log_level: config.logLevel.label.toLowerCase(),
   executor: config.executors?.join(",") ?? null,

@@ -1,5 +1,7 @@
 import {
+  type AgentApp,
   type AgentConnection,
+  type AgentContext,
   agent,
   type ClientCapabilities,
   type InitializeResponse,
@@ -8,6 +10,7 @@ import {
   type Stream
 } from "@agentclientprotocol/sdk"
 import type { Reins, Session, SessionInput } from "@reins/client"
+import type { EditorMachine } from "./EditorMachine.js"
 import { type Editor, OpenSession } from "./OpenSession.js"
 import { invalid, refusing } from "./Refusals.js"
 import { type ModeName, modes, Settings } from "./Settings.js"
@@ -21,14 +24,24 @@ export interface Caller {
 /** What the agents of a new session may do by themselves, where the door was told. */
 export type Permissions = Pick<SessionInput, "permissions">
 
+/** A folder of the editor, and what the editor says of it beyond the protocol. */
+export interface Folder {
+  readonly path: string
+  readonly meta: Readonly<Record<string, unknown>> | null | undefined
+}
+
+type SessionFilter = Pick<Parameters<Reins["sessions"]["list"]>[0], "project_id" | "repository_url">
+
 export interface DoorOptions {
   readonly version: string
   /** Asked for once, with the first request that needs the server. Fails with the sentence for the person. */
   readonly caller: () => Promise<Caller>
   /** Makes a session for a folder, on its repository or project. Fails with the sentence for the person. */
-  readonly begin: (caller: Caller, folder: string, permissions: Permissions) => Promise<Session>
-  /** The repository of a folder, for the list of its sessions; undefined for none. */
-  readonly repositoryOf: (folder: string) => string | undefined
+  readonly begin: (caller: Caller, folder: Folder, permissions: Permissions) => Promise<Session>
+  /** The sessions of a folder, as filters of their list; undefined for none. Without a folder they are those of the workspace. */
+  readonly sessionsOf: (folder: Partial<Folder>) => SessionFilter | undefined
+  /** The machine of the editor, where the door runs on it. */
+  readonly machine: EditorMachine | undefined
   readonly mode: ModeName | undefined
   /** Cancels the turns of an editor that closes. They go on otherwise. */
   readonly cancelsOnClose: boolean
@@ -46,6 +59,12 @@ export const openDoor = (options: DoorOptions, stream: Stream): AcpDoor => {
   const editors = new Door(options)
   const connection = editors.app().connect(stream)
   return { closed: connection.closed.then(editors.close) }
+}
+
+/** The door for one connection that a server makes by itself. */
+export const doorFor = (options: DoorOptions): AgentApp => {
+  const editors = new Door(options)
+  return editors.app().onConnect(({ closed }) => void closed.then(editors.close))
 }
 
 class Door {
@@ -68,8 +87,8 @@ class Door {
         asked.session.new,
         refusing(async ({ client, params }) => {
           this.tellOfServers(params.mcpServers)
-          const session = await this.begin(params.cwd)
-          const opened = await this.enter(session, { client, capabilities: this.capabilities, folder: params.cwd })
+          const session = await this.begin({ path: params.cwd, meta: params._meta })
+          const opened = await this.enter(session, this.editor(client, params.cwd))
           // Editors drop updates that come before the answer.
           setImmediate(() => opened.follow(session.event_watermark))
           return { sessionId: session.id, ...shown(opened) }
@@ -80,7 +99,7 @@ class Door {
         refusing(async ({ client, params }) => {
           this.tellOfServers(params.mcpServers)
           const session = await this.session(params.sessionId)
-          const opened = await this.enter(session, { client, capabilities: this.capabilities, folder: params.cwd })
+          const opened = await this.enter(session, this.editor(client, params.cwd))
           const goOn = await opened.replay(session.event_watermark)
           setImmediate(goOn)
           return shown(opened)
@@ -91,7 +110,7 @@ class Door {
         refusing(async ({ client, params }) => {
           this.tellOfServers(params.mcpServers ?? [])
           const session = await this.session(params.sessionId)
-          const opened = await this.enter(session, { client, capabilities: this.capabilities, folder: params.cwd })
+          const opened = await this.enter(session, this.editor(client, params.cwd))
           setImmediate(() => {
             opened.follow(session.event_watermark)
             void opened.askPending().catch((error: unknown) => this.options.tell(String(error)))
@@ -101,7 +120,9 @@ class Door {
       )
       .onRequest(
         asked.session.list,
-        refusing(({ params }) => this.list(params.cwd ?? undefined, params.cursor))
+        refusing(({ params }) =>
+          this.list({ ...(params.cwd != null && { path: params.cwd }), meta: params._meta }, params.cursor)
+        )
       )
       .onRequest(
         asked.session.close,
@@ -164,7 +185,7 @@ class Door {
     return {
       protocolVersion: 1,
       agentInfo: { name: "reins", title: "Reins", version: this.options.version },
-      authMethods: capabilities.auth?.terminal === true ? [login] : [],
+      authMethods: this.options.machine !== undefined && capabilities.auth?.terminal === true ? [login] : [],
       agentCapabilities: {
         loadSession: true,
         promptCapabilities: { image: true, audio: true, embeddedContext: true },
@@ -187,7 +208,7 @@ class Door {
     return reins.sessions.get({ session_id })
   }
 
-  private async begin(folder: string): Promise<Session> {
+  private async begin(folder: Folder): Promise<Session> {
     const caller = await this.caller()
     const policy = this.options.mode === undefined ? undefined : modes[this.options.mode].policy
     return this.options.begin(caller, folder, policy === undefined ? {} : { permissions: policy })
@@ -202,6 +223,10 @@ class Door {
     return opened
   }
 
+  private editor(client: AgentContext, folder: string): Editor {
+    return { client, capabilities: this.capabilities, folder, machine: this.options.machine }
+  }
+
   private opened(sessionId: string): OpenSession {
     const session = this.open.get(sessionId)
     if (session === undefined)
@@ -214,20 +239,20 @@ class Door {
     this.open.delete(session.id)
   }
 
-  private async list(folder: string | undefined, cursor: string | null | undefined) {
+  private async list(folder: Partial<Folder>, cursor: string | null | undefined) {
     const { reins, workspaceId: workspace_id } = await this.caller()
-    const repository_url = folder === undefined ? undefined : this.options.repositoryOf(folder)
-    if (folder !== undefined && repository_url === undefined) return { sessions: [] }
+    const filter = this.options.sessionsOf(folder)
+    if (filter === undefined) return { sessions: [] }
     const { items, next_cursor } = await reins.sessions.list({
       workspace_id,
       limit: 50,
-      ...(repository_url !== undefined && { repository_url }),
+      ...filter,
       ...(cursor != null && { cursor })
     })
     return {
       sessions: items.map(({ id, title, updated_at }) => ({
         sessionId: id,
-        cwd: folder ?? process.cwd(),
+        cwd: folder.path ?? (this.options.machine === undefined ? "/" : process.cwd()),
         title,
         updatedAt: updated_at
       })),

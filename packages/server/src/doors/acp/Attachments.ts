@@ -1,5 +1,3 @@
-import { readFile, stat } from "node:fs/promises"
-import { basename } from "node:path"
 import { type Reins, ReinsApiError } from "@reins/client"
 
 /** A file of a prompt that is not of the repository. */
@@ -15,25 +13,10 @@ export interface AttachedBlock {
   readonly upload_id: string
 }
 
-/** The server takes no larger file. */
-const mostBytes = 25 * 1024 * 1024
-
 /** A picture, a sound or a file that the editor sends along. The number tells those of one prompt apart. */
 export const sentAlong = (mimeType: string, data: string, number: number, name?: string): Attachment => {
   const end = /^\w+\/([a-z0-9]+)/i.exec(mimeType)?.[1] ?? "bin"
   return { name: name ?? `${mimeType.split("/", 1)[0] || "file"}-${number}.${end}`, content: data, encoding: "base64" }
-}
-
-/** A file of the editor's machine; undefined for a folder, a file that is too large, and one that cannot be read. */
-export const fileOfEditor = async (path: string): Promise<Attachment | undefined> => {
-  try {
-    const { size } = await stat(path)
-    if (size > mostBytes) return undefined
-    return { name: basename(path), content: (await readFile(path)).toString("base64"), encoding: "base64" }
-  } catch {
-    // The link names a folder, or a file that is gone.
-    return undefined
-  }
 }
 
 /** Puts a file beside the workspace of a session, where the agent can read it. Runs the setup of the project first, which an upload does not wait for. */

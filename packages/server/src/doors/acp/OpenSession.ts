@@ -16,7 +16,8 @@ import {
   type TurnSnapshot,
   type TypedEvent
 } from "@reins/client"
-import { ownCommandOf, runOwnCommand } from "./OwnCommands.js"
+import type { EditorMachine } from "./EditorMachine.js"
+import { offeredCommands, ownCommandOf, runOwnCommand } from "./OwnCommands.js"
 import { Pace } from "./Pace.js"
 import { makePaths, type Paths } from "./Paths.js"
 import { messageOf, typedText } from "./Prompt.js"
@@ -24,13 +25,15 @@ import { Questions } from "./Questions.js"
 import { refusalOf } from "./Refusals.js"
 import { merged } from "./Replay.js"
 import type { Settings } from "./Settings.js"
-import { commandsUpdate, SessionUpdates } from "./Updates.js"
+import { SessionUpdates } from "./Updates.js"
 import { wordsUpdate } from "./Words.js"
 
 export interface Editor {
   readonly client: AgentContext
   readonly capabilities: ClientCapabilities
   readonly folder: string
+  /** Undefined for an editor on another machine than the door. */
+  readonly machine: EditorMachine | undefined
 }
 
 interface Waiting {
@@ -71,21 +74,23 @@ export class OpenSession {
   ) {
     this.id = session.id
     this.isHeld = session.activity === "attention"
-    this.paths = makePaths(session.id, editor.folder)
-    this.updates = new SessionUpdates(this.paths, (id) => this.mine.has(id), session.workspace.state === "ready")
+    this.paths = makePaths(session.id, editor.folder, editor.machine)
+    const isPrepared = session.workspace.state === "ready"
+    const commands = offeredCommands(editor.machine)
+    this.updates = new SessionUpdates(this.paths, (id) => this.mine.has(id), isPrepared, commands)
     this.pace = new Pace((update) => this.notify(update))
     this.questions = new Questions({ ...editor, reins, paths: this.paths, say: this.say })
   }
 
   /** Follows the session from an event on. */
   readonly follow = (after: number): void => {
-    this.send([commandsUpdate([])])
+    this.send([this.updates.commands([])])
     void this.read(after, undefined).catch(this.lose)
   }
 
   /** Shows the past of the session up to an event, and gives the way to go on from it, which the editor's answer has to come before. */
   readonly replay = async (upTo: number): Promise<() => void> => {
-    void this.send([commandsUpdate([])])
+    void this.send([this.updates.commands([])])
     let goOn: () => void = () => undefined
     const answered = new Promise<void>((resolve) => {
       goOn = resolve
@@ -108,7 +113,8 @@ export class OpenSession {
   readonly prompt = async (prompt: ReadonlyArray<ContentBlock>, cancelling: AbortSignal): Promise<PromptResponse> => {
     const command = ownCommandOf(typedText(prompt))
     if (command !== undefined) {
-      const place = { reins: this.reins, sessionId: this.id, folder: this.editor.folder }
+      const { folder, machine } = this.editor
+      const place = { reins: this.reins, sessionId: this.id, folder, machine }
       this.say(await runOwnCommand(place, command))
       await this.written
       return { stopReason: "end_turn" }

@@ -1,14 +1,18 @@
-import { execFile } from "node:child_process"
 import type { Changeset, Reins } from "@reins/client"
+import type { EditorMachine } from "./EditorMachine.js"
 import { fenced } from "./ToolUpdates.js"
 
 /** The commands of the door itself, which no agent sees. */
-export const ownCommands = [
+const ownCommands = [
   { name: "diff", description: "Show the changes of this session", hint: null },
   { name: "apply", description: "Apply the changes to this folder, with git apply --3way", hint: null },
   { name: "deliver", description: "Push the changes as a branch", hint: "name of the branch" },
   { name: "steer", description: "Tell the agent something while it works", hint: "what it is to know" }
 ] as const
+
+/** The commands that an editor is offered. Without its machine nothing can be applied to its folder. */
+export const offeredCommands = (machine: EditorMachine | undefined): ReadonlyArray<(typeof ownCommands)[number]> =>
+  ownCommands.filter(({ name }) => name !== "apply" || machine !== undefined)
 
 export interface OwnCommand {
   readonly name: (typeof ownCommands)[number]["name"]
@@ -26,6 +30,7 @@ interface Place {
   readonly reins: Reins
   readonly sessionId: string
   readonly folder: string
+  readonly machine: EditorMachine | undefined
 }
 
 /** Runs an own command, and gives the text that answers it. */
@@ -44,9 +49,11 @@ export const runOwnCommand = async (place: Place, { name, rest }: OwnCommand): P
   const missing = omitted.map(({ path }) => `\`${path}\``).join(", ")
   if (name === "diff")
     return fenced(diff, "diff") + (missing === "" ? "" : `\n\nThe diff was cut. Not shown: ${missing}.`)
+  if (place.machine === undefined)
+    return "Reins cannot write in your folder from here. `/deliver` pushes the changes as a branch."
   if (missing !== "")
     return `The diff is cut, so it cannot be applied here. \`/deliver\` gives all of it. Cut: ${missing}.`
-  return applied(place, changeset, diff)
+  return place.machine.apply(place.folder, changeset, diff)
 }
 
 /** The newest changeset that can be read. A capture makes one where there is none. */
@@ -70,24 +77,3 @@ const delivered = async (reins: Reins, changeset_id: string, branch: string): Pr
     ? `Pushed as the branch \`${target_ref}\`.`
     : `The delivery is ${state}: ${reason_message ?? "no reason was given."}`
 }
-
-/** Applies a diff to a folder that has the commit which the session began from. Anything else would be guessing. */
-const applied = async ({ folder }: Place, { base_commit, file_count }: Changeset, diff: string): Promise<string> => {
-  if (base_commit === null) return "The session began empty, so there is nothing to apply its changes to."
-  if ((await git(folder, ["cat-file", "-e", `${base_commit}^{commit}`])) !== undefined)
-    return `This folder does not have the commit ${base_commit.slice(0, 12)} that the session began from. Run \`git fetch\`, then \`/apply\` again.`
-  const refusal = await git(folder, ["apply", "--3way", "-"], diff)
-  const files = `${file_count} file${file_count === 1 ? "" : "s"}`
-  return refusal === undefined ? `Applied to ${files} of ${folder}.` : `git could not apply it:\n\n${fenced(refusal)}`
-}
-
-/** Runs git. Gives the words of a failure; undefined when it succeeds. */
-const git = (folder: string, args: ReadonlyArray<string>, input = ""): Promise<string | undefined> =>
-  new Promise((resolve) => {
-    const child = execFile("git", ["-C", folder, ...args], (error, _, stderr) =>
-      resolve(error === null ? undefined : stderr.trim() || error.message)
-    )
-    // A git that refuses at once does not read its input.
-    child.stdin?.on("error", () => undefined)
-    child.stdin?.end(input)
-  })

@@ -1,6 +1,6 @@
-import { realpathSync } from "node:fs"
-import { isAbsolute, join, relative, sep } from "node:path"
+import { isAbsolute, join, normalize, relative, sep } from "node:path"
 import { fileURLToPath } from "node:url"
+import type { EditorMachine } from "./EditorMachine.js"
 
 /** The paths of a session, as the editor's folder has them. The two are the same repository on different machines, or in different folders. */
 export interface Paths {
@@ -13,16 +13,20 @@ export interface Paths {
   readonly fromEditor: (uri: string) => string | undefined
 }
 
-export const makePaths = (sessionId: string, folder: string): Paths => {
+export const makePaths = (sessionId: string, folder: string, machine: EditorMachine | undefined): Paths => {
+  const resolved = machine?.resolved ?? normalize
   const marker = `/${sessionId}/workspace`
   const inText = (text: string): string => {
     let out = ""
     let from = 0
     for (let at = text.indexOf(marker); at !== -1; at = text.indexOf(marker, from)) {
+      const before = from
       let start = at
       while (start > from && !/[\s"'`(<=,;:[]/.test(text[start - 1] ?? " ")) start--
-      out += text.slice(from, start) + folder
       from = at + marker.length
+      // The root of a machine ends with the slash that follows in other folders.
+      const root = folder === "/" && text[from] === "/" ? "" : folder
+      out += text.slice(before, start) + root
     }
     return out + text.slice(from)
   }
@@ -51,14 +55,5 @@ export const fileOf = (uri: string): string | undefined => {
   } catch {
     // An address of another machine is no file here.
     return undefined
-  }
-}
-
-const resolved = (path: string): string => {
-  try {
-    return realpathSync(path)
-  } catch {
-    // A file that is not saved yet has no other name.
-    return path
   }
 }

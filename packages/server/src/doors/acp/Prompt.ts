@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto"
-import { readFileSync, statSync } from "node:fs"
 import { basename } from "node:path"
 import { type AgentContext, type ClientCapabilities, type ContentBlock, methods } from "@agentclientprotocol/sdk"
 import type { Reins, TextBlock } from "@reins/client"
-import { type AttachedBlock, type Attachment, attach, fileOfEditor, sentAlong } from "./Attachments.js"
+import { type AttachedBlock, type Attachment, attach, sentAlong } from "./Attachments.js"
+import { type EditorMachine, mostTextBytes } from "./EditorMachine.js"
 import { fileOf, type Paths } from "./Paths.js"
 import { invalid } from "./Refusals.js"
 
@@ -13,6 +13,7 @@ interface Source {
   readonly capabilities: ClientCapabilities
   readonly sessionId: string
   readonly paths: Paths
+  readonly machine: EditorMachine | undefined
 }
 
 /** The text that a person typed, without what the editor adds to it. */
@@ -71,7 +72,7 @@ const linked = async (source: Source, uri: string): Promise<string | Attachment>
     return `\`${path}\`, which differs in the editor:\n${named(path, theirs, ' version="of the editor"')}`
   }
   if (file === undefined) return uri
-  const outside = await fileOfEditor(file)
+  const outside = await source.machine?.attachment(file)
   return outside ?? `(${basename(file)} cannot be read, or is too large, so it is not part of the message.)`
 }
 
@@ -79,27 +80,15 @@ const named = (path: string, content: string, more: string): string =>
   `<file path="${path}"${more}>\n${content.replace(/\n$/, "")}\n</file>`
 
 /** The text of a file as the editor has it, which may not be saved. Undefined for one that is too long, or no text. */
-const editorText = async ({ capabilities, client, sessionId }: Source, file: string): Promise<string | undefined> => {
-  if (capabilities.fs?.readTextFile !== true) return plainText(file)
+const editorText = async (source: Source, file: string): Promise<string | undefined> => {
+  const { capabilities, client, machine, sessionId } = source
+  if (capabilities.fs?.readTextFile !== true) return machine?.text(file)
   try {
     const { content } = await client.request(methods.client.fs.readTextFile, { sessionId, path: file })
-    return Buffer.byteLength(content) > mostBytes ? undefined : content
+    return Buffer.byteLength(content) > mostTextBytes ? undefined : content
   } catch {
     // An editor may refuse a file that it has not opened.
-    return plainText(file)
-  }
-}
-
-const mostBytes = 65_536
-
-const plainText = (file: string): string | undefined => {
-  try {
-    if (!statSync(file).isFile() || statSync(file).size > mostBytes) return undefined
-    const content = readFileSync(file, "utf8")
-    return content.includes("\u0000") || content.includes("\ufffd") ? undefined : content
-  } catch {
-    // The link names a folder, or a file that is gone.
-    return undefined
+    return machine?.text(file)
   }
 }
 

@@ -1,12 +1,13 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk"
 import { type AgentPlan, type Message, type MessageDelta, ToolCalls, type TypedEvent } from "@reins/client"
-import { ownCommands } from "./OwnCommands.js"
+import type { offeredCommands } from "./OwnCommands.js"
 import type { Paths } from "./Paths.js"
 import { Preparation } from "./Preparation.js"
 import { toolCallId, toolUpdate } from "./ToolUpdates.js"
 import { Words, wordsUpdate } from "./Words.js"
 
 type Updates = ReadonlyArray<SessionUpdate>
+type OwnCommands = ReturnType<typeof offeredCommands>
 
 /** Turns the events of a session into what an editor shows. It takes each event once, in order. */
 export class SessionUpdates {
@@ -19,7 +20,8 @@ export class SessionUpdates {
     private readonly paths: Paths,
     /** True for a message that this editor sent, and shows already. */
     private readonly isMine: (messageId: string) => boolean,
-    isPrepared: boolean
+    isPrepared: boolean,
+    private readonly ownCommands: OwnCommands
   ) {
     this.preparation = new Preparation(isPrepared)
   }
@@ -27,6 +29,17 @@ export class SessionUpdates {
   readonly delta = (delta: MessageDelta): Updates => this.words.delta(delta)
 
   readonly take = (event: TypedEvent): Updates => [...this.preparation.take(event), ...this.updatesOf(event)]
+
+  /** Commands of Reins come first, those of the agent after them. */
+  readonly commands = (
+    commands: ReadonlyArray<{ readonly name: string; readonly description: string; readonly hint: string | null }>
+  ): SessionUpdate => ({
+    sessionUpdate: "available_commands_update",
+    availableCommands: [
+      ...this.ownCommands,
+      ...commands.filter(({ name }) => this.ownCommands.every((own) => own.name !== name))
+    ].map(({ description, hint, name }) => ({ name, description, ...(hint !== null && { input: { hint } }) }))
+  })
 
   private updatesOf(event: TypedEvent): Updates {
     switch (event.type) {
@@ -42,7 +55,7 @@ export class SessionUpdates {
       case "plan.updated":
         return plan(event.payload)
       case "agent.commands_listed":
-        return [commandsUpdate(event.payload.commands)]
+        return [this.commands(event.payload.commands)]
       case "agent.titled":
         return event.payload.title === null
           ? []
@@ -57,7 +70,15 @@ export class SessionUpdates {
       case "changeset.ready": {
         const { additions, deletions, empty, file_count } = event.payload
         const count = `${file_count} file${file_count === 1 ? "" : "s"} changed, +${additions} -${deletions}`
-        return empty ? [] : [wordsUpdate("text", `\n\n_${count}. ${changesetHelp}_\n`, event.changeset_id ?? event.id)]
+        return empty
+          ? []
+          : [
+              wordsUpdate(
+                "text",
+                `\n\n_${count}. ${changesetHelp(this.ownCommands)}_\n`,
+                event.changeset_id ?? event.id
+              )
+            ]
       }
       case "turn.succeeded":
       case "turn.failed":
@@ -82,19 +103,10 @@ export class SessionUpdates {
   }
 }
 
-const changesetHelp =
-  "`/diff` shows the changes, `/apply` brings them into this folder, `/deliver` pushes them as a branch."
-
-/** Commands of Reins come first, those of the agent after them. */
-export const commandsUpdate = (
-  commands: ReadonlyArray<{ readonly name: string; readonly description: string; readonly hint: string | null }>
-): SessionUpdate => ({
-  sessionUpdate: "available_commands_update",
-  availableCommands: [
-    ...ownCommands,
-    ...commands.filter(({ name }) => ownCommands.every((own) => own.name !== name))
-  ].map(({ description, hint, name }) => ({ name, description, ...(hint !== null && { input: { hint } }) }))
-})
+const changesetHelp = (commands: OwnCommands): string => {
+  const apply = commands.some(({ name }) => name === "apply") ? "`/apply` brings them into this folder, " : ""
+  return `\`/diff\` shows the changes, ${apply}\`/deliver\` pushes them as a branch.`
+}
 
 const userWords = ({ content, id, role }: Message, { toEditor }: Paths): Updates =>
   role !== "user"

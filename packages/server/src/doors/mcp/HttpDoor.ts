@@ -1,5 +1,6 @@
 import { createMcpHandler } from "@modelcontextprotocol/server"
 import { Reins } from "@reins/client"
+import { ownWorkspace } from "../OwnWorkspace.js"
 import { serverFor, tools } from "./McpDoor.js"
 
 /** The longest request, in bytes. */
@@ -93,15 +94,3 @@ const tooMany = (): Response =>
     { error: `More than ${mostAtOnce} requests at once. Wait for one of them.` },
     { status: 429, headers: { "retry-after": "1" } }
   )
-
-/** The first workspace that the credentials reach. */
-export const ownWorkspace = (reins: Reins): (() => Promise<string>) => {
-  let asked: Promise<string> | undefined
-  return () => {
-    asked ??= reins.accounts.getMe().then(({ workspaces: [first] }) => {
-      if (first === undefined) throw new TypeError("These credentials reach no workspace.")
-      return first.id
-    })
-    return asked
-  }
-}

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
 import { once } from "@reins/core/base/Once"
 import type { AppAccess, Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
@@ -15,6 +14,7 @@ import { challengeOf, firstScope } from "../oauth/Challenge.js"
 import { Reply } from "../Reply.js"
 import type { Route } from "../Route.js"
 import { isOwnHost, isOwnOrigin } from "./OwnPages.js"
+import { headersOf, keySpaceOf, sendAnswer } from "./WebAnswers.js"
 
 /** The longest request, in bytes. */
 const mostBytes = 1024 * 1024
@@ -80,7 +80,7 @@ export const mcpRoutes = Effect.fnUntraced(function* (publicUrl: URL) {
       let status = 500
       await serve(asked, (answer) => {
         status = answer.status
-        return send(answer, exchange)
+        return sendAnswer(answer, exchange)
       })
       return new Reply(status)
     })
@@ -110,37 +110,3 @@ const noToken = new ReinsError({
 })
 
 const appOf = ({ via }: Principal): AppAccess | undefined => (via.kind === "api_key" ? via.app : undefined)
-
-/** Names the credentials for keys of requests, without their secret. */
-const keySpaceOf = ({ accountId, via }: Principal): string => (via.kind === "api_key" ? via.keyId : accountId)
-
-/** The headers that the protocol may read. No credential is among them. */
-const headersOf = ({ headers: given }: IncomingMessage): Headers => {
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(given))
-    if (name !== "authorization" && name !== "cookie" && name !== "host" && typeof value === "string")
-      headers.set(name, value)
-  return headers
-}
-
-/** Writes an answer as it comes, and no faster than the client reads. */
-const send = async (answer: Response, { headers, response }: Exchange): Promise<void> => {
-  if (response.destroyed) return
-  response.writeHead(answer.status, { ...headers, ...Object.fromEntries(answer.headers) })
-  response.flushHeaders()
-  if (answer.body !== null)
-    for await (const piece of answer.body) {
-      if (response.destroyed) return
-      if (!response.write(piece)) await drained(response)
-    }
-  response.end()
-}
-
-const drained = (response: ServerResponse): Promise<void> =>
-  new Promise((resolve) => {
-    const go = () => {
-      response.off("drain", go).off("close", go)
-      resolve()
-    }
-    response.on("drain", go).on("close", go)
-  })

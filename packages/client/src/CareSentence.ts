@@ -42,7 +42,7 @@ const givenUpReasons: Readonly<Record<NonNullable<Conditions["reason"]>, string>
   base_changed:
     "Somebody changed the base branch on the forge. Look at what would be merged there, then set the conditions again.",
   checks_do_not_run:
-    "No check has reported within ten minutes, nor ever before. Merge it yourself, or wait for no checks.",
+    "No check has reported within ten minutes, nor ever before. Merge it yourself, or set the conditions again without checks.",
   closed: "The merge request was closed, or could not be opened."
 }
 

@@ -117,6 +117,10 @@ describe("conditionsSentence", () => {
   it("says how they ended", () => {
     assert.strictEqual(conditionsSentence(conditions({})), "Its conditions hold, and it is merged in a moment.")
     assert.strictEqual(
+      conditionsSentence(conditions({ state: "given_up", reason: "checks_do_not_run" })),
+      "It is no longer merged by itself. No check has reported within ten minutes, nor ever before. Merge it yourself, or set the conditions again without checks."
+    )
+    assert.strictEqual(
       conditionsSentence(conditions({ state: "given_up", reason: "waited_too_long" })),
       "It is no longer merged by itself. The conditions did not hold in time. Set them again to go on."
     )

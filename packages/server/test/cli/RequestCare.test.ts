@@ -96,7 +96,10 @@ describe("care and merge conditions", () => {
     await looked("the end of the merge", async () => (await newest())?.state === "merged")
     const { status, stderr, stdout } = await running.finished
     assert.strictEqual(status, 0, stderr + stdout)
-    assert.match(stdout, /The session mends failed checks and does what reviewers ask for\. 0 of 5 turns used\./)
+    assert.match(
+      stdout,
+      /The session mends failed checks, does what reviewers ask for and merges conflicts with the base branch\. 0 of 5 turns used\./
+    )
     assert.match(stdout, /It is merged by itself, and waits for /)
     assert.match(stdout, /It is merged\.\n$/)
     assert.match(stderr, /^Merged\.$/m)

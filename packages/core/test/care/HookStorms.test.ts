@@ -1,6 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import type { Event } from "@reins/core/domain/Event"
 import * as Embedded from "@reins/core/Embedded"
+import type { Bell } from "@reins/core/store/Bell"
+import type { Database } from "@reins/core/store/Database"
+import type { Journal } from "@reins/core/store/Journal"
 import { eventsUntil } from "@reins/testing/changes/Fixture"
 import { databases } from "@reins/testing/store/Databases"
 import { hookStorms } from "@reins/testing/Volume"
@@ -10,13 +13,18 @@ import { installation, opened, write } from "./Cared.js"
 
 const times = 25
 
-/** Repeats what is read until it is so. No look comes by its time alone. */
-const until = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) =>
-  Effect.repeat(Effect.zipRight(stopTime, get), { schedule: Schedule.spaced("20 millis"), until: isSo }).pipe(
+/** No look comes by its time alone. */
+const onlyRings: Effect.Effect<void, never, Bell | Database | Journal> = stopTime
+
+/** Repeats what is read until it is so. */
+const until = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) => {
+  const looked = Effect.zipRight(onlyRings, get)
+  return Effect.repeat(looked, { schedule: Schedule.spaced("20 millis"), until: isSo }).pipe(
     Effect.timeout("2 minutes"),
     Effect.orDie,
     Effect.zipRight(get)
   )
+}
 
 const kinds = ["github", "gitlab", "gitea"] as const
 

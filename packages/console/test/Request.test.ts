@@ -1,44 +1,17 @@
 import { picture, watch } from "@reins/testing/browser/Browser"
-import type { Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, beforeAll, describe, it } from "vitest"
 import { findingsOf } from "./Axe.js"
-import { desk, harness, phone, worldForFile } from "./World.js"
+import { lookNow, openRequest } from "./Requests.js"
+import { desk, phone, worldForFile } from "./World.js"
 
 const world = worldForFile()
 
 /** The id of the connection to the forge. */
 let connection: string
 
-/** A delivered changeset with an open merge request. */
-const opened = async (title: string, files: Readonly<Record<string, string>>) => {
-  const caller = await world.caller()
-  const client = caller.at(world.server)
-  const { workspaceId: workspace_id } = caller
-  const writes = Object.entries(files).map(([path, content]) => ({ tool: "write" as const, path, content }))
-  const session = await client.sessions.create({
-    workspace_id,
-    harness,
-    title,
-    repository: { url: world.forge.url },
-    message: script(title, ...writes, { say: "It is written." })
-  })
-  await client.turns.wait(session)
-  const { items } = await client.sessions.listChangesets({ session_id: session.id })
-  const changeset_id = items[0]?.id ?? assert.fail("no changeset")
-  const { delivery, operation } = await client.changesets.deliver({ changeset_id, title, connection_id: connection })
-  await client.jobs.wait(operation)
-  const answer = await client.deliveries.openMergeRequest({ delivery_id: delivery.id, draft: false })
-  await client.jobs.wait(answer.operation)
-  const request = await client.mergeRequests.get({ merge_request_id: answer.merge_request.id })
-  return { client, changeset_id, request, session_id: session.id, head: request.head_sha ?? "" }
-}
-
-const lookNow = async (page: Page): Promise<void> => {
-  const button = page.getByRole("button", { name: "Look now" })
-  await button.click()
-  await page.locator("button:not([disabled])", { hasText: "Look now" }).waitFor()
-}
+const opened = (title: string, files: Readonly<Record<string, string>>) =>
+  openRequest(world, { connection, files, title, url: world.forge.url })
 
 beforeAll(async () => {
   const caller = await world.caller()

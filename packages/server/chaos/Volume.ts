@@ -29,6 +29,9 @@ export const budgetedRuns = share(8, 200)
 /** The turns of each agent that asks a person before it acts. */
 export const askedTurns = share(3, 100)
 
+/** The kills at each point of a delivery onto the head of its branch. */
+export const followUpKills = share(1, 17)
+
 export const randomKills = share(15, 100)
 
 /** The events of a storm, the kills in it, and how many readers follow it, as parts of each kind of reader. */

@@ -18,6 +18,9 @@ export const hookCalls = share(300, 10_000)
 /** Deliveries that five callers bring to a hook 25 times at once, for each database. */
 export const hookStorms = share(5, 50)
 
+/** Turns of care during which somebody else pushes to the same branch, for each database. */
+export const careTurns = share(6, 50)
+
 /** The time for which each race with a program that exchanges a path goes on, in seconds. It goes on beyond that until it has seen enough. */
 export const raceSeconds = share(1, 30)
 

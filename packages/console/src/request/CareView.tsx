@@ -7,6 +7,7 @@ import { Ask } from "../ui/Ask.js"
 import { Await, Field, fieldsOf, Outcome, State, Time } from "../ui/Basics.js"
 import { Form } from "../ui/Form.js"
 import { plain } from "../words/Words.js"
+import { Choice } from "./Choice.js"
 
 interface Cared {
   readonly care: Care | undefined
@@ -94,7 +95,7 @@ const Attentions = ({ act, items, request }: ActProps & { readonly items: Readon
             {each.turn_id !== null && (
               <>
                 {" · "}
-                <a href={session}>Turn</a>
+                <a href={`${session}#${each.message_id ?? each.turn_id}`}>Turn</a>
               </>
             )}
             {each.changeset_id !== null && (
@@ -200,9 +201,9 @@ const StartForm = ({
         start({ ...kept, ...ways, max_turns: Number(max_turns) })
       }}
     >
-      <WayField name="checks" label="Failed checks" value={care?.checks ?? "fix"} />
-      <WayField name="reviews" label="Comments of reviewers" value={care?.reviews ?? "off"} />
-      <WayField name="conflicts" label="Conflicts with the base branch" value={care?.conflicts ?? "off"} />
+      <Choice name="checks" label="Failed checks" value={care?.checks ?? "fix"} words={ways} />
+      <Choice name="reviews" label="Comments of reviewers" value={care?.reviews ?? "off"} words={ways} />
+      <Choice name="conflicts" label="Conflicts with the base branch" value={care?.conflicts ?? "off"} words={ways} />
       <Field label="Turns at most" hint="After that a person is asked.">
         <input name="max_turns" type="number" min={1} max={20} required defaultValue={String(care?.max_turns ?? 5)} />
       </Field>
@@ -217,15 +218,3 @@ const StartForm = ({
     </Form>
   )
 }
-
-const WayField = ({ label, name, value }: { readonly label: string; readonly name: string; readonly value: Way }) => (
-  <Field label={label}>
-    <select name={name} defaultValue={value}>
-      {Object.entries(ways).map(([way, does]) => (
-        <option key={way} value={way} selected={way === value}>
-          {does}
-        </option>
-      ))}
-    </select>
-  </Field>
-)

@@ -1,13 +1,16 @@
+import { useSignal } from "@preact/signals"
 import type { MergeRequest, RequestCheck, RequestReview } from "@reins/client"
 import type { ComponentChildren } from "preact"
 import { type Paged, usePages } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
+import { mayWrite } from "../inbox/Workspace.js"
 import { Await, Nothing, State, Time } from "../ui/Basics.js"
 import { More } from "../ui/More.js"
 import { Prose } from "../ui/Prose.js"
 import { plain } from "../words/Words.js"
 import { CheckLog } from "./CheckLog.js"
 import { ForgeLink } from "./ForgeLink.js"
+import { Rerun } from "./Rerun.js"
 import { ThreadCard } from "./ThreadCard.js"
 
 interface PartProps {
@@ -42,8 +45,10 @@ const Part = <A,>({
 )
 
 /** The checks of the head. Those of older commits say nothing about it. */
-export const Checks = ({ request }: PartProps) => {
-  const { head_sha, id, standing, version } = request
+export const Checks = ({ reload, request }: PartProps & { readonly reload: () => void }) => {
+  const { head_sha, id, standing, state, version } = request
+  const isRefused = useSignal(false)
+  const mayRerun = mayWrite.value && state === "open" && !isRefused.value
   const checks = usePages(
     "the checks",
     (cursor, signal) =>
@@ -68,7 +73,17 @@ export const Checks = ({ request }: PartProps) => {
       {(items) => (
         <ul class="rows">
           {[...items].sort(byUrgency).map((check) => (
-            <CheckRow key={check.id} check={check} />
+            <CheckRow key={check.id} check={check}>
+              {(check.state === "failing" || check.state === "cancelled") && (
+                <Rerun
+                  check={check}
+                  request={request}
+                  mayRerun={mayRerun}
+                  refused={() => (isRefused.value = true)}
+                  reload={reload}
+                />
+              )}
+            </CheckRow>
           ))}
         </ul>
       )}
@@ -90,9 +105,12 @@ const checkTones: Readonly<Record<RequestCheck["state"], string>> = {
 }
 
 const CheckRow = ({
-  check: { ended_at, id, name, optional, started_at, state, url }
+  check: { ended_at, id, name, optional, started_at, state, url },
+  children
 }: {
   readonly check: RequestCheck
+  /** Its actions. */
+  readonly children: ComponentChildren
 }) => {
   const at = ended_at ?? started_at
   return (
@@ -107,6 +125,7 @@ const CheckRow = ({
           <Time at={at} />
         </span>
       )}
+      {children}
       {state === "failing" && <CheckLog id={id} name={name} />}
     </li>
   )

@@ -25,8 +25,11 @@ export const RequestTab = ({ log, session }: TabProps) => {
     [session_id, moved]
   )
   const ongoing = (requests.value.value?.items ?? []).filter(({ state }) => state === "open" || state === "pending")
-  const isNew = ongoing.some(({ standing }) => standing === null)
-  // The first look, and one that finds no difference, have no event.
+  const isNew = ongoing.some(
+    ({ conditions, standing }) =>
+      standing === null || conditions?.waiting_for.some(({ kind }) => kind === "not_looked_at") === true
+  )
+  // The first look, that of new conditions, and one that finds no difference have no event.
   useEvery(isNew ? soonMs : laterMs, ongoing.length > 0, requests.reload)
   return (
     <div class="scroll request">

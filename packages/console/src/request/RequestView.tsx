@@ -10,8 +10,10 @@ import { reviewOf } from "../review/Review.js"
 import type { SessionLog } from "../session/SessionLog.js"
 import { Outcome, State, Time } from "../ui/Basics.js"
 import { CareView } from "./CareView.js"
+import { ConditionsView } from "./ConditionsView.js"
 import { headChangeset } from "./Head.js"
 import { Checks, Reviews, Threads } from "./Parts.js"
+import { VerdictsView } from "./VerdictsView.js"
 
 /** The time between two reads while a look goes on, in milliseconds, and the number of reads. */
 const pollMs = 500
@@ -98,8 +100,10 @@ export const RequestView = ({
       <Waits request={request} />
       <Facts request={request} changesetId={changesetId} />
       <CareView request={request} moved={moved} reload={reload} />
-      <Checks request={request} />
+      <ConditionsView request={request} reload={reload} />
+      <Checks request={request} reload={reload} />
       <Reviews request={request} />
+      <VerdictsView request={request} changeset={changeset} reload={reload} />
       <Threads request={request} reviewPath={`sessions/${session_id}/review/${changesetId}`} />
       {isAsking.value && head_sha !== null && (
         <AskMerge

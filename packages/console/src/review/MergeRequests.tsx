@@ -116,7 +116,8 @@ export const MergeRequestLine = ({
   )
 }
 
-const methods = [
+/** The ways to merge, in words. */
+export const methods = [
   { method: "merge", does: "Merge commit" },
   { method: "squash", does: "Squash into one commit" },
   { method: "rebase", does: "Rebase" }

@@ -150,6 +150,7 @@ export const opened = <R = never>(
     return {
       cares,
       connection,
+      gateway,
       get,
       id,
       looks,

@@ -63,11 +63,16 @@ export const delivered = async (installation: Installation) => {
   return installation.api.deliveries.get({ delivery_id: delivery.id })
 }
 
-export const deliver = (installation: Installation, changeset_id: string) =>
+export const deliver = (
+  installation: Installation,
+  changeset_id: string,
+  input: { readonly onto?: "base" | "head" } = {}
+) =>
   installation.api.changesets.deliver({
     changeset_id,
     title: newName("Delivery"),
-    connection_id: installation.forgeConnectionId
+    connection_id: installation.forgeConnectionId,
+    ...input
   })
 
 export const openMergeRequest = (installation: Installation, delivery_id: string) =>

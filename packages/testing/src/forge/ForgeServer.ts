@@ -154,7 +154,7 @@ export class ForgeServer {
     const { kind, repository } = this.dialect
     const dialect = hookDialects[kind]
     const call = dialect.bodyOf(repository, news)
-    const times = { once: 1, twice: 2, never: 0 }[this.odd.hooks]
+    const times = { once: 1, twice: 2, "25 times": 25, never: 0 }[this.odd.hooks]
     for (const hook of this.hooks.held)
       if (times > 0 && dialect.wants(hook, news, call.event)) this.calls.push(callHook(dialect, hook, call, times))
     if (news.what !== "push") return

@@ -57,7 +57,7 @@ export interface Oddities {
   /** It does not show its list of merge requests, although it shows each of them. */
   closedList: boolean
   /** The number of its calls of a hook for one thing, each with the same id. */
-  hooks: "once" | "twice" | "never"
+  hooks: "once" | "twice" | "25 times" | "never"
 }
 
 export interface Held {

@@ -18,16 +18,31 @@ export const holdsOutside = async (installation: Installation): Promise<void> =>
   await holdsMails(installation)
 }
 
-/** The commits that a branch of the remote was moved to since its updates are written down, oldest first. */
-const pushesOf = (installation: Installation, branch: string): ReadonlyArray<string> =>
+/** The moves of a branch of the remote since its updates are written down, oldest first: each commit, and who has committed it. */
+const movesOf = (installation: Installation, branch: string) =>
   installation.origin
-    .git("reflog", "show", "--format=%H", `refs/heads/${branch}`)
+    .git("reflog", "show", "--format=%H %cn", `refs/heads/${branch}`)
     .split("\n")
     .filter((line) => line !== "")
     .reverse()
+    .map((line) => ({ commit: line.slice(0, line.indexOf(" ")), by: line.slice(line.indexOf(" ") + 1) }))
+
+/** The person who pushes to branches of the remote besides. */
+const person = "Ann"
+
+/** The commits of the service that a branch was moved to. Each is on top of the commit before, whoever made that. */
+const pushesOf = (installation: Installation, branch: string): ReadonlyArray<string> => {
+  const moves = movesOf(installation, branch)
+  for (const [index, { commit }] of moves.entries()) {
+    const before = moves[index - 1]?.commit
+    if (before !== undefined)
+      assert.strictEqual(installation.origin.git("merge-base", before, commit), before, `${branch} was moved on`)
+  }
+  return moves.filter(({ by }) => by !== person).map(({ commit }) => commit)
+}
 
 /** The number of moves of a branch of the remote since its updates are written down. */
-export const updatesOf = (installation: Installation, branch: string): number => pushesOf(installation, branch).length
+export const updatesOf = (installation: Installation, branch: string): number => movesOf(installation, branch).length
 
 const holdsBranches = async (installation: Installation): Promise<void> => {
   const deliveries = await installation.records.all(
@@ -45,7 +60,8 @@ const holdsBranches = async (installation: Installation): Promise<void> => {
       .filter(({ target_ref }) => target_ref === branch)
       .map(({ commit_sha }) => commit_sha ?? "no commit")
     assert.deepStrictEqual(pushesOf(installation, branch), commits, `the pushes of ${branch}`)
-    assert.strictEqual(installation.origin.headOf(branch), commits.at(-1), `the head of ${branch}`)
+    const last = movesOf(installation, branch).at(-1)?.commit
+    assert.strictEqual(installation.origin.headOf(branch), last, `the head of ${branch}`)
   }
   assert.includeMembers(
     deliveries.map((delivery) => delivery.target_ref),

@@ -1,4 +1,5 @@
 import { assert } from "vitest"
+import { followUpKills } from "../../Volume.js"
 import {
   capture,
   changeOfRepository,
@@ -65,6 +66,29 @@ export const branchIsPushedOnce = (attempts: Attempts): Row => ({
     const pushes = end.steps.filter((step) => step.kind === "push")
     assert.isTrue(pushes.length > 0 && pushes.every((step) => step.outcome === "succeeded"), JSON.stringify(end.steps))
     await holdsAttempts(installation, operation, attempts)
+  }
+})
+
+export const followUpIsOneCommit = (attempts: Attempts): Row => ({
+  rule: `a delivery onto the head is one commit on top of it, over commits of people too, ${followUpKills} of ${followUpKills}`,
+  play: async (installation, crash) => {
+    const { api, origin } = installation
+    const first = await delivered(installation)
+    const { session_id, target_ref: branch } = first
+    for (let kill = 1; kill <= followUpKills; kill++) {
+      const before = origin.headOf(branch) ?? ""
+      const top = kill % 2 === 0 ? before : origin.commitOn(branch, `theirs-${kill}.txt`, newName("Theirs"))
+      const content = newName("Changed again")
+      await upload(installation, session_id, { "changed.txt": content })
+      const { id } = await capture(installation, session_id)
+      const { delivery, operation } = await crash(() => deliver(installation, id, { onto: "head" }))
+      const end = await api.deliveries.get({ delivery_id: delivery.id })
+      assert.deepInclude(end, { state: "succeeded", onto: "head", target_ref: branch }, JSON.stringify(end))
+      assert.strictEqual(origin.headOf(branch), end.commit ?? "no commit")
+      assert.deepStrictEqual(origin.git("rev-parse", `${end.commit}^@`).split("\n"), [top])
+      assert.strictEqual(origin.git("show", `${branch}:changed.txt`), content)
+      await holdsAttempts(installation, operation, attempts)
+    }
   }
 })
 

@@ -1,0 +1,30 @@
+import { useSignal } from "@preact/signals"
+import { Field } from "../ui/Basics.js"
+
+/** A field with a list of choices. What a person has chosen stays while the page around it is shown anew. */
+export const Choice = ({
+  label,
+  name,
+  value,
+  words
+}: {
+  readonly label: string
+  readonly name: string
+  /** The choice at the beginning. */
+  readonly value: string
+  /** The words of each choice. */
+  readonly words: Readonly<Record<string, string>>
+}) => {
+  const chosen = useSignal(value)
+  return (
+    <Field label={label}>
+      <select name={name} value={chosen.value} onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}>
+        {Object.entries(words).map(([each, does]) => (
+          <option key={each} value={each}>
+            {does}
+          </option>
+        ))}
+      </select>
+    </Field>
+  )
+}

@@ -176,13 +176,14 @@ for (const { layer, name: database } of databases) {
       })
     )
 
-    it.effect.skipIf(database !== "PostgreSQL")("a commit that is rolled back and runs again leaves one row", () =>
-      Effect.gen(function* () {
-        const { command, name } = yield* writing(Effect.void)
-        yield* during({ racesToLose: 2 }, answering(name, command))
-        assert.deepStrictEqual(yield* rowsOf(name), everything)
-      })
-    )
+    if (database === "PostgreSQL")
+      it.effect("a commit that is rolled back and runs again leaves one row", () =>
+        Effect.gen(function* () {
+          const { command, name } = yield* writing(Effect.void)
+          yield* during({ racesToLose: 2 }, answering(name, command))
+          assert.deepStrictEqual(yield* rowsOf(name), everything)
+        })
+      )
 
     it.effect("the policy refuses before a preparation has run, and leaves nothing", () =>
       Effect.gen(function* () {

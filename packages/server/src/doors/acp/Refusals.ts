@@ -6,7 +6,12 @@ export const refusalOf = (error: unknown): unknown => {
   if (error instanceof ReinsApiError) {
     const { code, message, requestId, status } = error
     const data = { code, ...(requestId !== undefined && { request_id: requestId }) }
-    if (status === 401) return new RequestError(-32000, `${message} Run \`reins init\`, or set REINS_API_KEY.`, data)
+    if (status === 401)
+      return new RequestError(
+        -32000,
+        `${message} Connect with another API key. For \`reins acp\`, \`reins init\` stores one.`,
+        data
+      )
     if (status === 404) return new RequestError(-32002, message, data)
     return new RequestError(status === 403 ? -32000 : -32603, message, data)
   }

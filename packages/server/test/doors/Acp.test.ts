@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { setImmediate } from "node:timers/promises"
 import { methods, type RequestPermissionRequest } from "@agentclientprotocol/sdk"
 import { askingAgents } from "@reins/testing/harness/SmallAgent"
 import { endlessTool } from "@reins/testing/process/Turns"
@@ -16,6 +15,7 @@ import {
   openEditor,
   saidIn,
   toolsOf,
+  withSessionAt,
   wordsOf
 } from "./Editor.js"
 
@@ -27,21 +27,7 @@ const { session } = methods.agent
 const asking = ["--mode", "ask"]
 
 /** An editor with a new session in the folder of the project. */
-const withSession = async (options: EditorOptions = {}, { at } = world()) => {
-  const editor = await openEditor(at, options)
-  await initialize(editor, options.capabilities)
-  const made = await editor.agent.request(session.new, { cwd: at.cwd, mcpServers: [] })
-  const prompt = async (words: string) => {
-    const answer = await editor.agent.request(session.prompt, {
-      sessionId: made.sessionId,
-      prompt: [{ type: "text", text: words }]
-    })
-    // The package hands over what came before an answer in the turn of the event loop after it.
-    await setImmediate()
-    return answer
-  }
-  return { editor, made, sessionId: made.sessionId, prompt }
-}
+const withSession = (options: EditorOptions = {}, { at } = world()) => withSessionAt(at, options)
 
 const load = (editor: Editor, sessionId: string, { at } = world()) =>
   editor.agent.request(session.load, { sessionId, cwd: at.cwd, mcpServers: [] })

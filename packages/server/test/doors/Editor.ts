@@ -1,10 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { Readable, Writable } from "node:stream"
+import { setImmediate } from "node:timers/promises"
 import {
   type ClientCapabilities,
   type ClientConnection,
+  type CreateElicitationRequest,
   client,
+  type ElicitationPropertySchema,
+  type ElicitationSchema,
   methods,
   ndJsonStream,
   type RequestPermissionRequest,
@@ -26,7 +30,11 @@ export interface EditorOptions {
     asked: RequestPermissionRequest,
     withdrawn: AbortSignal
   ) => RequestPermissionResponse | Promise<RequestPermissionResponse>
-  readonly form?: () => { readonly action: "accept" | "decline" | "cancel"; readonly content?: Record<string, string> }
+  /** Fills in a form, of which it gets the fields. */
+  readonly form?: (properties: Readonly<Record<string, ElicitationPropertySchema>>) => {
+    readonly action: "accept" | "decline" | "cancel"
+    readonly content?: Record<string, string>
+  }
 }
 
 /** An editor on the protocol's own package, with `reins acp` as a process of its own. */
@@ -40,6 +48,9 @@ export interface Editor {
 }
 
 const running = new Set<ChildProcess>()
+
+type FormRequest = CreateElicitationRequest & { readonly requestedSchema: ElicitationSchema }
+const isForm = (asked: CreateElicitationRequest): asked is FormRequest => asked.mode === "form"
 
 export const openEditor = async (at: At, options: EditorOptions = {}): Promise<Editor> => {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("REINS_"))
@@ -59,7 +70,11 @@ export const openEditor = async (at: At, options: EditorOptions = {}): Promise<E
     .onRequest(methods.client.session.requestPermission, ({ params, signal }) =>
       (options.permission ?? (() => ({ outcome: { outcome: "cancelled" as const } })))(params, signal)
     )
-    .onRequest(methods.client.elicitation.create, () => (options.form ?? (() => ({ action: "cancel" as const })))())
+    .onRequest(methods.client.elicitation.create, ({ params }) =>
+      (options.form ?? (() => ({ action: "cancel" as const })))(
+        isForm(params) ? (params.requestedSchema.properties ?? {}) : {}
+      )
+    )
     .onNotification(methods.client.session.update, ({ params }) => {
       updates.push(params.update)
     })
@@ -74,6 +89,23 @@ export const openEditor = async (at: At, options: EditorOptions = {}): Promise<E
 
 export const initialize = ({ agent }: Editor, clientCapabilities: ClientCapabilities = {}) =>
   agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities })
+
+/** An editor with a new session in the folder that it is opened in. */
+export const withSessionAt = async (at: At, options: EditorOptions = {}) => {
+  const editor = await openEditor(at, options)
+  await initialize(editor, options.capabilities)
+  const made = await editor.agent.request(methods.agent.session.new, { cwd: at.cwd, mcpServers: [] })
+  const prompt = async (words: string) => {
+    const answer = await editor.agent.request(methods.agent.session.prompt, {
+      sessionId: made.sessionId,
+      prompt: [{ type: "text", text: words }]
+    })
+    // The package hands over what came before an answer in the turn of the event loop after it.
+    await setImmediate()
+    return answer
+  }
+  return { editor, made, sessionId: made.sessionId, prompt }
+}
 
 /** Ends the doors that a test has left running. */
 export const endEditors = async (): Promise<void> => {

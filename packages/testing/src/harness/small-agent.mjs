@@ -63,7 +63,14 @@ const elicit = async (schema, _, sessionId) =>
     await ask("elicitation/create", { sessionId, mode: "form", message: "Which one?", requestedSchema: schema })
   )
 
+/** Tells the steps that it means to take. */
+const plan = async ({ entries }, _, sessionId) => {
+  await send({ method: "session/update", params: { sessionId, update: { sessionUpdate: "plan", entries } } })
+  return "planned"
+}
+
 const tools = {
+  plan: { kind: "think", takes: [], run: plan },
   elicit: { kind: "other", takes: [], run: elicit },
   bash: { kind: "execute", takes: ["command"], run: runInShell },
   write: { kind: "edit", takes: ["path", "content"], run: write }

@@ -91,7 +91,7 @@ const tasksOf = ({ checks, comments, conflicts, isSynced, protectedPaths }: Care
   ...(isSynced ? ["Others have pushed commits to the branch. Your files have them already. Keep them."] : []),
   "",
   "- Mend the cause. Do not delete, skip or loosen tests to make them pass.",
-  `- Leave these files alone: ${protectedPaths.length === 0 ? "none" : protectedPaths.join(", ")}.`,
+  `- Leave these files alone: ${protectedPaths.length === 0 ? "none" : protectedPaths.map((path) => `\`${path}\``).join(", ")}.`,
   "- If a failure does not come from the change of this session, change nothing for it and say so.",
   "- Do not commit or push. The service does that after this turn.",
   "- End with a short summary of what you did for each point.",

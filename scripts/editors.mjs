@@ -1,22 +1,13 @@
 #!/usr/bin/env node
 // Drives `reins acp` with programs of others and the real agent of alpha: `npm run test:editors`. They are installed when this is run for the
 // first time, with the integrity that their lock file tells, and run on Node 24.
-import { spawnSync } from "node:child_process"
 import { join } from "node:path"
 import { root } from "./suites.mjs"
-
-const run = (command, args, cwd = root) => {
-  const { status } = spawnSync(command, args, { cwd, stdio: "inherit" })
-  if (status !== 0) process.exit(status ?? 1)
-}
+import { installIn, run } from "./tools.mjs"
 
 if (process.platform !== "linux" || process.arch !== "x64") {
   process.stderr.write("The suite of editors needs Linux on x64, for which npm has Node 24: run it there\n")
   process.exit(1)
 }
-run(
-  "npm",
-  ["ci", "--workspaces=false", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
-  join(root, "packages/server/editors")
-)
+installIn(join(root, "packages/server/editors"), "the editors of others")
 run(process.execPath, ["scripts/test.mjs", "--mode", "editors", ...process.argv.slice(2)])

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Holds `/mcp` and `reins mcp` to the conformance suite and the inspector of their protocol: `npm run test:conformance [-- file ...]`. Both are
-// 160 MB and need Node 22, so they are installed when this is run for the first time, with the integrity that their lock file tells.
+// 160 MB and need Node 22. The first run installs them, with the integrity that their lock file tells.
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { root } from "./suites.mjs"

@@ -59,7 +59,7 @@ const bothWays = [...neededBy].flatMap(([from, all]) =>
 const twice = [...exportersOf].filter(([name, all]) => all.length > 1 && !shared.has(name))
 const busy = [...importsOf].filter(([file, count]) => count > 20 && !(file in lists)).sort((a, b) => b[1] - a[1])
 
-/** A file that is longer is two, in every part of the repository. What is generated is not kept in it, or is data. */
+/** A file that is longer is two, in every part of the repository. Generated files are data, or are not kept. */
 const mostLines = 400
 const tracked = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
   cwd: join(root, "../../.."),

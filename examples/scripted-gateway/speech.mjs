@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What the ways to ask a model share. Each reads a request into plain messages and tools, and writes an answer, streamed or not.
+ * The parts that all ways to ask a model share. Each way reads a request into plain messages and tools, and writes an answer, streamed or not.
  *
  * @typedef {import("./gateway.mjs").ChatMessage} ChatMessage
  * @typedef {import("./script.mjs").Tool} Tool

@@ -37,7 +37,7 @@ describe("/mcp before the conformance suite", () => {
         faults.map((check) => `${nameOf(check)}: ${check.errorMessage ?? ""}`),
         []
       )
-      // What is met by now has no place on the list.
+      // A check that is met by now has no place on the list.
       const names = unmet.map(nameOf)
       assert.deepStrictEqual(
         expected.filter((name) => !names.includes(name)),

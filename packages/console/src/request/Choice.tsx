@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals"
 import { Field } from "../ui/Basics.js"
 
-/** A field with a list of choices. What a person has chosen stays while the page around it is shown anew. */
+/** A field with a list of choices. The choice of a person stays while the page around it is shown anew. */
 export const Choice = ({
   label,
   name,

@@ -82,7 +82,7 @@ export type CareStep =
   | {
       readonly do: "turn"
       readonly causes: ReadonlyArray<string>
-      /** What has to be gone after it: the names of the red checks, or the branch of a conflict; null for comments alone. */
+      /** The causes that have to be gone after it: names of red checks, or the branch of a conflict. Null for comments alone. */
       readonly fingerprint: string | null
       /** The ids of the red checks. */
       readonly checks: ReadonlyArray<string>

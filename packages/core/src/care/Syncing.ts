@@ -18,7 +18,7 @@ export interface Synced {
 }
 
 /**
- * Gives the function that brings the commits on the head of a branch into the files of its session, and for a conflict the base branch too. `moved` when
+ * Gives the function that brings the commits on the head of a branch into the files of its session. For a conflict it brings the base branch too. `moved` when
  * the head is another one than that of the attention, `clean` when there is no conflict. A repetition finds the files as they are to be.
  */
 export const makeSync = Effect.gen(function* () {

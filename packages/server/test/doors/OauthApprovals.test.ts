@@ -33,7 +33,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(endAssistants)
 
-/** What the person ticks on the page of consent. */
+/** The boxes that the person ticks on the page of consent. */
 type Consent = Readonly<Partial<Record<"scope" | "unattended", string>>>
 
 /** The token of an app that the person has let in. */

@@ -176,7 +176,7 @@ const holdsCalls = async (installation: Installation, turn_id: string, wanted: R
   )
 }
 
-/** The agent of a turn calls a tool of a server that its project names, and the server is killed before the agent has the answer. */
+/** The agent of a turn calls a tool of a server of its project. The service is killed before the agent has the answer. */
 export const projectCallIsSentOnce = (sent: "before the kill" | "after the kill"): Row => ({
   rule: `a call of a server of a project, which is sent ${sent}, is never sent again by itself`,
   play: async (installation, crash) => {

@@ -17,7 +17,7 @@ export interface HttpDoorOptions {
   readonly tell: (line: string) => void
 }
 
-/** Who asks. */
+/** The caller of a request. */
 export interface Visitor {
   /** Names the credentials, without their secret. */
   readonly keySpace: string

@@ -208,20 +208,29 @@ const read = async (request: IncomingMessage): Promise<Buffer | undefined> => {
   return Buffer.concat(pieces)
 }
 
-/** Sends an answer. The headers go with its first piece and the end with its last, because each write costs a call of the kernel. */
+/**
+ * Sends an answer. Pieces of one moment go in one write, the first with the headers and the last with the end, because each write costs a call of
+ * the kernel. Node 22 and 24 lose pieces where a response is corked twice, so they are gathered here.
+ */
 const send = async (answer: Response, response: ServerResponse): Promise<void> => {
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
   const late = setTimeout(() => response.flushHeaders(), headersMs)
+  let gathered: Array<Uint8Array> = []
+  const taken = (): Buffer => {
+    const whole = Buffer.concat(gathered)
+    gathered = []
+    return whole
+  }
+  const write = () => {
+    if (gathered.length > 0 && !response.destroyed) response.write(taken())
+  }
   try {
     for await (const piece of answer.body ?? []) {
       if (response.destroyed) return
-      response.cork()
-      response.write(piece)
-      setImmediate(() => {
-        if (!response.writableEnded) response.uncork()
-      })
+      gathered.push(piece)
+      if (gathered.length === 1) setImmediate(write)
     }
-    response.end()
+    if (!response.destroyed) response.end(taken())
   } finally {
     clearTimeout(late)
   }

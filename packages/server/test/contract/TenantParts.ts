@@ -184,15 +184,23 @@ export const conditionedMergeRequest = (tenant: Tenant) =>
     return id
   })
 
-/** Has the agent of a session of its own ask something, as far as the database knows. */
-export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
+/** A turn that runs in a session of its own, as far as the database knows. */
+const runningTurn = (tenant: Pick<Tenant, "ids" | "person">) =>
   Effect.gen(function* () {
     const turns = yield* TurnStore
     const journal = yield* Journal
-    const interactions = yield* InteractionStore
     const { session } = yield* newSession(tenant, { message: "Do it." })
     const turnId = TurnId.make(textAt(session, "turn_id"))
     for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turnId, to, actor))
+    return turnId
+  })
+
+/** Has the agent of a session of its own ask something, as far as the database knows. */
+export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
+  Effect.gen(function* () {
+    const journal = yield* Journal
+    const interactions = yield* InteractionStore
+    const turnId = yield* runningTurn(tenant)
     const asked = yield* journal.commit(
       interactions.open(turnId, actor, {
         kind: "approval",
@@ -214,12 +222,9 @@ export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
 /** The call of a function in a turn that runs, as far as the database knows. */
 export const newToolCall = (tenant: Pick<Tenant, "ids" | "person">) =>
   Effect.gen(function* () {
-    const turns = yield* TurnStore
     const journal = yield* Journal
     const calls = yield* ToolCallStore
-    const { session } = yield* newSession(tenant, { message: "Do it." })
-    const turnId = TurnId.make(textAt(session, "turn_id"))
-    for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turnId, to, actor))
+    const turnId = yield* runningTurn(tenant)
     const call = {
       kind: "tool_call" as const,
       title: "lookup_ticket",

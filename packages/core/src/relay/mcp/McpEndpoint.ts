@@ -4,6 +4,7 @@ import { type Effect, Schema } from "effect"
 import { release } from "../../base/Release.js"
 import type { LoanKind, LoanTerms } from "../Loans.js"
 import { refuse } from "../Refusal.js"
+import { send } from "./Send.js"
 import type { CallTool, ToolAnswer, ToolOffer } from "./ToolOffer.js"
 
 type Library = typeof Mcp
@@ -17,9 +18,6 @@ const maxBody = 1024 * 1024
 
 /** The clients of agents give up on a call that says nothing, the first after a minute. */
 const progressMs = 10_000
-
-/** The time after which the headers go ahead of an answer that is not there yet. */
-const headersMs = 100
 
 /**
  * The servers of the tools of one agent, as a kind of loan. Each request stands alone, so a restart of the service loses no session of the
@@ -206,32 +204,4 @@ const read = async (request: IncomingMessage): Promise<Buffer | undefined> => {
     pieces.push(piece)
   }
   return Buffer.concat(pieces)
-}
-
-/**
- * Sends an answer. Pieces of one moment go in one write, the first with the headers and the last with the end, because each write costs a call of
- * the kernel. Node 22 and 24 lose pieces where a response is corked twice, so they are gathered here.
- */
-const send = async (answer: Response, response: ServerResponse): Promise<void> => {
-  response.writeHead(answer.status, Object.fromEntries(answer.headers))
-  const late = setTimeout(() => response.flushHeaders(), headersMs)
-  let gathered: Array<Uint8Array> = []
-  const taken = (): Buffer => {
-    const whole = Buffer.concat(gathered)
-    gathered = []
-    return whole
-  }
-  const write = () => {
-    if (gathered.length > 0 && !response.destroyed) response.write(taken())
-  }
-  try {
-    for await (const piece of answer.body ?? []) {
-      if (response.destroyed) return
-      gathered.push(piece)
-      if (gathered.length === 1) setImmediate(write)
-    }
-    if (!response.destroyed) response.end(taken())
-  } finally {
-    clearTimeout(late)
-  }
 }

@@ -2,8 +2,8 @@ import type { Changeset } from "@reins/client"
 import type { Attachment } from "./Attachments.js"
 
 /**
- * The machine of the editor, for a door that runs on it. A door of a server has none: it reads no file and runs no program for an editor,
- * because the paths of the editor are those of another machine.
+ * The machine of the editor, for a door that runs on it. A door of a server has none. The paths of its editors are those of another machine, so
+ * it reads no file and runs no program for them.
  */
 export interface EditorMachine {
   /** The path behind all links; the path itself where there is no such file. */

@@ -3,7 +3,7 @@ import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { setImmediate } from "node:timers/promises"
 import { assert, it } from "@effect/vitest"
-import { send } from "@reins/core/relay/mcp/Send"
+import { sendAnswer } from "@reins/core/relay/mcp/Send"
 import fc from "fast-check"
 
 /** A piece, and the turns of the event loop before it. */
@@ -24,7 +24,7 @@ const received = async (pieces: ReadonlyArray<Piece>, end?: Error) => {
   const body = pieces.length === 0 && end === undefined ? null : ReadableStream.from(stream())
   // The endpoint breaks the connection of an answer that breaks off, too.
   const server = createServer((_, response) => {
-    send(new Response(body, { status: 202 }), response).catch(() => response.destroy())
+    sendAnswer(new Response(body, { status: 202 }), response).catch(() => response.destroy())
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")

@@ -4,7 +4,7 @@ import { type Effect, Schema } from "effect"
 import { release } from "../../base/Release.js"
 import type { LoanKind, LoanTerms } from "../Loans.js"
 import { refuse } from "../Refusal.js"
-import { send } from "./Send.js"
+import { sendAnswer } from "./Send.js"
 import type { CallTool, ToolAnswer, ToolOffer } from "./ToolOffer.js"
 
 type Library = typeof Mcp
@@ -72,7 +72,7 @@ export class McpEndpoint implements LoanKind {
     })
     const handler = await this.handlerOf(server.name)
     // The library would read the body once more, through streams that cost more than the call.
-    await send(await handler.fetch(asked, parsedBody === undefined ? {} : { parsedBody }), response)
+    await sendAnswer(await handler.fetch(asked, parsedBody === undefined ? {} : { parsedBody }), response)
   }
 
   /** A client of 2025 withdraws a call with a request of its own, and some send one for a call that has ended. */

@@ -7,7 +7,7 @@ const headersMs = 100
  * Sends an answer. Each write costs a call of the kernel, so pieces of one moment go in one. The first has the headers, and the last the end.
  * Node 22 and 24 lose pieces of a response that is corked twice, so they are gathered here. Fails when the answer breaks off.
  */
-export const send = async (answer: Response, response: ServerResponse): Promise<void> => {
+export const sendAnswer = async (answer: Response, response: ServerResponse): Promise<void> => {
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
   const late = setTimeout(() => response.flushHeaders(), headersMs)
   let gathered: Array<Uint8Array> = []

@@ -147,6 +147,7 @@ export const changes: ReadonlyArray<string> = [
     name text not null,
     state text not null,
     optional integer not null,
+    on_base integer,
     url text,
     started_at text,
     ended_at text,

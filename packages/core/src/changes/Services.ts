@@ -18,6 +18,7 @@ import { WatchStore } from "./looks/WatchStore.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { MergeRequests } from "./MergeRequests.js"
 import { SigningKeys } from "./SigningKeys.js"
+import { TurnApplications } from "./TurnApplications.js"
 
 /** The services of this room. */
 export const layer = oneByOne(
@@ -28,6 +29,7 @@ export const layer = oneByOne(
   MergeRequests.layer,
   HookRings.layer,
   SigningKeys.layer,
+  TurnApplications.layer,
   Verdicts.layer
 ).pipe(
   onTopOf(MergeRequestLooks.layer),

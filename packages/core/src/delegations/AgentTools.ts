@@ -1,4 +1,4 @@
-import { Duration, Effect, Layer, Option, Schema } from "effect"
+import { Duration, Effect, Layer, Schema } from "effect"
 import { canonicalJson } from "../base/CanonicalJson.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { cutText } from "../base/CutText.js"
@@ -11,10 +11,12 @@ import type { Command } from "../store/Command.js"
 import { Idempotency } from "../store/Idempotency.js"
 import { type HeldCall, makeTool, ToolFailed, type ToolTurn } from "../tools/Tool.js"
 import { ToolSources } from "../tools/ToolSources.js"
+import { applyTool } from "./ApplyTool.js"
 import { type Delegation, delegationStates } from "./Delegation.js"
 import { DelegationStore } from "./DelegationStore.js"
 import { Delegations } from "./Delegations.js"
 import { DelegationRole, Instructions } from "./DelegationsApi.js"
+import { changesFields, makeChangesOf, makeFind, Named, optional, text } from "./NamedDelegation.js"
 import { Waits } from "./Waits.js"
 
 /** The tools with which agents delegate work and follow it. They do what the endpoints do, for the account that the agent acts for. */
@@ -23,7 +25,14 @@ export const layer = Layer.effectDiscard(
     const { limits } = yield* CoreConfig
     const sources = yield* ToolSources
     const store = yield* DelegationStore
-    const [delegate, ...others] = yield* Effect.all([delegateTool, waitTool, messageTool, readDiffTool, cancelTool])
+    const [delegate, ...others] = yield* Effect.all([
+      delegateTool,
+      waitTool,
+      messageTool,
+      readDiffTool,
+      applyTool,
+      cancelTool
+    ])
 
     const depthOf = ({ lineage: { parent_delegation_id: id } }: SessionRow) =>
       id === null ? Effect.succeed(0) : Effect.map(store.find(id), (own) => own?.depth ?? 0)
@@ -37,11 +46,6 @@ export const layer = Layer.effectDiscard(
     })
   })
 )
-
-const text = (description: string) => Schema.String.pipe(Schema.minLength(1)).annotations({ description })
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
-
-const Named = text("The delegation_id of a delegation of this session, or its name.")
 
 /** Runs a command once for a key, and tells whether it had run before. What is stored is the id that it gives. */
 const makeOnce = Effect.map(
@@ -68,20 +72,6 @@ const makeOnce = Effect.map(
         }
       )
 )
-
-/** Finds a delegation of the session by its id or its name. */
-const makeFind = Effect.gen(function* () {
-  const delegations = yield* Delegations
-  const store = yield* DelegationStore
-  return Effect.fnUntraced(function* ({ principal, session }: ToolTurn, named: string) {
-    const found = named.startsWith("del_") ? undefined : yield* store.findNamed(session.id, named)
-    const delegation = yield* Effect.option(delegations.get(principal, found?.id ?? named))
-    if (Option.isSome(delegation) && delegation.value.session_id === session.id) return delegation.value
-    return yield* new ToolFailed({
-      message: `This session has no delegation ${JSON.stringify(cutText(named, 100))}. Delegate the work first, or give the delegation_id of an answer.`
-    })
-  })
-})
 
 const shown = ({ child_session_id, id, role, state }: Delegation) => ({
   delegation_id: id,
@@ -231,31 +221,21 @@ const diffPage = 60_000
 
 const readDiffTool = Effect.gen(function* () {
   const changesets = yield* Changesets
-  const find = yield* makeFind
-  const waits = yield* Waits
+  const changesOf = yield* makeChangesOf
   return makeTool({
     name: "read_diff",
     description:
       "Gives the changes of a changeset as a unified diff, in pages: while next_offset is a number, ask again with it as offset.",
     is_read_only: true,
     input: Schema.Struct({
-      changeset_id: optional(text("The changeset, as the result of a delegation names it.")),
-      delegation_id: optional(
-        Named.annotations({ description: "The delegation whose result has the changes, or its name." })
-      ),
+      ...changesFields,
       path: optional(text("The only file to show.")),
       offset: optional(
         Schema.Int.pipe(Schema.nonNegative()).annotations({ description: "The next_offset of the page before." })
       )
     }),
-    run: Effect.fnUntraced(function* (turn, { changeset_id, delegation_id, offset = 0, path }) {
-      const resultOf = (named: string) =>
-        Effect.flatMap(find(turn, named), ({ id }) => waits.wait(turn.principal, id, { timeout_seconds: 0 }))
-      const id = changeset_id ?? (delegation_id && (yield* resultOf(delegation_id)).result?.changeset_id)
-      if (typeof id !== "string")
-        return yield* new ToolFailed({
-          message: "There are no changes to show. Give a changeset_id, or a delegation whose result has one."
-        })
+    run: Effect.fnUntraced(function* (turn, { offset = 0, path, ...named }) {
+      const id = yield* changesOf(turn, named)
       const { diff, files, omitted } = yield* changesets.diff(turn.principal, id, path === undefined ? {} : { path })
       const page = cutText(diff.slice(offset), diffPage)
       const next = offset + page.length

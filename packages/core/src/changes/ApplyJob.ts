@@ -10,7 +10,7 @@ import { Snapshots } from "../worktrees/snapshots/Snapshots.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
 import { ApplicationStore } from "./ApplicationStore.js"
 import { applyJobKind } from "./Applications.js"
-import { type ApplyWork, failedBy, makeApply } from "./ApplyWork.js"
+import { type ApplyWork, endedBy, makeApply } from "./ApplyWork.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 
 const actor = systemActor("applications")
@@ -52,7 +52,7 @@ export const applyJob = Effect.gen(function* () {
       const found = yield* applications.find(applicationOf(claim))
       if (found?.state === "pending") yield* applications.move(found.id, { state: "executing" }, actor)
       else if (found?.state !== "executing") return
-      yield* applications.move(found.id, failedBy(failure), actor)
+      yield* applications.move(found.id, endedBy(failure), actor)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind

@@ -61,13 +61,7 @@ const treeGone = new JobError({
 })
 
 /** The end of an application whose work has failed. */
-export const failedBy = ({
-  code,
-  message
-}: {
-  readonly code: string
-  readonly message: string
-}): ApplicationChange => ({
+export const endedBy = ({ code, message }: { readonly code: string; readonly message: string }): ApplicationChange => ({
   state: "failed",
   reason: isReason(code) ? code : "internal_error",
   reasonMessage: message

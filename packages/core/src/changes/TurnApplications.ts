@@ -12,7 +12,7 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import type { Application, ApplicationStrategy } from "./Application.js"
 import { ApplicationStore } from "./ApplicationStore.js"
-import { type ApplyWork, failedBy, makeApply } from "./ApplyWork.js"
+import { type ApplyWork, endedBy, makeApply } from "./ApplyWork.js"
 import { changesetRules } from "./ChangeRules.js"
 import { Changesets } from "./Changesets.js"
 
@@ -94,7 +94,7 @@ export class TurnApplications extends Context.Tag("@reins/core/changes/TurnAppli
           const { id } = begun.application
           const change = yield* work(begun, journal.commit).pipe(
             Effect.map(({ changed, conflicts, state }) => ({ state, changed, conflicts })),
-            Effect.catchTag("JobError", (failure) => Effect.succeed(failedBy(failure))),
+            Effect.catchTag("JobError", (failure) => Effect.succeed(endedBy(failure))),
             Effect.tapDefect(() => journal.commit(store.move(id, brokenOff, actor)))
           )
           // Whoever ended the turn meanwhile has ended its applications.
@@ -122,7 +122,7 @@ const anotherRuns = new ReinsError({
   details: { resource: "application" }
 })
 
-const brokenOff = failedBy({
+const brokenOff = endedBy({
   code: "internal_error",
   message: "The application broke off. The paths of `changed` may have been written: compare them, then apply again."
 })

@@ -16,7 +16,7 @@ import { type Delegation, delegationStates } from "./Delegation.js"
 import { DelegationStore } from "./DelegationStore.js"
 import { Delegations } from "./Delegations.js"
 import { DelegationRole, Instructions } from "./DelegationsApi.js"
-import { changesFields, makeChangesOf, makeFind, Named, optional, text } from "./NamedDelegation.js"
+import { changesFields, DelegationName, makeChangesOf, makeFind, optionalInput, text } from "./NamedDelegation.js"
 import { Waits } from "./Waits.js"
 
 /** The tools with which agents delegate work and follow it. They do what the endpoints do, for the account that the agent acts for. */
@@ -98,13 +98,13 @@ const delegateTool = Effect.gen(function* () {
         description: "A short name of the work, on one line. The same name is the same work."
       }),
       instructions: Instructions.annotations({ description: "All that the other agent is told." }),
-      provider: optional(text("The id of the agent to use; the one of this session when absent.")),
-      model: optional(text("The model of that provider; its default when absent.")),
-      changeset_id: optional(text("A changeset whose files the other agent begins with.")),
-      result_schema: optional(
+      provider: optionalInput(text("The id of the agent to use; the one of this session when absent.")),
+      model: optionalInput(text("The model of that provider; its default when absent.")),
+      changeset_id: optionalInput(text("A changeset whose files the other agent begins with.")),
+      result_schema: optionalInput(
         ResultSchema.annotations({ description: "A JSON Schema that the value of the result has to satisfy." })
       ),
-      deadline_seconds: optional(
+      deadline_seconds: optionalInput(
         Schema.Int.pipe(Schema.between(1, 604_800)).annotations({
           description: "The seconds after which the work fails."
         })
@@ -156,11 +156,11 @@ const waitTool = Effect.gen(function* () {
       "Without delegation_ids it waits for all that have not ended.",
     is_read_only: true,
     input: Schema.Struct({
-      delegation_ids: optional(Schema.Array(Named).pipe(Schema.maxItems(50))),
-      for: optional(
+      delegation_ids: optionalInput(Schema.Array(DelegationName).pipe(Schema.maxItems(50))),
+      for: optionalInput(
         Schema.Literal("any", "all").annotations({ description: "any: until one has ended; all when absent." })
       ),
-      seconds: optional(
+      seconds: optionalInput(
         Schema.Number.pipe(Schema.between(0, longestWait)).annotations({ description: "The longest time to wait." })
       )
     }),
@@ -205,7 +205,10 @@ const messageTool = Effect.gen(function* () {
     name: "message",
     description: "Sends another message to the agent of a delegation that has not ended.",
     is_read_only: false,
-    input: Schema.Struct({ delegation_id: Named, content: Instructions.annotations({ description: "What is said." }) }),
+    input: Schema.Struct({
+      delegation_id: DelegationName,
+      content: Instructions.annotations({ description: "What is said." })
+    }),
     keyOf,
     run: Effect.fnUntraced(function* (turn, input) {
       const { id } = yield* find(turn, input.delegation_id)
@@ -229,8 +232,8 @@ const readDiffTool = Effect.gen(function* () {
     is_read_only: true,
     input: Schema.Struct({
       ...changesFields,
-      path: optional(text("The only file to show.")),
-      offset: optional(
+      path: optionalInput(text("The only file to show.")),
+      offset: optionalInput(
         Schema.Int.pipe(Schema.nonNegative()).annotations({ description: "The next_offset of the page before." })
       )
     }),
@@ -257,7 +260,7 @@ const cancelTool = Effect.gen(function* () {
     name: "cancel",
     description: "Cancels a delegation and ends the session that works on it. One that has ended stays as it is.",
     is_read_only: false,
-    input: Schema.Struct({ delegation_id: Named }),
+    input: Schema.Struct({ delegation_id: DelegationName }),
     run: Effect.fnUntraced(function* (turn, input) {
       const found = yield* find(turn, input.delegation_id)
       if (delegationStates.isTerminal(found.state)) return shown(found)

@@ -3,7 +3,7 @@ import { canonicalJson } from "../base/CanonicalJson.js"
 import { ApplicationStrategy } from "../changes/Application.js"
 import { TurnApplications } from "../changes/TurnApplications.js"
 import { makeTool, ToolFailed } from "../tools/Tool.js"
-import { changesFields, makeChangesOf, optional } from "./NamedDelegation.js"
+import { changesFields, makeChangesOf, optionalInput } from "./NamedDelegation.js"
 
 /** The most paths of a list that a model is told. */
 const mostPaths = 200
@@ -20,12 +20,12 @@ export const applyTool = Effect.gen(function* () {
     is_read_only: false,
     input: Schema.Struct({
       ...changesFields,
-      strategy: optional(
+      strategy: optionalInput(
         ApplicationStrategy.annotations({
           description: "three_way merges, which is so when absent; exact wants the touched files as they were."
         })
       ),
-      dry_run: optional(Schema.Boolean.annotations({ description: "True only tells what would be written." }))
+      dry_run: optionalInput(Schema.Boolean.annotations({ description: "True only tells what would be written." }))
     }),
     keyOf: ({ rootTurnId }, input) => `apply_changeset:${rootTurnId}:${canonicalJson(input)}`,
     run: Effect.fnUntraced(function* (turn, { dry_run = false, strategy = "three_way", ...named }) {

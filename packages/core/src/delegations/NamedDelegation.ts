@@ -6,9 +6,9 @@ import { Delegations } from "./Delegations.js"
 import { Waits } from "./Waits.js"
 
 export const text = (description: string) => Schema.String.pipe(Schema.minLength(1)).annotations({ description })
-export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+export const optionalInput = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-export const Named = text("The delegation_id of a delegation of this session, or its name.")
+export const DelegationName = text("The delegation_id of a delegation of this session, or its name.")
 
 /** Finds a delegation of the session by its id or its name. */
 export const makeFind = Effect.gen(function* () {
@@ -26,9 +26,9 @@ export const makeFind = Effect.gen(function* () {
 
 /** The fields of a tool that works on changes. */
 export const changesFields = {
-  changeset_id: optional(text("The changeset, as the result of a delegation names it.")),
-  delegation_id: optional(
-    Named.annotations({ description: "The delegation whose result has the changes, or its name." })
+  changeset_id: optionalInput(text("The changeset, as the result of a delegation names it.")),
+  delegation_id: optionalInput(
+    DelegationName.annotations({ description: "The delegation whose result has the changes, or its name." })
   )
 }
 

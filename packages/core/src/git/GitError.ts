@@ -145,7 +145,7 @@ const rules: ReadonlyArray<readonly [RegExp, GitErrorKind, string]> = [
     "The git directory does not hold that object: capture or fetch it first."
   ],
   [
-    /error: invalid path '/i,
+    /^error: invalid path '/im,
     "conflict",
     "The commit has a path that git writes to no disk: start from a commit without it."
   ],

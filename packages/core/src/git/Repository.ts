@@ -273,8 +273,8 @@ export const clone = Effect.fnUntraced(function* (options: GitMeans, request: Cl
   )
 }, Effect.scoped)
 
-/** A remote gives commits by their whole ids only. */
-const isAbbreviated = (ref: string) => /^[0-9a-f]{4,39}$/i.test(ref)
+/** A remote gives commits by their whole ids only, of 40 or 64 digits. */
+const isAbbreviated = (ref: string) => /^(?:[0-9a-f]{4,39}|[0-9a-f]{41,63})$/i.test(ref)
 
 const refNotFound = (ref: string | null) => new GitError({ kind: "ref_not_found", message: refNotFoundText(ref) })
 

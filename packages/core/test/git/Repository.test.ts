@@ -74,9 +74,11 @@ describe("Git.clone", () => {
       assert.strictEqual((yield* Effect.flip(take("none"))).kind, "ref_not_found")
       assert.strictEqual((yield* Effect.flip(take("0".repeat(40)))).kind, "ref_not_found")
       assert.strictEqual((yield* Effect.flip(take("--upload-pack=x"))).kind, "ref_not_found")
-      const short = yield* Effect.flip(take(main.slice(0, 7)))
-      assert.strictEqual(short.kind, "ref_not_found")
-      assert.include(short.message, "give the whole id")
+      for (const part of [main.slice(0, 7), main.slice(0, 39), main.toUpperCase().slice(0, 12), `${main}0`]) {
+        const refused = yield* Effect.flip(take(part))
+        assert.strictEqual(refused.kind, "ref_not_found")
+        assert.include(refused.message, "give the whole id")
+      }
     }).pipe(Effect.provide(gitLayer))
   )
 
@@ -91,11 +93,10 @@ describe("Git.clone", () => {
         remote(content, "hash-object", "-t", type, "-w", "--stdin", "--literally")
       const entry = (mode: string, name: string, id: string) =>
         Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(id, "hex")])
-      const blob = remote("", "rev-parse", "main:a.txt")
-      for (const [number, name] of [".git", ".GIT", "..", "."].entries()) {
-        const inner = written("tree", entry("100644", "outside", blob))
+      const inner = written("tree", entry("100644", "outside", remote("", "rev-parse", "main:a.txt")))
+      const by = "A <a@a.test> 1 +0000"
+      for (const [number, name] of [".git", ".GIT", "..", ".", "git~1", ".git ", ".git."].entries()) {
         const tree = written("tree", entry("40000", name, inner))
-        const by = "A <a@a.test> 1 +0000"
         const commit = written("commit", `tree ${tree}\nauthor ${by}\ncommitter ${by}\n\nm\n`)
         remote("", "update-ref", "refs/heads/main", commit)
         const workTree = join(root, `refused${number}`)

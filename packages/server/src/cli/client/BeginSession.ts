@@ -1,10 +1,10 @@
-import { type MessagesSendInput, ReinsApiError, ReinsValidationError } from "@reins/client"
+import { type MessagesSendInput, ReinsValidationError, type SessionsCreateInput } from "@reins/client"
 import { cutText } from "@reins/core/base/CutText"
 import { type Given, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
-import { some } from "../terminal/Listing.js"
 import { tell } from "../terminal/Output.js"
 import { budgetForms, budgetOf } from "./Budgets.js"
+import { withModel } from "./ChooseModel.js"
 import { projectNamed } from "./ProjectNamed.js"
 import { agentOptions, chosenProvider, nameOf, wantedAgent } from "./Providers.js"
 import type { Remote } from "./Remote.js"
@@ -26,16 +26,29 @@ type SessionOptions = Given<typeof sessionOptions>
 interface Shown {
   /** The text that begins the title. */
   readonly title: string
-  /** True when nothing is told besides. */
+  /** True when nothing is told besides, and nobody is asked. */
   readonly isQuiet: boolean
 }
 
-/** A new session on the repository, which is checked before. Gives its id. */
+/** The message that begins the first turn of a session. */
+export interface FirstMessage extends Pick<MessagesSendInput, "tools" | "result_schema"> {
+  readonly content: string
+}
+
+/** A session, and its first turn where it began with a message. */
+export interface Begun {
+  readonly id: string
+  readonly turn_id?: string | undefined
+}
+
+/** A new session on the repository, which is checked before. A first message that is refused leaves no session. */
 export const beginSession = async (
-  { reins, url, workspaceId: workspace_id }: Remote,
+  remote: Remote,
   given: SessionOptions,
-  { isQuiet, title }: Shown
-): Promise<string> => {
+  { isQuiet, title }: Shown,
+  message?: FirstMessage
+): Promise<Begun> => {
+  const { reins, url, workspaceId: workspace_id } = remote
   const repository = chooseRepository(given.repo ?? ".", given.ref)
   refuseFarPath(repository, url)
   const note = (text: string) => (isQuiet ? undefined : tell(`Note: ${text}`))
@@ -45,7 +58,7 @@ export const beginSession = async (
   const isAsked = !repository.isLocal && repository.overHttps === null
   const ref = isAsked ? await check({ ...repository, ref: repository.base_ref }) : repository.base_ref
   const createAt = (address: string) =>
-    reins.sessions.create({
+    make(remote, isQuiet, {
       workspace_id,
       title: titleOf(title),
       repository: {
@@ -54,60 +67,90 @@ export const beginSession = async (
         ...(given.sparse !== undefined && { sparse: foldersIn(given.sparse) })
       },
       ...(given.budget !== undefined && { budget: budgetOf(given.budget) }),
+      ...(message && { message }),
       ...harness
     })
   const { overHttps } = repository
-  const { id } = await createAt(repository.url).catch(async (error: unknown) => {
+  return createAt(repository.url).catch(async (error: unknown) => {
     // A server that uses no SSH says so before it makes a session.
     if (overHttps === null || !(error instanceof ReinsValidationError)) throw error
     note(`The server uses no SSH, so it clones ${overHttps}.`)
     await check({ url: overHttps, ref, refs: [], pullRequest: null })
     return createAt(overHttps)
   })
-  return id
 }
 
-/** A new session of a project, by its slug or id. Gives its id. */
+/** A new session of a project, by its slug or id. A first message that is refused leaves no session. */
 export const beginSessionOf = async (
-  { reins, workspaceId: workspace_id }: Remote,
+  remote: Remote,
   project: string,
   given: SessionOptions,
-  title: string
-): Promise<string> => {
+  { isQuiet, title }: Shown,
+  message: FirstMessage
+): Promise<Begun> => {
+  const { reins, workspaceId: workspace_id } = remote
   if (given.repo !== undefined || given.ref !== undefined || given.sparse !== undefined)
     throw new CommandFailed({ message: "A project names its repository. Leave out --repo, --ref and --sparse." })
   const project_id = await projectNamed(reins, workspace_id, project)
   if (project_id === undefined)
     throw new CommandFailed({ message: `There is no project "${project}". \`reins projects list\` shows them.` })
-  const { id } = await reins.sessions.create({
+  return make(remote, isQuiet, {
     workspace_id,
     project_id,
     title: titleOf(title),
+    message,
     ...(given.budget !== undefined && { budget: budgetOf(given.budget) }),
     ...(await harnessOf(reins, given))
   })
-  return id
+}
+
+const make = (remote: Remote, isQuiet: boolean, input: SessionsCreateInput): Promise<Begun> => {
+  const create = (harness: Pick<SessionsCreateInput, "harness">) =>
+    remote.reins.sessions.create({ ...input, ...harness })
+  return withModel(
+    remote,
+    isQuiet,
+    () => create({}),
+    (provider_id, model) => create({ harness: { provider_id, model } })
+  )
 }
 
 /** The first line of a message. */
 const titleOf = (message: string): string => cutText(message.split("\n")[0] ?? message, 80)
 
-/** Sends a message that begins a turn, and gives the id of the turn. Names the models where one has to be chosen. */
+/** Refuses what a session has from its beginning, and lets it go on with the model that was named. */
+export const resumeSession = async ({ reins }: Remote, session_id: string, given: SessionOptions): Promise<void> => {
+  const names = (["repo", "ref", "sparse", "agent", "provider"] as const).filter((name) => given[name] !== undefined)
+  if (names.length > 0)
+    throw new CommandFailed({
+      message: `The session has that already. Leave out ${names.map((name) => `--${name}`).join(", ")} or --session.`
+    })
+  if (given.model !== undefined) await reins.sessions.update({ session_id, model: given.model })
+}
+
+/** Sends a message that begins a turn in a session that is there, and gives the id of the turn. */
 export const sendMessage = async (
-  { reins, workspaceId: workspace_id }: Pick<Remote, "reins" | "workspaceId">,
-  message: MessagesSendInput
+  remote: Pick<Remote, "reins" | "workspaceId">,
+  message: MessagesSendInput,
+  isQuiet: boolean
 ): Promise<string> => {
-  try {
-    const { turn_id } = await reins.messages.send(message)
-    if (turn_id !== undefined) return turn_id
-  } catch (error) {
-    if (!(error instanceof ReinsApiError) || error.code !== "model_required") throw error
-    const { provider_id } = error.details
-    const asked = { workspace_id, ...(typeof provider_id === "string" && { provider_id }) }
-    const { items } = await reins.catalog.listModels(asked).catch(() => ({ items: [] }))
-    if (items.length === 0) throw error
-    throw new CommandFailed({ message: `Choose a model with --model: ${some(items.map(({ id }) => id))}.` })
-  }
+  const { reins } = remote
+  const { session_id } = message
+  const { turn_id } = await withModel(
+    remote,
+    isQuiet,
+    () => reins.messages.send(message),
+    async (_, model) => {
+      await reins.sessions.update({ session_id, model })
+      return reins.messages.send(message)
+    }
+  )
+  return begun(turn_id)
+}
+
+/** The turn of a message. */
+export const begun = (turnId: string | undefined): string => {
+  if (turnId !== undefined) return turnId
   throw new CommandFailed({ message: "The server took the message and began no turn." })
 }
 

@@ -7,7 +7,7 @@ import { tell } from "../terminal/Output.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import { painter } from "../terminal/Style.js"
 import type { Answering } from "./Approvals.js"
-import { beginSession, sendMessage, sessionOptions } from "./BeginSession.js"
+import { beginSession, resumeSession, sendMessage, sessionOptions } from "./BeginSession.js"
 import { changesetOf, deliver, newestChangeset, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { type Display, display, follow, tellEnd, tellSummary } from "./Follow.js"
 import { isClientError, type Remote, remoteCommand, sentenceOf, workspaceOption } from "./Remote.js"
@@ -33,7 +33,9 @@ export const chat = remoteCommand({
       throw new CommandFailed({ message: 'reins chat needs a terminal. Without one: reins run "the task"' })
     const remote = await connect(given.workspace)
     const sessionId =
-      given.session ?? (await beginSession(remote, given, { title: given.message ?? "Conversation", isQuiet: false }))
+      given.session ??
+      (await beginSession(remote, given, { title: given.message ?? "Conversation", isQuiet: false })).id
+    if (given.session !== undefined) await resumeSession(remote, sessionId, given)
     tell(`Session ${sessionId}. /help shows what else you can type.`)
     const { active_turn_id, event_watermark } = await remote.reins.sessions.get({ session_id: sessionId })
     const talk = new Conversation(remote, sessionId, given.approve ? "allow" : "ask", event_watermark)
@@ -85,7 +87,7 @@ class Conversation {
     if (text === "/help") return tell(help)
     if (text === "/diff") return this.show()
     if (text === "/deliver") return this.deliver()
-    const turnId = await sendMessage(this.remote, { session_id: this.sessionId, content: text })
+    const turnId = await sendMessage(this.remote, { session_id: this.sessionId, content: text }, false)
     await this.hear(turnId)
   }
 

@@ -1,12 +1,20 @@
 import { readFileSync } from "node:fs"
 import { text as readAll } from "node:stream/consumers"
-import { type Changeset, functionsOf, type TurnSnapshot } from "@reins/client"
+import { type BudgetInput, type Changeset, functionsOf, type TurnSnapshot } from "@reins/client"
 import { choice, flag, type Given, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { printJsonNow, tell } from "../terminal/Output.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import type { Answering } from "./Approvals.js"
-import { beginSession, beginSessionOf, sendMessage, sessionOptions } from "./BeginSession.js"
+import {
+  beginSession,
+  beginSessionOf,
+  begun,
+  type FirstMessage,
+  resumeSession,
+  sendMessage,
+  sessionOptions
+} from "./BeginSession.js"
 import { budgetOf } from "./Budgets.js"
 import { allowOption, changesetOf, deliver, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd, tellSummary } from "./Follow.js"
@@ -66,43 +74,56 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
   const result_schema = given["result-schema"] === undefined ? undefined : schemaIn(given["result-schema"])
   const remote = await connect(given.workspace)
   const view = display(given.json)
-  const begun =
-    given.session !== undefined
-      ? { sessionId: given.session, after: await watermark(remote, given.session) }
-      : { sessionId: await newSession(remote, given, content), after: 0 }
-  if (!given.json && !given.detach) tell(`Session ${begun.sessionId}`)
-  const ofTurn = given.session !== undefined && budget !== undefined ? { budget } : {}
-  const turn_id = await sendMessage(remote, {
-    session_id: begun.sessionId,
-    content,
-    ...ofTurn,
-    ...(tools && { tools: functionsOf(tools) }),
-    ...(result_schema && { result_schema })
-  })
-  if (given.detach) return printBegun(given, begun.sessionId, turn_id)
+  const message = { content, ...(tools && { tools: functionsOf(tools) }), ...(result_schema && { result_schema }) }
+  const { after, sessionId, turnId } = await begin(remote, given, message, budget)
+  if (given.detach) return printBegun(given, sessionId, turnId)
   const ended = new AbortController()
   const { reins, workspaceId: workspace_id } = remote
-  const serving = tools && reins.serveTools({ workspace_id, session_id: begun.sessionId, tools, signal: ended.signal })
+  const serving = tools && reins.serveTools({ workspace_id, session_id: sessionId, tools, signal: ended.signal })
   serving?.catch((error: unknown) => tell(`The calls of functions are not answered: ${String(error)}`))
   try {
     const turn = await follow({
       reins,
-      turnId: turn_id,
+      turnId,
+      sessionId,
+      after,
       display: view,
       answering: answeringOf(given),
-      interrupt: "cancel",
-      ...begun
+      interrupt: "cancel"
     })
-    await finish(remote, given, view, begun.sessionId, turn)
+    await finish(remote, given, view, sessionId, turn)
   } finally {
     ended.abort()
   }
 }
 
-const newSession = (remote: Remote, given: Options, title: string): Promise<string> =>
-  given.project === undefined
-    ? beginSession(remote, given, { title, isQuiet: given.json })
-    : beginSessionOf(remote, given.project, given, title)
+/** Begins the turn, in a new session or in the one that was named. Tells the session. */
+const begin = async (
+  remote: Remote,
+  given: Options,
+  message: FirstMessage,
+  budget: BudgetInput | undefined
+): Promise<{ readonly sessionId: string; readonly turnId: string; readonly after: number }> => {
+  const say = (id: string) => (given.json || given.detach ? undefined : tell(`Session ${id}`))
+  if (given.session === undefined) {
+    const { id, turn_id } = await newSession(remote, given, message)
+    say(id)
+    return { sessionId: id, turnId: begun(turn_id), after: 0 }
+  }
+  const session_id = given.session
+  const after = await watermark(remote, session_id)
+  await resumeSession(remote, session_id, given)
+  say(session_id)
+  const turnId = await sendMessage(remote, { session_id, ...message, ...(budget && { budget }) }, given.json)
+  return { sessionId: session_id, turnId, after }
+}
+
+const newSession = (remote: Remote, given: Options, message: FirstMessage) => {
+  const shown = { title: message.content, isQuiet: given.json }
+  return given.project === undefined
+    ? beginSession(remote, given, shown, message)
+    : beginSessionOf(remote, given.project, given, shown, message)
+}
 
 /** A run that ends before its turn has nothing to deliver or to tell, and answers nobody. */
 const refuseUnwaited = (given: Options): void => {

@@ -15,7 +15,7 @@ const description = "Says how notes of a release are written."
 
 const kinds = { alpha: "alpha_gateway", beta: "beta" } as const
 
-/** Reads the skill at its place. Codex loses the words of a short command now and then (openai/codex#7905), so a model reads again. */
+/** Reads the skill at its place. */
 const reads = { tool: "bash", cmd: "cat ~/.agents/skills/release-notes/SKILL.md" }
 
 for (const executor of ["local", "bubblewrap"] as const)
@@ -47,10 +47,7 @@ for (const executor of ["local", "bubblewrap"] as const)
                   }
                 })
                 const session = yield* (yield* Sessions).create(principal, workspaceId, { project_id: id })
-                const turn = yield* runTurn(
-                  session.id,
-                  script("Write the notes.", reads, reads, reads, { say: "Done." })
-                )
+                const turn = yield* runTurn(session.id, script("Write the notes.", reads, { say: "Done." }))
                 assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
                 const asked = gateway.requests.filter(({ tools }) => tools.length > 0).at(-1)
                 const told = JSON.stringify(asked?.messages)

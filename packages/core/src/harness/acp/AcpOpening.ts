@@ -8,7 +8,7 @@ import type { AgentInput, TurnRequest } from "../TurnInput.js"
 import { inTime, makeAgent, orBroken } from "./AcpAgent.js"
 import { makePeer } from "./AcpPeer.js"
 import { prompt } from "./AcpPrompt.js"
-import { initialize, openSession, selectModel, setOptions } from "./AcpSession.js"
+import { initialize, nameSession, openSession, selectModel, setOptions } from "./AcpSession.js"
 import type { AcpSettings } from "./AcpSettings.js"
 import type { AcpAgent } from "./AcpState.js"
 import { makeTurn } from "./AcpTurn.js"
@@ -33,9 +33,12 @@ const runTurn = (agent: AcpAgent, peer: JsonRpc.Peer, id: string, request: TurnR
   Effect.gen(function* () {
     const turn = yield* makeTurn(agent, request, emit)
     yield* Effect.acquireRelease(Ref.set(agent.turn, turn), () => Ref.set(agent.turn, undefined))
-    yield* emit(yield* Ref.getAndUpdate(agent.opening, again))
+    const opening = yield* Ref.getAndUpdate(agent.opening, again)
+    yield* emit(opening)
     yield* Effect.forkScoped(watchAgent(turn))
     yield* Effect.forkScoped(watchDeadline(turn))
+    if (opening.some((event) => event._tag === "native_session" && !event.resumed))
+      yield* inTime(agent)(nameSession(agent, peer, id, request.prompt))
     yield* inTime(agent)(setOptions(agent, peer, id, request.options ?? {}))
     if (request.beforePrompt !== undefined && !(yield* request.beforePrompt(id))) return "cancelled" as const
     yield* Effect.forkScoped(watchSilence(turn))

@@ -26,6 +26,7 @@ export interface Requests {
     /** Asks an agent that is idle to hand the words back, where it would otherwise begin to work by itself. */
     readonly _meta: { readonly steering: { readonly idleBehavior: "promptRequired" } }
   }
+  readonly "session/set_title": acp.SetSessionTitleRequest
   /** It has left the protocol for the options, and there are agents that know nothing else. */
   readonly "session/set_model": { readonly sessionId: string; readonly modelId: string }
 }

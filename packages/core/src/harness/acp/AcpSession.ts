@@ -1,6 +1,8 @@
 import type * as acp from "@agentclientprotocol/sdk/unstable"
 import { Effect, Redacted, Ref, Schema } from "effect"
+import { cutText } from "../../base/CutText.js"
 import type { OptionChoices } from "../AgentReport.js"
+import type { PromptBlock } from "../TurnInput.js"
 import { agentFailure, askAgent, startFailure, tellTurn } from "./AcpAgent.js"
 import { ConfigOptions, InitializeResult, SessionResult } from "./AcpSchema.js"
 import type { AcpAgent } from "./AcpState.js"
@@ -115,6 +117,26 @@ const setModel = (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string, modelI
     "RpcError",
     agentFailure(agent)
   )
+
+/** The longest name of a native session, in characters. */
+const nameLength = 80
+
+/** Names a native session by the first line of its prompt, where the agent would otherwise ask a model for a name. */
+export const nameSession = Effect.fnUntraced(function* (
+  agent: AcpAgent,
+  peer: JsonRpc.Peer,
+  sessionId: string,
+  prompt: ReadonlyArray<PromptBlock>
+) {
+  if (agent.settings.naming === "none") return
+  const text = prompt.flatMap((block) => (block.type === "text" ? block.text.trim().split("\n") : []))[0] ?? ""
+  const title = cutText(text, nameLength).trim() || sessionId
+  yield* Effect.catchTag(
+    askAgent(agent, peer, "session/set_title", { sessionId, title }, Schema.Unknown),
+    "RpcError",
+    agentFailure(agent)
+  )
+})
 
 /** Selects the model. A resumed session may still have the model of its last agent. */
 export const selectModel = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string) {

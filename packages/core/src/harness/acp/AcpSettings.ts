@@ -59,6 +59,11 @@ export const AcpSettings = Schema.Struct({
    * prompt, for agents that pass over links.
    */
   attachments: Schema.optionalWith(Schema.Literal("links", "offered", "words"), { default: () => "links" }),
+  /**
+   * The way to name a new native session before its first prompt, for an agent that would otherwise have a model find a name: with a call that
+   * nobody asked for, of a model that nobody chose. `set_title` is the method `session/set_title`.
+   */
+  naming: Schema.optionalWith(Schema.Literal("set_title", "none"), { default: () => "none" }),
   /** The `_meta` that a native session is opened with, for agents that take a setting from nowhere else. */
   session_meta: exactOptional(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
   /** The kinds of permission option that are chosen, best first. */

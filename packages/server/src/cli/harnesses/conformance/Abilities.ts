@@ -47,7 +47,7 @@ export const firstTurn = Effect.fnUntraced(function* (ground: Ground, place: Pla
   const diff = changeset === undefined ? "" : (yield* (yield* Changesets).diff(place.principal, changeset.id, {})).diff
   const deltas = ran.events.filter(isSpoken).length
   const tools = ran.events.filter(({ type }) => type === "tool.completed").length
-  // codex asks a model of its own for a title, with the prompt and the tools.
+  // An agent may ask a model of its own for a title, with the prompt and the tools.
   const models = new Set(ran.worked.filter(({ step }) => step.tool !== undefined).map((request) => request.model))
   const { input_tokens: input, output_tokens: output } = ran.turn.usage
   const counts = [ran.worked.length, ran.calls]

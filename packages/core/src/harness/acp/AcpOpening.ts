@@ -38,7 +38,7 @@ const runTurn = (agent: AcpAgent, peer: JsonRpc.Peer, id: string, request: TurnR
     yield* Effect.forkScoped(watchAgent(turn))
     yield* Effect.forkScoped(watchDeadline(turn))
     if (opening.some((event) => event._tag === "native_session" && !event.resumed))
-      yield* inTime(agent)(nameSession(agent, peer, id, request.prompt))
+      yield* Effect.forkScoped(nameSession(agent, peer, id, request.prompt))
     yield* inTime(agent)(setOptions(agent, peer, id, request.options ?? {}))
     if (request.beforePrompt !== undefined && !(yield* request.beforePrompt(id))) return "cancelled" as const
     yield* Effect.forkScoped(watchSilence(turn))

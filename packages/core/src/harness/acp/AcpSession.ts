@@ -121,22 +121,22 @@ const setModel = (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string, modelI
 /** The longest name of a native session, in characters. */
 const nameLength = 80
 
-/** Names a native session by the first line of its prompt, where the agent would otherwise ask a model for a name. */
-export const nameSession = Effect.fnUntraced(function* (
-  agent: AcpAgent,
+/**
+ * Names a native session by the first line of its prompt, where the agent would otherwise ask a model for a name. An agent that refuses its name
+ * works all the same.
+ */
+export const nameSession = (
+  { settings }: AcpAgent,
   peer: JsonRpc.Peer,
   sessionId: string,
   prompt: ReadonlyArray<PromptBlock>
-) {
-  if (agent.settings.naming === "none") return
+): Effect.Effect<void> => {
+  if (settings.naming === "none") return Effect.void
   const text = prompt.flatMap((block) => (block.type === "text" ? block.text.trim().split("\n") : []))[0] ?? ""
-  const title = cutText(text, nameLength).trim() || sessionId
-  yield* Effect.catchTag(
-    askAgent(agent, peer, "session/set_title", { sessionId, title }, Schema.Unknown),
-    "RpcError",
-    agentFailure(agent)
+  return Effect.ignore(
+    peer.request("session/set_title", { sessionId, title: cutText(text, nameLength).trim() || sessionId })
   )
-})
+}
 
 /** Selects the model. A resumed session may still have the model of its last agent. */
 export const selectModel = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string) {

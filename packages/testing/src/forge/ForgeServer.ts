@@ -243,7 +243,7 @@ export class ForgeServer {
     if (!tokens.some((token) => this.dialect.authorized(request.headers, token))) return this.dialect.unauthorized
     if (this.odd.forbidden !== undefined && url.pathname.includes(this.odd.forbidden)) return this.dialect.forbidden
     if (this.odd.failing !== undefined && url.pathname.includes(this.odd.failing))
-      return { status: 503, text: "<html>" }
+      return { status: 503, body: { message: "Service Unavailable" } }
     const isGraphql = url.pathname === "/api/graphql"
     if (isGraphql || url.pathname.startsWith(this.dialect.root)) {
       const rest = isGraphql ? "/graphql" : url.pathname.slice(this.dialect.root.length)

@@ -31,7 +31,18 @@ for (const { layer: database, name } of databases) {
           const { version } = yield* look
           assert.strictEqual((yield* look).version, version)
 
-          // A forge that fails for a moment changes nothing. One that refuses is not read.
+          // A forge that fails for a moment changes nothing, whether the checks of the head are the same or read anew.
+          forge.odd.failing = "/branches/"
+          const before = forge.seen.length
+          assert.deepStrictEqual(yield* onBase, [{ ...unknown, green: false }, ["red"]])
+          const later = forge.check({ head, name: "later", state: "failed" })
+          assert.deepStrictEqual(yield* onBase, [{ ...unknown, green: false, later: null }, ["red"]])
+          assert.isTrue(forge.seen.slice(before).some(({ path }) => path.includes("/branches/")))
+          forge.odd.failing = undefined
+          forge.checks.splice(forge.checks.indexOf(later), 1)
+          assert.deepStrictEqual(yield* onBase, [{ ...unknown, green: false }, ["red"]])
+
+          // One that refuses is not read.
           forge.odd.forbidden = "/branches/"
           assert.deepStrictEqual(yield* onBase, [{ red: null, green: null, absent: null, fine: null }, []])
           forge.odd.forbidden = undefined

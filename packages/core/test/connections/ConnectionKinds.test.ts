@@ -28,6 +28,17 @@ for (const kind of list) {
               private_key
             })
           }
+        : kind.kind === "mcp_oauth"
+          ? {
+              kind,
+              credential: (base_url, client_secret) => ({
+                server_url: `${base_url}/mcp`,
+                token_endpoint: `${base_url}/token`,
+                client_id: "reins",
+                client_secret
+              }),
+              answer: (response) => json(response, 200, { access_token: "a-token", token_type: "Bearer", expires_in: 60 })
+            }
         : kind.gateway !== null
           ? {
               kind,

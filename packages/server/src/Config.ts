@@ -229,6 +229,13 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
   ...(settings.live_delegations !== undefined && { liveDelegations: settings.live_delegations }),
   ...(settings.tree_delegations !== undefined && { treeDelegations: settings.tree_delegations }),
   ...(settings.delegation_seconds !== undefined && { delegationSeconds: settings.delegation_seconds }),
+  ...(settings.artifact_bytes !== undefined && { artifactBytes: settings.artifact_bytes }),
+  ...(settings.artifacts_per_turn !== undefined && { artifactsPerTurn: settings.artifacts_per_turn }),
+  ...(settings.artifacts_per_session !== undefined && { artifactsPerSession: settings.artifacts_per_session }),
+  ...(settings.tool_calls_per_turn !== undefined && { toolCallsPerTurn: settings.tool_calls_per_turn }),
+  ...(settings.open_tool_calls !== undefined && { openToolCalls: settings.open_tool_calls }),
+  ...(settings.offered_tools !== undefined && { offeredTools: settings.offered_tools }),
+  ...(settings.tool_answer_characters !== undefined && { toolAnswerCharacters: settings.tool_answer_characters }),
   ...(settings.registrations_per_hour !== undefined && { registrationsPerHour: settings.registrations_per_hour }),
   ...(settings.sessions_per_workspace !== undefined && { sessionsPerWorkspace: settings.sessions_per_workspace }),
   ...(settings.working_trees_per_workspace !== undefined && {

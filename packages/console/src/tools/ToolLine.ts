@@ -91,6 +91,7 @@ const subjectNames: Readonly<Record<ToolSort, ReadonlyArray<string>>> = {
 const ownTools: Readonly<
   Record<string, { readonly verb: string; readonly sort: ToolSort; readonly about: ReadonlyArray<string> }>
 > = {
+  apply_changeset: { verb: "Apply the changes", sort: "edit", about: [] },
   ask_user: { verb: "Ask", sort: "other", about: ["question", "title", "message"] },
   await_call: { verb: "Wait for the call", sort: "other", about: [] },
   cancel: { verb: "Cancel the delegation", sort: "delegate", about: [] },

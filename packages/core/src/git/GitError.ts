@@ -145,6 +145,11 @@ const rules: ReadonlyArray<readonly [RegExp, GitErrorKind, string]> = [
     "The git directory does not hold that object: capture or fetch it first."
   ],
   [
+    /^error: invalid path '/im,
+    "conflict",
+    "The commit has a path that git writes to no disk: start from a commit without it."
+  ],
+  [
     /could not resolve|failed to connect|connection (refused|timed out|reset)|unable to access|network is unreachable|early eof|hung up|transport .* not allowed|returned error: 5\d\d|could not read from remote/i,
     "remote_unavailable",
     "The remote cannot be reached: check the URL and try again later."

@@ -273,14 +273,17 @@ export const clone = Effect.fnUntraced(function* (options: GitMeans, request: Cl
   )
 }, Effect.scoped)
 
-const refNotFound = (ref: string | null) =>
-  new GitError({
-    kind: "ref_not_found",
-    message:
-      ref === null
-        ? "The remote has no default branch: name a branch, tag or commit."
-        : "The remote has no branch, tag or commit of that name: choose one that exists there."
-  })
+/** A remote gives commits by their whole ids only, of 40 or 64 digits. */
+const isAbbreviated = (ref: string) => /^(?:[0-9a-f]{4,39}|[0-9a-f]{41,63})$/i.test(ref)
+
+const refNotFound = (ref: string | null) => new GitError({ kind: "ref_not_found", message: refNotFoundText(ref) })
+
+const refNotFoundText = (ref: string | null) => {
+  if (ref === null) return "The remote has no default branch: name a branch, tag or commit."
+  return isAbbreviated(ref)
+    ? "The remote has no branch or tag of that name, and finds no commit by a part of its id: give the whole id."
+    : "The remote has no branch, tag or commit of that name: choose one that exists there."
+}
 
 /** See `Git.init`. */
 export const init = Effect.fnUntraced(function* (request: InitRequest) {

@@ -2,7 +2,8 @@ import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
-import { Artifacts, maxOfTurn } from "@reins/core/artifacts/Artifacts"
+import { Artifacts } from "@reins/core/artifacts/Artifacts"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
@@ -118,7 +119,7 @@ for (const { layer, name } of databases) {
         assert.include(yield* publish("../home"), "out of the working tree")
         assert.include(yield* publish("/etc/passwd"), "out of the working tree")
         assert.include(yield* publish("large.bin"), "26214401 bytes")
-        for (let each = 0; each < maxOfTurn; each++) {
+        for (let each = 0; each < defaultLimits.artifactsPerTurn; each++) {
           writeFileSync(join(workTree, `${each}.txt`), String(each))
           assert.isObject(yield* publish(`${each}.txt`))
         }

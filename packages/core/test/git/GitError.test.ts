@@ -13,3 +13,9 @@ it("a full disk is told in every way in which git says it, and not by a stranger
     assert.notMatch(classify("fetch", `remote: ${said}`).message, full)
   }
 })
+
+it("a path that git writes to no disk is told when git says it here, and not by a stranger", () => {
+  const said = "error: invalid path '.GIT/config'"
+  assert.strictEqual(classify("read-tree", `warning: x\n${said}`).kind, "conflict")
+  assert.notStrictEqual(classify("push", `remote: ${said}`).kind, "conflict")
+})

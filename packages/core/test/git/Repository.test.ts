@@ -74,6 +74,39 @@ describe("Git.clone", () => {
       assert.strictEqual((yield* Effect.flip(take("none"))).kind, "ref_not_found")
       assert.strictEqual((yield* Effect.flip(take("0".repeat(40)))).kind, "ref_not_found")
       assert.strictEqual((yield* Effect.flip(take("--upload-pack=x"))).kind, "ref_not_found")
+      for (const part of [main.slice(0, 7), main.slice(0, 39), main.toUpperCase().slice(0, 12), `${main}0`]) {
+        const refused = yield* Effect.flip(take(part))
+        assert.strictEqual(refused.kind, "ref_not_found")
+        assert.include(refused.message, "give the whole id")
+      }
+    }).pipe(Effect.provide(gitLayer))
+  )
+
+  it.scopedLive("a commit with a path that git writes to no disk is told, and nothing of it is written", () =>
+    Effect.gen(function* () {
+      const git = yield* Git
+      const root = yield* temporary
+      const url = bareRemote(root, { "a.txt": "one\n" })
+      const remote = (input: string | Buffer, ...args: ReadonlyArray<string>) =>
+        execFileSync("git", [`--git-dir=${url}`, ...args], { encoding: "utf8", input }).trim()
+      const written = (type: string, content: string | Buffer) =>
+        remote(content, "hash-object", "-t", type, "-w", "--stdin", "--literally")
+      const entry = (mode: string, name: string, id: string) =>
+        Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(id, "hex")])
+      const inner = written("tree", entry("100644", "outside", remote("", "rev-parse", "main:a.txt")))
+      const by = "A <a@a.test> 1 +0000"
+      for (const [number, name] of [".git", ".GIT", "..", ".", "git~1", ".git ", ".git."].entries()) {
+        const tree = written("tree", entry("40000", name, inner))
+        const commit = written("commit", `tree ${tree}\nauthor ${by}\ncommitter ${by}\n\nm\n`)
+        remote("", "update-ref", "refs/heads/main", commit)
+        const workTree = join(root, `refused${number}`)
+        const refused = yield* Effect.flip(
+          git.clone({ url, ref: null, gitDir: join(root, `store${number}`), workTree })
+        )
+        assert.strictEqual(refused.kind, "conflict", refused.message)
+        assert.include(refused.message, `'${name}/outside'`)
+        assert.isFalse(fs.existsSync(join(root, "outside")))
+      }
     }).pipe(Effect.provide(gitLayer))
   )
 

@@ -1,5 +1,8 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { ClaimId, newId } from "@reins/core/domain/Ids"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -19,6 +22,7 @@ import { Journal } from "@reins/core/store/Journal"
 import { ToolRuns } from "@reins/core/tools/ToolRuns"
 import { ToolSources } from "@reins/core/tools/ToolSources"
 import { faultsOf } from "@reins/testing/Faults"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Exit, Fiber, Schedule, Scope } from "effect"
@@ -106,6 +110,40 @@ const longAgo = "2020-01-01T00:00:00.000Z"
 
 for (const { layer, name } of databases) {
   describe(`functions of callers on ${name}`, () => {
+    it.scopedLive("a long answer is cut in the middle, and the agent finds the whole below its home", () =>
+      Effect.gen(function* () {
+        const { answer, begin, first, sent, session } = yield* given
+        const agent = yield* begin(sent.turn_id ?? "")
+        const calling = yield* Effect.fork(agent.call({ ticket: 7 }))
+        const whole = Array.from({ length: 30_000 }, (_, line) => `line ${line}`).join("\n")
+        yield* answer(yield* first, { result: whole })
+        const { text } = yield* Fiber.join(calling)
+        assert.isBelow(text.length, defaultLimits.toolAnswerCharacters + 200)
+        assert.isTrue(text.startsWith("line 0\n") && text.endsWith("line 29999"))
+        const [, left, path] = /\[(\d+) characters are left out. The whole is in ~\/(\S+)\]/.exec(text) ?? []
+        assert.strictEqual(Number(left), whole.length - defaultLimits.toolAnswerCharacters)
+        const { home } = yield* pathsOf(session.id)
+        assert.strictEqual(readFileSync(join(home, path ?? ""), "utf8"), whole)
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("functions with which an agent would be offered too many tools are refused, with the counts", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* given
+        const functions = (count: number, prefix: string) =>
+          Array.from({ length: count }, (_, index) => ({ ...lookup, name: `${prefix}_${index}` }))
+        const sessions = yield* Sessions
+        const full = yield* sessions.create(principal, workspaceId, { tools: { functions: functions(50, "a") } })
+        const messages = yield* Messages
+        const send = (count: number) =>
+          messages.send(principal, full.id, { content: "x", tools: { functions: functions(count, "b") } })
+        const refused = yield* Effect.flip(send(50))
+        assert.strictEqual(yield* failureOf(send(50)), "quota_exhausted")
+        assert.include(refused.message, "offered 110 tools, and may be offered 100: 10 of the service, 100 functions")
+        yield* send(40)
+      }).pipe(Effect.provide(services(layer)))
+    )
+
     it.scopedLive("a call waits for its answer, which the agent gets, and the turn waits with it", () =>
       Effect.gen(function* () {
         const { answer, begin, first, principal, sent, turns } = yield* given

@@ -117,13 +117,16 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
       else if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
       return gate.status !== 0 || gate.closed
     }
-    let ci: ForgeCi | undefined
+    const cis: Array<ForgeCi> = []
     const server = yield* gitHttpServer(
       root,
       null,
       (request, response) => {
         const isPush = request.method === "POST" && request.url?.endsWith("/git-receive-pack") === true
-        if (isPush) response.once("finish", () => ci?.pushed())
+        if (isPush)
+          response.once("finish", () => {
+            for (const ci of cis) ci.pushed()
+          })
         return answer(request, response)
       },
       host
@@ -146,11 +149,11 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
       commitOn,
       /** Gives the repository a hook that runs before each push is taken. */
       hook: (commands: string) => put(bare, "hooks/pre-receive", `#!/bin/sh\n${commands}\n`, 0o755),
-      /** Gives the forge a CI that runs a command of a shell in a checkout of each pushed branch. */
-      runCi: (command: string) =>
+      /** Gives the forge one more CI, which runs a command of a shell in a checkout of each pushed branch. `check` is the name of its check. */
+      runCi: (command: string, check?: string) =>
         Effect.gen(function* () {
-          const made = new ForgeCi(forge, bare, command)
-          ci = made
+          const made = new ForgeCi(forge, bare, command, check)
+          cis.push(made)
           yield* Effect.addFinalizer(() => Effect.promise(made.idle))
           return made
         }),

@@ -81,24 +81,35 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   lease_seconds: core.leaseMs / 1000,
   heartbeat_seconds: config.heartbeatSeconds,
   request_seconds: config.requestSeconds,
-  message_characters: core.limits.messageCharacters,
-  json_body_bytes: core.limits.jsonBodyBytes,
-  upload_bytes: core.limits.uploadBytes,
-  file_read_bytes: core.limits.fileReadBytes,
-  diff_bytes: core.limits.diffBytes,
-  diff_file_bytes: core.limits.diffFileBytes,
-  diff_files: core.limits.diffFiles,
-  queued_turns: core.limits.queuedTurns,
-  delegation_depth: core.limits.delegationDepth,
-  live_delegations: core.limits.liveDelegations,
-  tree_delegations: core.limits.treeDelegations,
-  delegation_seconds: core.limits.delegationSeconds,
-  registrations_per_hour: core.limits.registrationsPerHour,
-  sessions_per_workspace: core.limits.sessionsPerWorkspace,
-  working_trees_per_workspace: core.limits.workingTreesPerWorkspace,
-  disk_bytes_per_workspace: core.limits.diskBytesPerWorkspace,
-  streams_per_session: core.limits.streamsPerSession,
-  event_retention_days: core.limits.eventRetentionDays
+  ...limitsOf(core.limits)
+})
+
+const limitsOf = (limits: CoreConfig["Type"]["limits"]) => ({
+  message_characters: limits.messageCharacters,
+  json_body_bytes: limits.jsonBodyBytes,
+  upload_bytes: limits.uploadBytes,
+  file_read_bytes: limits.fileReadBytes,
+  diff_bytes: limits.diffBytes,
+  diff_file_bytes: limits.diffFileBytes,
+  diff_files: limits.diffFiles,
+  queued_turns: limits.queuedTurns,
+  delegation_depth: limits.delegationDepth,
+  live_delegations: limits.liveDelegations,
+  tree_delegations: limits.treeDelegations,
+  delegation_seconds: limits.delegationSeconds,
+  artifact_bytes: limits.artifactBytes,
+  artifacts_per_turn: limits.artifactsPerTurn,
+  artifacts_per_session: limits.artifactsPerSession,
+  tool_calls_per_turn: limits.toolCallsPerTurn,
+  open_tool_calls: limits.openToolCalls,
+  offered_tools: limits.offeredTools,
+  tool_answer_characters: limits.toolAnswerCharacters,
+  registrations_per_hour: limits.registrationsPerHour,
+  sessions_per_workspace: limits.sessionsPerWorkspace,
+  working_trees_per_workspace: limits.workingTreesPerWorkspace,
+  disk_bytes_per_workspace: limits.diskBytesPerWorkspace,
+  streams_per_session: limits.streamsPerSession,
+  event_retention_days: limits.eventRetentionDays
 })
 
 const maskedUrl = (secret: Redacted.Redacted): string => {

@@ -5,7 +5,14 @@ import { Outbound } from "../outbound/Outbound.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
 import { ConnectionStore, type Unopenable } from "./ConnectionStore.js"
 import { credentialLease } from "./grants/CredentialLease.js"
-import { boundIssuer, type GrantAnswer, type GrantedToken, GrantRefused, type TokenGrant } from "./grants/Grant.js"
+import {
+  boundIssuer,
+  type GrantAnswer,
+  type GrantedToken,
+  GrantRefused,
+  type TokenGrant,
+  type TokenPlace
+} from "./grants/Grant.js"
 import type { OpenConnection } from "./OpenConnection.js"
 
 /** An access token of a connection, and the way to another one. */
@@ -26,7 +33,10 @@ export interface Bearer {
 export class AccessTokens extends Context.Tag("@reins/core/connections/AccessTokens")<
   AccessTokens,
   {
-    /** A token of an active connection that passes a check. Fails with `GrantRefused` where the authorization server gives none. */
+    /**
+     * A token of an active connection that passes a check. Fails with `GrantRefused` where the authorization server gives none. A credential that it
+     * has refused is not sent again until `fresh` has tried it.
+     */
     readonly of: (
       workspaceId: WorkspaceId,
       connectionId: string,
@@ -46,14 +56,22 @@ export class AccessTokens extends Context.Tag("@reins/core/connections/AccessTok
       const kept = new Map<string, Kept>()
 
       /** One fiber makes the token of a credential. It goes on when its callers go away, so that no refresh token is lost. */
-      const minted = (connection: OpenConnection, grant: TokenGrant): Effect.Effect<GrantedToken, GrantRefused> =>
+      const minted = (
+        connection: OpenConnection,
+        grant: TokenGrant,
+        isTrial: boolean
+      ): Effect.Effect<GrantedToken, GrantRefused> =>
         Effect.suspend(() => {
           const entry = kept.get(connection.credentialId) ?? empty()
           kept.set(connection.credentialId, entry)
+          // One that is no trial may fail without a request.
+          if (entry.making !== undefined && isTrial && !entry.isTrial)
+            return Effect.zipRight(Fiber.await(entry.making), minted(connection, grant, isTrial))
           if (entry.making !== undefined) return Fiber.join(entry.making)
+          entry.isTrial = isTrial
           const making = Effect.gen(function* () {
             const beganMs = yield* Clock.currentTimeMillis
-            const found = yield* make(connection, grant)
+            const found = yield* make(connection, grant, isTrial)
             entry.token = found.token
             entry.goodUntilMs = beganMs + found.lifeMs - Math.min(marginMs, found.lifeMs / 2)
             forgetEnded(kept, yield* Clock.currentTimeMillis)
@@ -69,7 +87,7 @@ export class AccessTokens extends Context.Tag("@reins/core/connections/AccessTok
         const isRefused = token !== undefined && refused !== undefined && isSame(token, refused)
         if (token !== undefined && !isRefused && (yield* Clock.currentTimeMillis) < goodUntilMs)
           return { token, isNew: false }
-        const { token: made } = yield* minted(connection, grant)
+        const { token: made } = yield* minted(connection, grant, false)
         return { token: made, isNew: true }
       })
 
@@ -83,7 +101,7 @@ export class AccessTokens extends Context.Tag("@reins/core/connections/AccessTok
         }),
         fresh: fn("AccessTokens.fresh")((connection) => {
           const grant = kinds.find(connection.kind)?.grant
-          return grant === undefined ? Effect.dieMessage("the kind has no grant") : minted(connection, grant)
+          return grant === undefined ? Effect.dieMessage("the kind has no grant") : minted(connection, grant, true)
         })
       })
     })
@@ -95,9 +113,10 @@ interface Kept {
   /** In milliseconds since 1970, by the clock of this process. */
   goodUntilMs: number
   making: Fiber.RuntimeFiber<GrantedToken, GrantRefused> | undefined
+  isTrial: boolean
 }
 
-const empty = (): Kept => ({ token: undefined, goodUntilMs: 0, making: undefined })
+const empty = (): Kept => ({ token: undefined, goodUntilMs: 0, making: undefined, isTrial: false })
 
 /** The time before its end at which a token is made anew, in milliseconds. Of a short life it is the half. */
 const marginMs = 60_000
@@ -132,6 +151,12 @@ const isReplaced = new GrantRefused({
   message: "The credential of the connection was replaced or revoked meanwhile. Try again."
 })
 
+const isSpent = new GrantRefused({
+  reason: "credential_refused",
+  message:
+    "The authorization server has refused the credential, so it is not sent again. Give the connection a new credential, or validate the connection to try this one."
+})
+
 /** Makes one token, and keeps what its answer has replaced. */
 const makeToken = Effect.gen(function* () {
   const outbound = yield* Outbound
@@ -144,10 +169,15 @@ const makeToken = Effect.gen(function* () {
       Effect.unsandbox
     )
 
+  const untried = Effect.fnUntraced(function* ({ id }: OpenConnection) {
+    const row = yield* store.find(id)
+    return row?.health === "reauth_required" ? yield* isSpent : undefined
+  })
+
   const asked = Effect.fnUntraced(function* (
     connection: OpenConnection,
     grant: TokenGrant,
-    place: Effect.Effect.Success<ReturnType<TokenGrant["find"]>>,
+    place: TokenPlace,
     holder: string | undefined
   ) {
     const { found, replaced } = yield* grant.ask(place, connection, outbound)
@@ -160,23 +190,34 @@ const makeToken = Effect.gen(function* () {
     return found instanceof GrantRefused ? yield* found : found
   })
 
-  const refreshed = (connection: OpenConnection, grant: TokenGrant, place: Parameters<typeof asked>[2]) =>
+  /** Another process may have used the refresh token that this one has read, and stored the next or a refusal. */
+  const newest = Effect.fnUntraced(function* ({ credentialId, id }: OpenConnection, isTrial: boolean) {
+    const found = yield* Effect.option(store.openVersion(id, credentialId))
+    if (found._tag === "None") return yield* isReplaced
+    if (!isTrial) yield* untried(found.value)
+    return found.value
+  })
+
+  const refreshed = (connection: OpenConnection, grant: TokenGrant, place: TokenPlace, isTrial: boolean) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
         const holder = yield* restore(lease.take(connection.credentialId))
         if (holder === undefined) return yield* isReplaced
-        // Another process may have used the refresh token that this one has read, and stored the next.
-        const newest = yield* Effect.option(store.openVersion(connection.id, connection.credentialId))
-        return newest._tag === "None" ? yield* isReplaced : yield* asked(newest.value, grant, place, holder)
+        const used = yield* Effect.tapError(newest(connection, isTrial), () =>
+          lease.free(connection.credentialId, holder)
+        )
+        return yield* asked(used, grant, place, holder)
       })
     )
 
-  return Effect.fnUntraced(function* (connection: OpenConnection, grant: TokenGrant) {
+  return Effect.fnUntraced(function* (connection: OpenConnection, grant: TokenGrant, isTrial: boolean) {
+    if (!isTrial) yield* untried(connection)
     const place = yield* grant.find(connection, outbound)
     if (connection.secrets["refresh_token"] === undefined) return yield* asked(connection, grant, place, undefined)
-    return yield* Effect.timeoutFail(refreshed(connection, grant, place), {
+    return yield* Effect.timeoutFail(refreshed(connection, grant, place, isTrial), {
       duration: patience,
-      onTimeout: () => new GrantRefused({ reason: "timeout", message: "Other servers use the refresh token. Try again." })
+      onTimeout: () =>
+        new GrantRefused({ reason: "timeout", message: "Other servers use the refresh token. Try again." })
     })
   })
 })

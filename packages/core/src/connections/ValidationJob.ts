@@ -26,7 +26,9 @@ export const validationJob = Effect.gen(function* () {
     const kind = kinds.find(connection.kind)
     const defaultBaseUrl = kinds.providerOf(connection.kind)?.credential?.default_base_url
     const freshToken = tokens.fresh(connection)
-    return kind === undefined ? Effect.succeed(noKind) : kind.probe(connection, { outbound, defaultBaseUrl, freshToken })
+    return kind === undefined
+      ? Effect.succeed(noKind)
+      : kind.probe(connection, { outbound, defaultBaseUrl, freshToken })
   }
   /**
    * Ends the validation, in the commit that ends the attempt. A validation that was superseded meanwhile has ended already and stays as it is.

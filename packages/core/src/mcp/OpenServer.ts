@@ -50,7 +50,8 @@ export const makeOpenServer = Effect.gen(function* () {
       server,
       headers,
       environment,
-      tokens: server.connection_id === undefined ? undefined : tokens(workspaceId, server.connection_id, server.url ?? ""),
+      tokens:
+        server.connection_id === undefined ? undefined : tokens(workspaceId, server.connection_id, server.url ?? ""),
       blank: blankSecrets(values)
     }
     return opened

@@ -9,6 +9,9 @@ import * as ServerUses from "./ServerUses.js"
 /** The servers of the Model Context Protocol that projects name. */
 export const mcp = {
   name: "mcp",
-  layer: oneByOne(ServerTools.layer, ServerChecks.layer, ServerUses.layer).pipe(onTopOf(ServerLooks.layer), onTopOf(ServerLinks.layer)),
+  layer: oneByOne(ServerTools.layer, ServerChecks.layer, ServerUses.layer).pipe(
+    onTopOf(ServerLooks.layer),
+    onTopOf(ServerLinks.layer)
+  ),
   operations
 } as const

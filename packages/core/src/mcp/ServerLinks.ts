@@ -30,7 +30,11 @@ export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
         const library = yield* mcpLibrary
         const programOf = yield* serverPrograms(mcpLibrary, bounds)
 
-        const overHttp = Effect.fnUntraced(function* (url: string, { headers }: OpenServer, keys: ServerKeys | undefined) {
+        const overHttp = Effect.fnUntraced(function* (
+          url: string,
+          { headers }: OpenServer,
+          keys: ServerKeys | undefined
+        ) {
           const mcp = yield* library
           const values = Object.fromEntries(
             Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)])

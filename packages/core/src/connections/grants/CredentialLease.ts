@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Redacted } from "effect"
-import type { ConnectionHealth } from "../Connection.js"
-import { ConnectionStore } from "../ConnectionStore.js"
-import { marksOf } from "../CredentialParts.js"
-import { credentialFingerprint, openSecrets, type SealedFor, sealSecrets } from "../CredentialSeal.js"
-import type { OpenConnection } from "../OpenConnection.js"
 import { Vault } from "../../secrets/Vault.js"
 import { Bell, credentialTopic } from "../../store/Bell.js"
 import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
 import { lookUntil } from "../../store/LookUntil.js"
+import type { ConnectionHealth } from "../Connection.js"
+import { ConnectionStore } from "../ConnectionStore.js"
+import { marksOf } from "../CredentialParts.js"
+import { credentialFingerprint, openSecrets, type SealedFor, sealSecrets } from "../CredentialSeal.js"
+import type { OpenConnection } from "../OpenConnection.js"
 import { boundIssuer } from "./Grant.js"
 
 /** The time for which one process alone uses a refresh token, in milliseconds. Two requests and their commit take less. */
@@ -77,11 +77,22 @@ export const credentialLease = Effect.gen(function* () {
     const secrets = { ...before, ...replaced }
     const { [boundIssuer]: _, ...shown } = secrets
     const { fingerprintOf, last4 } = marksOf(shown)
-    yield* db.run(sql`update credentials set ${sql.update({
-      sealed: yield* sealSecrets(vault, sealedFor, secrets),
-      fingerprint: credentialFingerprint(vault, fingerprintOf),
-      last4
-    })} where id = ${id}`)
+    yield* db.run(
+      sql`update credentials set ${sql.update({
+        sealed: yield* sealSecrets(vault, sealedFor, secrets),
+        fingerprint: credentialFingerprint(vault, fingerprintOf),
+        last4
+      })} where id = ${id}`
+    )
+  })
+
+  const free = Effect.fnUntraced(function* (
+    credentialId: string,
+    holder: string
+  ): Effect.fn.Return<void, never, Commit> {
+    yield* db.run(sql`update credentials set refresh_holder = null, refresh_until = null
+      where id = ${credentialId} and refresh_holder = ${holder}`)
+    yield* journal.ringAfterCommit(credentialTopic(credentialId))
   })
 
   return {
@@ -96,6 +107,9 @@ export const credentialLease = Effect.gen(function* () {
         ({ holder }) => holder
       ),
 
+    /** Ends a lease that was not used. */
+    free: (credentialId: string, holder: string): Effect.Effect<void> => journal.commit(free(credentialId, holder)),
+
     /** Keeps the secrets that have replaced others, and ends the lease, in one commit. */
     settle: ({ connection, health, holder, replaced }: UsedCredential): Effect.Effect<void> =>
       journal.commit(
@@ -106,10 +120,7 @@ export const credentialLease = Effect.gen(function* () {
           yield* db.run(sql`select id from credentials where id = ${credentialId}${db.forUpdate}`)
           if (Object.keys(replaced).length > 0) yield* replace(connection, plainOf(replaced))
           if (health !== undefined) yield* store.observe(id, credentialId, health)
-          if (holder === undefined) return
-          yield* db.run(sql`update credentials set refresh_holder = null, refresh_until = null
-            where id = ${credentialId} and refresh_holder = ${holder}`)
-          yield* journal.ringAfterCommit(credentialTopic(credentialId))
+          if (holder !== undefined) yield* free(credentialId, holder)
         })
       )
   }

@@ -53,13 +53,16 @@ export const findPlace = Effect.fnUntraced(function* (
   const { authorization_servers = [], resource } = yield* findResource(new URL(server_url), get, outbound)
   const bound = secrets[boundIssuer]
   const issuer = bound === undefined ? undefined : Redacted.value(bound)
-  const named = issuer === undefined ? authorization_servers[0] : authorization_servers.find((one) => isSame(one, issuer))
+  const named =
+    issuer === undefined ? authorization_servers[0] : authorization_servers.find((one) => isSame(one, issuer))
+  if (named === undefined && issuer !== undefined)
+    return yield* new GrantRefused({
+      reason: "address_refused",
+      message:
+        "The server no longer names the authorization server of the connection. If that is right, give the connection a new credential."
+    })
   if (named === undefined)
-    return yield* unexpected(
-      issuer === undefined
-        ? "The server names no authorization server. Give the connection a token_endpoint."
-        : "The server no longer names the authorization server of the connection. If that is right, give the connection a new credential."
-    )
+    return yield* unexpected("The server names no authorization server. Give the connection a token_endpoint.")
   const found = yield* findIssuer(named, get)
   return { ...found, resource }
 })
@@ -120,16 +123,22 @@ const findIssuer = Effect.fnUntraced(function* (named: string, get: Get) {
     const document = body === undefined ? undefined : decoded(Issuer, body)
     if (document === undefined) continue
     if (!isSame(document.issuer, named))
-      return yield* unexpected(`The metadata at ${base.host} is of another authorization server, so nothing is sent there.`)
+      return yield* unexpected(
+        `The metadata at ${base.host} is of another authorization server, so nothing is sent there.`
+      )
     if (document.token_endpoint === undefined)
-      return yield* unexpected(`The metadata at ${base.host} names no token endpoint. Give the connection a token_endpoint.`)
+      return yield* unexpected(
+        `The metadata at ${base.host} names no token endpoint. Give the connection a token_endpoint.`
+      )
     const endpoint = safeUrl(document.token_endpoint)
     if (endpoint === undefined) return yield* unsafe("token endpoint")
     // RFC 8414 says that this is the way where none is named.
     const { token_endpoint_auth_methods_supported: methods = ["client_secret_basic"] } = document
     return { endpoint, methods, issuer: named }
   }
-  return yield* unexpected(`${base.host} publishes no metadata of an authorization server. Give the connection a token_endpoint.`)
+  return yield* unexpected(
+    `${base.host} publishes no metadata of an authorization server. Give the connection a token_endpoint.`
+  )
 })
 
 const issuerPlaces = (issuer: URL): ReadonlyArray<URL> => {

@@ -99,7 +99,9 @@ const send = (
   const secret = valueOf(connection, "client_secret") ?? ""
   const refresh = valueOf(connection, "refresh_token")
   const form = new URLSearchParams(
-    refresh === undefined ? { grant_type: "client_credentials" } : { grant_type: "refresh_token", refresh_token: refresh }
+    refresh === undefined
+      ? { grant_type: "client_credentials" }
+      : { grant_type: "refresh_token", refresh_token: refresh }
   )
   if (scopes !== undefined) form.set("scope", scopes)
   form.set("resource", resource)
@@ -120,11 +122,7 @@ const bodyOf = ({ body }: OutboundAnswer): Answer => Option.getOrElse(decodeAnsw
 
 const errorOf = (answer: OutboundAnswer): unknown => bodyOf(answer).error
 
-const answerOf = (
-  { endpoint }: TokenPlace,
-  connection: OpenConnection,
-  answer: OutboundAnswer
-): GrantAnswer => {
+const answerOf = ({ endpoint }: TokenPlace, connection: OpenConnection, answer: OutboundAnswer): GrantAnswer => {
   const { access_token, error, expires_in, refresh_token, token_type } = bodyOf(answer)
   const replaced =
     Schema.is(RefreshToken)(refresh_token) && refresh_token !== valueOf(connection, "refresh_token")
@@ -134,7 +132,8 @@ const answerOf = (
     found: new GrantRefused({ reason: "unexpected_answer", message: `${endpoint.host} ${what}` }),
     replaced
   })
-  if (answer.status !== 200 || error !== undefined) return { found: refusalOf(endpoint, connection, answer), replaced: {} }
+  if (answer.status !== 200 || error !== undefined)
+    return { found: refusalOf(endpoint, connection, answer), replaced: {} }
   if (access_token === undefined) return unusable("answers with something that is no token.")
   if (typeof token_type !== "string" || token_type.toLowerCase() !== "bearer")
     return unusable("gives a token of another type than Bearer.")

@@ -32,7 +32,12 @@ const Credential = Schema.Struct({
     "The id of the client, as the authorization server knows it."
   ),
   scopes: field(
-    optionalField(Schema.String.pipe(Schema.maxLength(2000), Schema.pattern(/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/))),
+    optionalField(
+      Schema.String.pipe(
+        Schema.maxLength(2000),
+        Schema.pattern(/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/)
+      )
+    ),
     "The scopes to ask for, with a space between them; those that the authorization server chooses when absent."
   ),
   client_secret: field(

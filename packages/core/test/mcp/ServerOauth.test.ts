@@ -7,6 +7,7 @@ import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { ServerChecks } from "@reins/core/mcp/ServerChecks"
 import type { ProjectServer } from "@reins/core/projects/ProjectServer"
+import { Projects } from "@reins/core/projects/Projects"
 import { Database } from "@reins/core/store/Database"
 import { type AuthorizationServer, authorizationServer } from "@reins/testing/mcp/AuthorizationServer"
 import { type McpServer, mcpServer } from "@reins/testing/mcp/McpServer"
@@ -153,8 +154,8 @@ for (const { layer: database, name } of databases) {
           issuer.manner = "lost"
           assert.strictEqual((yield* Effect.flip(token(yield* node)))._tag, "GrantRefused")
           issuer.manner = "good"
-          for (const _ of [1, 2, 3]) {
-            const failure = yield* Effect.flip(token(yield* node))
+          for (const tokens of [yield* node, yield* node, yield* node]) {
+            const failure = yield* Effect.flip(token(tokens))
             assert.strictEqual("reason" in failure && failure.reason, "credential_refused")
             assert.notInclude(failure.message, key)
           }
@@ -190,9 +191,13 @@ for (const { layer: database, name } of databases) {
 
     it.scopedLive("a version names connections of its workspace for their own server alone", () =>
       Effect.gen(function* () {
-        const { id, issuer, named, principal, server } = yield* lab
-        const refusal = (server: ProjectServer, slug: string) => Effect.flip(project(server, false, slug))
-        const gateway = (yield* project({ ...named, connection_id: id }, false)).connection
+        const { issuer, named, principal, server } = yield* lab
+        const projects = yield* Projects
+        const { connection: gateway, workspaceId } = yield* project(named, false)
+        const refusal = (server: ProjectServer, slug: string) => {
+          const spec = { tools: { mcp_servers: [server] } }
+          return Effect.flip(projects.create(principal, workspaceId, { slug, name: "Shop", spec }))
+        }
         const strange = yield* refusal({ ...named, url: server.url.replace("/mcp", "/other") }, "a")
         assert.isTrue(strange instanceof RequestInvalid && strange.loc.at(-1) === "connection_id")
         const keyed = yield* refusal({ ...named, connection_id: gateway.id }, "b")
@@ -205,7 +210,7 @@ for (const { layer: database, name } of databases) {
         })
         const hidden = yield* refusal({ ...named, connection_id: foreign }, "d")
         assert.isTrue(hidden instanceof ReinsError && hidden.code === "not_found")
-        const gone = yield* refusal({ ...named, connection_id: "conn_01k0000000000000000000000a" as ConnectionId }, "c")
+        const gone = yield* refusal({ ...named, connection_id: "con_01k0000000000000000000000a" as ConnectionId }, "c")
         assert.isTrue(gone instanceof ReinsError && gone.code === "not_found")
       }).pipe(withServices)
     )

@@ -28,6 +28,8 @@ export interface AuthorizationServer {
   elsewhere: string
   /** Waits with each answer for this. */
   hold: Promise<void>
+  /** Hears that a token was taken, before it is answered. */
+  heard: () => void
 }
 
 /** Starts an authorization server that lives until the scope closes. Each of its tokens has `word` in it. */
@@ -41,7 +43,8 @@ export const authorizationServer = (word: string): Effect.Effect<AuthorizationSe
       refreshToken: `${word}-refresh-0`,
       manner: "good" as Misgrant,
       elsewhere: "",
-      hold: Promise.resolve()
+      hold: Promise.resolve(),
+      heard: () => {}
     }
 
     const grant = async (form: URLSearchParams, response: ServerResponse): Promise<unknown> => {
@@ -53,6 +56,7 @@ export const authorizationServer = (word: string): Effect.Effect<AuthorizationSe
         return json(response, 400, { error: "invalid_grant", error_description: form.get("refresh_token") })
       const number = ++count
       if (isRefresh) server.refreshToken = `${word}-refresh-${number}`
+      server.heard()
       await server.hold
       if (server.manner === "lost") return response.destroy()
       const access_token = `${word}-access-${number}`

@@ -152,8 +152,9 @@ describe("the tools of a project in the console", () => {
     issuer.good.clear()
     issuer.refreshToken = "another"
     await button(page, "Check").click()
-    await servers.getByText("connect it anew").waitFor()
+    await servers.getByText("connect it anew", { exact: true }).waitFor()
     await servers.getByText(/Give the connection a new credential|give the connection the new credential/).waitFor()
+    await servers.getByText("reauth required").waitFor()
     await looksOf(page, "oauth-refused")
     assert.notInclude(await page.content(), key)
     assert.deepStrictEqual(complaints, [])

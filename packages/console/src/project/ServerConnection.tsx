@@ -4,9 +4,16 @@ import { reins } from "../api/Server.js"
 import { Await, Field, State } from "../ui/Basics.js"
 
 /** The connection whose tokens a server gets, as it is now. */
-export const ConnectionLine = ({ id }: { readonly id: string }) => {
+export const ConnectionLine = ({
+  id,
+  seen
+}: {
+  readonly id: string
+  /** The check that may have changed it. */
+  readonly seen: unknown
+}) => {
   const connection_id = id
-  const found = useLoaded("the connection", (signal) => reins.connections.get({ connection_id }, { signal }), [id])
+  const found = useLoaded("the connection", (signal) => reins.connections.get({ connection_id }, { signal }), [id, seen])
   return (
     <Await of={found}>
       {({ health, label, state }) => (

@@ -105,7 +105,7 @@ const ServerCard = ({
         <code>{url}</code>
         {isReached && ` · ${factsOf(checked)}`}
       </p>
-      {connection_id != null && <ConnectionLine id={connection_id} />}
+      {connection_id != null && <ConnectionLine id={connection_id} seen={checked} />}
       {checked?.problem != null && <p>{forPeople(checked.problem)}</p>}
       <ul class="rows">
         {allow.map((tool) => (

@@ -110,7 +110,7 @@ describe("the tools of a project in the console", () => {
     assert.deepStrictEqual(complaints, [])
   })
 
-  it("a server by OAuth has its connection in the form, and is told as one to connect anew", async () => {
+  it("a server by OAuth has its connection in the form, and is told as not authorized", async () => {
     const { client, project_id, workspace_id } = await newProject("oauth")
     const issuer = await Effect.runPromise(Scope.extend(authorizationServer(key), scope))
     const server = await Effect.runPromise(Scope.extend(mcpServer(issuer.good), scope))
@@ -152,7 +152,7 @@ describe("the tools of a project in the console", () => {
     issuer.good.clear()
     issuer.refreshToken = "another"
     await button(page, "Check").click()
-    await servers.getByText("connect it anew", { exact: true }).waitFor()
+    await servers.getByText("not authorized", { exact: true }).waitFor()
     await servers.getByText(/Give the connection a new credential|give the connection the new credential/).waitFor()
     await servers.getByText("reauth required").waitFor()
     await looksOf(page, "oauth-refused")

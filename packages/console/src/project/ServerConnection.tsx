@@ -13,7 +13,10 @@ export const ConnectionLine = ({
   readonly seen: unknown
 }) => {
   const connection_id = id
-  const found = useLoaded("the connection", (signal) => reins.connections.get({ connection_id }, { signal }), [id, seen])
+  const found = useLoaded("the connection", (signal) => reins.connections.get({ connection_id }, { signal }), [
+    id,
+    seen
+  ])
   return (
     <Await of={found}>
       {({ health, label, state }) => (

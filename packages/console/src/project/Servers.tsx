@@ -146,7 +146,7 @@ const ServerCard = ({
 }
 
 const Standing = ({ checked: { state, tools } }: { readonly checked: CheckedServer }) => {
-  if (state === "auth_required") return <State of="attention" as="connect it anew" />
+  if (state === "auth_required") return <State of="attention" as="not authorized" />
   if (state === "unreachable") return <State of="failed" as="not reached" />
   const ready = tools.filter(({ standing }) => standing === "offered").length
   if (ready === tools.length) return <State of="ready" />

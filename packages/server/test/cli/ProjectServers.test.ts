@@ -36,7 +36,7 @@ describe("reins projects check", () => {
     const { id } = await client.projects.create({ workspace_id, slug: "oauth", name: "Lab", spec })
     const refused = await check(id)
     assert.strictEqual(refused.status, 1)
-    assert.match(refused.stdout, /^lab +- +connect anew +Its connection gives no token: .* new credential/m)
+    assert.match(refused.stdout, /^lab +- +not authorized +Its connection gives no token: .* new credential/m)
   })
 
   it("shows what is ready, and pins what has changed", async () => {

@@ -161,7 +161,7 @@ const refusalOf = (endpoint: URL, { secrets }: OpenConnection, answer: OutboundA
   if (error === "invalid_grant" && secrets["refresh_token"] !== undefined)
     return failed(
       "credential_refused",
-      `refuses the refresh token ${how}: it has ended, or it was used already. Connect it anew, and give the connection the new credential.`
+      `refuses the refresh token ${how}: it has ended, or it was used already. Get another one there, and give the connection the new credential.`
     )
   return failed(
     "credential_refused",

@@ -35,7 +35,7 @@ const rowsOf = ({ name, problem, state, tools }: CheckedServer): ReadonlyArray<R
 
 const unreached: Readonly<Record<CheckedServer["state"], string>> = {
   reached: "reached",
-  auth_required: "connect anew",
+  auth_required: "not authorized",
   unreachable: "not reached"
 }
 

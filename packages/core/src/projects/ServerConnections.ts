@@ -2,8 +2,10 @@ import { Effect, ParseResult, Schema } from "effect"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { isSameServer } from "../connections/grants/ServerUrl.js"
+import type { ProjectVersionId } from "../domain/Ids.js"
 import { notFound } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
+import type { Database } from "../store/Database.js"
 import type { ProjectSpec } from "./Project.js"
 
 /**
@@ -28,6 +30,20 @@ export const requireServerConnections = Effect.gen(function* () {
     }
   })
 })
+
+/** Those of some versions whose servers name a connection. */
+export const versionsNaming = (
+  { all, sql }: Database["Type"],
+  connectionId: string,
+  versionIds: ReadonlyArray<ProjectVersionId>
+): Effect.Effect<ReadonlySet<ProjectVersionId>> =>
+  versionIds.length === 0
+    ? Effect.succeed(new Set())
+    : Effect.map(
+        all(sql<{ id: ProjectVersionId }>`select id from project_versions
+          where ${sql.in("id", [...new Set(versionIds)])} and spec like ${`%"connection_id":"${connectionId}"%`}`),
+        (rows) => new Set(rows.map(({ id }) => id))
+      )
 
 const refused = (index: number, input: string, problem: string): RequestInvalid =>
   new RequestInvalid({

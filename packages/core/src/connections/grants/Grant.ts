@@ -6,6 +6,7 @@ import { inconclusive, type Verdict } from "../Verdict.js"
 
 /** An access token, which is held in the memory of this process alone. */
 export interface GrantedToken {
+  /** Goes with requests as a bearer token: 1 to 16,384 characters that headers can have. */
   readonly token: Redacted.Redacted
   /** The time for which it is good from the request on, in milliseconds; 0 for one that is used at once or never. */
   readonly lifeMs: number
@@ -13,7 +14,9 @@ export interface GrantedToken {
 
 /** There is no token. The message is a sentence for people, and quotes no answer. */
 export class GrantRefused extends Data.TaggedError("GrantRefused")<{
+  /** Decides the verdict of a validation: `credential_refused` stops further requests with the credential. */
   readonly reason: ConnectionValidationReason
+  /** Says what to do next, without a secret. */
   readonly message: string
 }> {}
 
@@ -31,6 +34,7 @@ export interface TokenPlace {
 
 /** The answer of a place to one request for a token. */
 export interface GrantAnswer {
+  /** The token, or the refusal. */
   readonly found: GrantedToken | GrantRefused
   /** Secrets that take the place of those of the connection, also where the token itself is of no use. */
   readonly replaced: Readonly<Record<string, Redacted.Redacted>>

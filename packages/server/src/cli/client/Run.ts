@@ -129,10 +129,17 @@ const printBegun = ({ json }: Options, session_id: string, turn_id: string): voi
 
 /** The schema that a file holds. */
 const schemaIn = (file: string): { readonly [name: string]: unknown } => {
+  const schema = jsonIn(file)
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema))
+    throw new CommandFailed({ message: `The schema in ${file} is no JSON object. Write one, as {"type":"object"}.` })
+  return { ...schema }
+}
+
+const jsonIn = (file: string): unknown => {
   try {
     return JSON.parse(readFileSync(file, "utf8"))
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const [reason] = String(cause instanceof Error ? cause.message : cause).split("\n")
     throw new CommandFailed({ message: `The schema in ${file} could not be read: ${reason}` })
   }
 }

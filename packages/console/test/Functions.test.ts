@@ -49,6 +49,15 @@ describe("the functions of callers in the console", () => {
     await result.fill('{"title": "The cart is empty"}')
     await page.getByText("Sent as JSON.").waitFor()
     await looksOf(page, "function-asked")
+    // Each part of the session can be reached on a phone without a hidden scroll.
+    const desk = page.viewportSize()
+    await page.setViewportSize(phone)
+    const parts = page.getByRole("navigation", { name: "Parts of the session" }).getByRole("link")
+    for (const part of await parts.all()) {
+      const box = await part.boundingBox()
+      assert.isAtMost((box?.x ?? Number.NaN) + (box?.width ?? Number.NaN), phone.width, await part.innerText())
+    }
+    if (desk !== null) await page.setViewportSize(desk)
     await page.getByRole("button", { name: "Answer", exact: true }).click()
     await page.getByText('"ticket": 8').first().waitFor()
     await page.getByLabel("Result").fill("There is no ticket 8.")

@@ -23,7 +23,7 @@ export const ToolCall = ({ interaction }: { readonly interaction: Interaction })
   const { blocks, is_error, result, state, tool } = interaction
   return (
     <>
-      <p>The agent calls a function with this input:</p>
+      <p>{state === "pending" ? "The agent calls a function with this input:" : "The input was:"}</p>
       <pre class="question-text">{shown(tool?.input)}</pre>
       {state === "pending" && <CallAnswer interaction={interaction} />}
       {state === "answered" && (

@@ -25,6 +25,12 @@ const submit = (lines: unknown) => ({
 /** An agent without tools says the result in its last words. */
 const say = (lines: unknown) => ({ say: `Counted.\n\n\`\`\`json\n${JSON.stringify({ lines })}\n\`\`\`\n` })
 
+/** Agents that hold a call against the schema of its tool themselves. What does not fit comes to their model, and never to the service. */
+const checking: ReadonlyArray<string> = ["gemini", "qwen"]
+
+/** The reasons of a turn whose agent gives wrong results for ever, where it is another one. Qwen Code stops a model that calls again and again. */
+const reasonOf: Readonly<Record<string, string>> = { gemini: "result_missing", qwen: "upstream_error" }
+
 /** What the turn has come to, with the results that it tried. */
 const ask = async (client: Reins, session_id: string, ...steps: ReadonlyArray<object>) => {
   const { turn_id = "" } = await client.messages.send({
@@ -63,9 +69,13 @@ for (const provider_id of chosen) {
     const right = await ask(client, session_id, submit(7), { say: "Done." })
     assert.deepStrictEqual(right, ["succeeded", null, { lines: 7 }, 1])
     const mended = await ask(client, session_id, submit("seven"), submit(7), { say: "Done." })
-    assert.deepStrictEqual(mended, ["succeeded", null, { lines: 7 }, 2])
+    const checksItself = checking.includes(provider_id)
+    assert.deepStrictEqual(mended, ["succeeded", null, { lines: 7 }, checksItself ? 1 : 2])
     const wrong = Array.from({ length: 6 }, (_, at) => submit(`seven ${at}`))
-    assert.deepStrictEqual(await ask(client, session_id, ...wrong, { say: "Enough." }), fails("result_invalid"))
+    assert.deepStrictEqual(
+      await ask(client, session_id, ...wrong, { say: "Enough." }),
+      fails(reasonOf[provider_id] ?? "result_invalid")
+    )
     assert.deepStrictEqual(await ask(client, session_id, { say: "I forgot it." }), fails("result_missing"))
   })
 }

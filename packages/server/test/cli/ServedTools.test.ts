@@ -97,7 +97,8 @@ describe("reins tools serve, given what is wrong", () => {
 
   it("tells the model of each answer that is none, goes on, and leaves functions that never end behind", async () => {
     const { at, client, gateway, project, workspaceId } = world()
-    const never = tool("() => new Promise(() => {})")
+    // Its timer would keep the process, too.
+    const never = tool("() => new Promise(() => setInterval(() => {}, 1000))")
     const all = Object.entries(failing).map(([name, [run]]) => `${name}: ${tool(run)}`)
     writeFileSync(join(at.cwd, "failing.mjs"), `export default { never: ${never}, ${all.join(", ")} }\n`)
     const serving = begin(at, ["tools", "serve", "./failing.mjs", "--concurrency", "1"])

@@ -15,18 +15,17 @@ const ImageContent = Schema.Struct({
 /** The most images of one answer that a model is shown. */
 export const maxAnswerImages = 4
 
+const description = "The answer to a tool call as blocks, at most 50, of which 4 may be images."
+
 export const CallBlocks = Schema.Array(Schema.Union(TextContent, ImageContent))
   .pipe(
-    Schema.maxItems(50),
+    Schema.maxItems(50, { description }),
     Schema.filter((blocks) => {
       const images = blocks.flatMap(({ type }, at) => (type === "image" ? [at] : []))
       return images.slice(maxAnswerImages).map((at) => ({ path: [at], message: tooManyImages }))
     })
   )
-  .annotations({
-    identifier: "CallBlocks",
-    description: "The answer to a tool call as blocks, at most 50, of which 4 may be images."
-  })
+  .annotations({ identifier: "CallBlocks", description })
 export type CallBlocks = typeof CallBlocks.Type
 
 const tooManyImages = `Input should be text: an answer has at most ${maxAnswerImages} images`

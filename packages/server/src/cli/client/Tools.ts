@@ -100,6 +100,8 @@ const serve = remoteCommand({
       await reins.serveTools({ workspace_id, tools, concurrency: most, signal: stopped.signal })
     } finally {
       interrupts.release()
+      // A function that never ends may keep the process.
+      setTimeout(() => process.exit(), 500).unref()
     }
   }
 })

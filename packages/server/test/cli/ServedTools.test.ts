@@ -134,6 +134,18 @@ describe("reins tools serve, given what is wrong", () => {
     assert.include(serving.output(), "silent has failed: TypeError")
   })
 
+  it("ends a run with its turn, also when a function goes on for ever", async () => {
+    const { at, project } = world()
+    const run = "() => { setInterval(() => {}, 1000); return 7 }"
+    writeFileSync(join(at.cwd, "lasting.mjs"), `export default { lasting: ${tool(run)} }\n`)
+    const content = script("Do it.", { tool: "lasting", args: {} }, { say: "It is done." })
+    const { status, stderr, stdout } = await reinsProcess(at, [
+      ...["run", content, "--repo", project.remote, "--tools", "./lasting.mjs", "--model", "scripted-1"]
+    ])
+    assert.strictEqual(status, 0, stderr)
+    assert.include(stdout, "It is done.")
+  })
+
   it("says that no server answers, and that a key is wrong", async () => {
     const { at } = world()
     writeFileSync(join(at.cwd, "fine.mjs"), `export default { fine: ${tool("() => 1")} }\n`)

@@ -15,7 +15,7 @@ import { openRequest, tellRequest } from "./OpenRequest.js"
 import { exitCodes, type Remote, remoteCommand, workspaceOption } from "./Remote.js"
 import { addSummary, lastWords, type RunEnd, writeOutput } from "./RunReport.js"
 import { afterOpening, mergeWords, mustOpen, untilMerged } from "./RunToMerged.js"
-import { loadTools } from "./Tools.js"
+import { leaveFunctions, loadTools } from "./Tools.js"
 
 const takes = {
   message: optionalArgument("message", "The task; read from the standard input when absent"),
@@ -96,6 +96,7 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
     await finish(remote, given, view, begun.sessionId, turn)
   } finally {
     ended.abort()
+    if (tools !== undefined) leaveFunctions()
   }
 }
 

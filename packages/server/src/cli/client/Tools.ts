@@ -75,6 +75,9 @@ const tellingFailures = (tools: CallableFunctions): CallableFunctions =>
     })
   )
 
+/** Ends the process soon, which a function that never ends would keep. */
+export const leaveFunctions = (): void => void setTimeout(() => process.exit(), 500).unref()
+
 const serve = remoteCommand({
   takes: {
     module: argument("module", "A module of JavaScript that exports functions"),
@@ -100,8 +103,7 @@ const serve = remoteCommand({
       await reins.serveTools({ workspace_id, tools, concurrency: most, signal: stopped.signal })
     } finally {
       interrupts.release()
-      // A function that never ends may keep the process.
-      setTimeout(() => process.exit(), 500).unref()
+      leaveFunctions()
     }
   }
 })

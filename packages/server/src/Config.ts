@@ -235,6 +235,7 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
   ...(settings.tool_calls_per_turn !== undefined && { toolCallsPerTurn: settings.tool_calls_per_turn }),
   ...(settings.open_tool_calls !== undefined && { openToolCalls: settings.open_tool_calls }),
   ...(settings.offered_tools !== undefined && { offeredTools: settings.offered_tools }),
+  ...(settings.tool_input_characters !== undefined && { toolInputCharacters: settings.tool_input_characters }),
   ...(settings.tool_answer_characters !== undefined && { toolAnswerCharacters: settings.tool_answer_characters }),
   ...(settings.registrations_per_hour !== undefined && { registrationsPerHour: settings.registrations_per_hour }),
   ...(settings.sessions_per_workspace !== undefined && { sessionsPerWorkspace: settings.sessions_per_workspace }),

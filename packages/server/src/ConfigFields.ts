@@ -102,6 +102,7 @@ export const fields = {
   tool_calls_per_turn: Whole(1, 100_000),
   open_tool_calls: Whole(1, 1000),
   offered_tools: Whole(80, 1000),
+  tool_input_characters: Whole(1000, 500_000),
   tool_answer_characters: Whole(1000, 1_000_000),
   registrations_per_hour: Whole(1, 10_000),
   sessions_per_workspace: Whole(1, 1_000_000),

@@ -77,6 +77,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   tool_calls_per_turn: "a number from 1 to 100000",
   open_tool_calls: "a number from 1 to 1000",
   offered_tools: "a number from 80 to 1000",
+  tool_input_characters: "a number of characters from 1000 to 500000",
   tool_answer_characters: "a number of characters from 1000 to 1000000",
   registrations_per_hour: "a number from 1 to 10000",
   sessions_per_workspace: "a number from 1 to 1000000",

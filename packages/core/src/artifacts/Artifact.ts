@@ -23,3 +23,9 @@ export const Artifact = Schema.Struct({
   description: "A file that an agent kept for people. Its content stays as it was when it was published."
 })
 export type Artifact = typeof Artifact.Type
+
+/** The first and the last byte of a part of a content, counted from 0. */
+export interface ContentPart {
+  readonly first: number
+  readonly last: number
+}

@@ -11,7 +11,7 @@ import { now } from "../domain/Timestamp.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import type { Artifact } from "./Artifact.js"
+import type { Artifact, ContentPart } from "./Artifact.js"
 import { artifactStore } from "./ArtifactStore.js"
 import { mediaTypeIn } from "./MediaTypes.js"
 
@@ -34,10 +34,11 @@ export class Artifacts extends Context.Tag("@reins/core/artifacts/Artifacts")<
       filter: PageRequest & { readonly turn_id?: string }
     ) => Effect.Effect<Page<Artifact>, Unseen | ReinsError<"invalid_cursor">>
     readonly get: (principal: Principal, artifactId: string) => Effect.Effect<Artifact, Unseen>
-    /** The artifact with its content, at most 25 MiB. */
+    /** The artifact with its content, or with the part that is asked for. It reads that part alone. */
     readonly content: (
       principal: Principal,
-      artifactId: string
+      artifactId: string,
+      part?: ContentPart
     ) => Effect.Effect<{ readonly artifact: Artifact; readonly bytes: Buffer }, Unseen>
     /** Deletes an artifact with its content, and gives it as it was. */
     readonly delete: (principal: Principal, artifactId: string) => Command<Artifact, Denied>
@@ -75,9 +76,9 @@ export class Artifacts extends Context.Tag("@reins/core/artifacts/Artifacts")<
           return yield* store.list(session.id, turn_id, page)
         }),
         get: fn("Artifacts.get")(visible),
-        content: fn("Artifacts.content")(function* (principal, artifactId) {
+        content: fn("Artifacts.content")(function* (principal, artifactId, part) {
           const artifact = yield* visible(principal, artifactId)
-          return { artifact, bytes: yield* store.bytesOf(artifact.id) }
+          return { artifact, bytes: yield* store.bytesOf(artifact.id, part ?? { first: 0, last: artifact.size - 1 }) }
         }),
         delete: (principal, artifactId) =>
           journal.command(

@@ -39,6 +39,8 @@ export interface CoreLimits {
   readonly openToolCalls: number
   /** Tools that an agent is offered: those of the service, those of servers and the functions together. */
   readonly offeredTools: number
+  /** The input of a call of a tool, as JSON. */
+  readonly toolInputCharacters: number
   /** The answer of a tool that a model gets. A longer one is cut in the middle. */
   readonly toolAnswerCharacters: number
   /** Requests of one caller of the server within a minute. Null allows any number. */
@@ -79,6 +81,7 @@ export const defaultLimits: CoreLimits = {
   toolCallsPerTurn: 500,
   openToolCalls: 32,
   offeredTools: 100,
+  toolInputCharacters: 262_144,
   toolAnswerCharacters: 100_000,
   requestsPerMinute: 600,
   registrationsPerHour: 30,

@@ -106,6 +106,23 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer)))
     )
 
+    it.scopedLive("each part of a content is that part, wherever it begins and ends", () =>
+      Effect.gen(function* () {
+        const { principal, publish, workTree } = yield* given
+        const artifacts = yield* Artifacts
+        const bytes = Buffer.from(Array.from({ length: 2_500_000 }, (_, at) => (at * 31) % 251))
+        writeFileSync(join(workTree, "data.bin"), bytes)
+        const { artifact_id: id } = (yield* publish("data.bin", "The data")) as { readonly artifact_id: string }
+        const MiB = 1024 * 1024
+        const edges = [0, 1, MiB - 1, MiB, MiB + 1, 2 * MiB - 1, 2 * MiB, 2_400_000, bytes.length - 1]
+        for (const first of edges)
+          for (const last of edges.filter((edge) => edge >= first)) {
+            const { bytes: part } = yield* artifacts.content(principal, id, { first, last })
+            assert.isTrue(part.equals(bytes.subarray(first, last + 1)), `${first} to ${last}`)
+          }
+      }).pipe(Effect.provide(services(layer)))
+    )
+
     it.scopedLive("what is no file of the working tree, is too large or too many is refused with the reason", () =>
       Effect.gen(function* () {
         const { publish, workTree } = yield* given

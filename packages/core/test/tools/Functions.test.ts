@@ -25,6 +25,7 @@ import { faultsOf } from "@reins/testing/Faults"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { answersAtDeadlines, claimedCalls } from "@reins/testing/Volume"
 import { Effect, Exit, Fiber, Schedule, Scope } from "effect"
 
 const runner = systemActor("runner")
@@ -103,8 +104,47 @@ const given = Effect.gen(function* () {
   return { ...shown, principal, sent, session, set, turns, workspaceId }
 })
 
-/** Each round of 25 clients is 25 commits that wait for one another. */
-const rounds = { SQLite: 100, PostgreSQL: 20 }
+/** Answers that come a little after the deadline of their call, with it or before it. Each call gets one end, and no event is missing. */
+const meetings = Effect.fnUntraced(function* (count: number) {
+  const { answer, begin, first, interactions, pending, principal, sent, session, set } = yield* given
+  const agent = yield* begin(sent.turn_id ?? "")
+  const calls = yield* ToolCallStore
+  const journal = yield* Journal
+  for (let ticket = 0; ticket < count; ticket++) {
+    const calling = yield* Effect.fork(agent.call({ ticket }))
+    const call = yield* first
+    yield* set(call.id, "expires_at", new Date(Date.now() + (ticket % 8)).toISOString())
+    const expiry = Effect.zipRight(journal.commit(calls.expire(call.id)), pending).pipe(
+      Effect.repeat({ until: ({ length }) => length === 0 })
+    )
+    const [given] = yield* Effect.all([Effect.either(answer(call, { result: ticket })), expiry], { concurrency: 2 })
+    const { items } = yield* interactions.list(principal, session.id, { limit: 1 })
+    if (given._tag === "Left") {
+      assert.strictEqual(given.left instanceof ReinsError && given.left.code, "invalid_transition")
+      assert.strictEqual(items[0]?.state, "expired")
+      assert.include((yield* Fiber.join(calling)).text, "No program has taken the call")
+    } else {
+      assert.strictEqual(items[0]?.state, "answered")
+      assert.strictEqual((yield* Fiber.join(calling)).text, String(ticket))
+    }
+  }
+  const { all, sql } = yield* Database
+  const events = yield* all(
+    sql<{ seq: number; type: string }>`select seq, type from events where session_id = ${session.id} order by seq`
+  )
+  assert.deepStrictEqual(
+    events.map(({ seq }) => Number(seq)),
+    events.map((_, index) => index + 1)
+  )
+  assert.lengthOf(
+    events.filter(({ type }) => type === "turn.action_required"),
+    count
+  )
+  assert.lengthOf(
+    events.filter(({ type }) => type === "turn.action_resolved"),
+    count
+  )
+})
 
 const longAgo = "2020-01-01T00:00:00.000Z"
 
@@ -191,7 +231,7 @@ for (const { layer, name } of databases) {
         const calling = yield* Effect.fork(agent.call({ ticket: 7 }))
         const call = yield* first
         const holders = Array.from({ length: 25 }, (_, index) => `holder ${index}`)
-        const last = rounds[name]
+        const last = claimedCalls[name]
         for (let round = 1; round <= last; round++) {
           const claims = yield* Effect.forEach(holders, (holder) => Effect.either(claim(call, `${round} ${holder}`)), {
             concurrency: "unbounded"
@@ -236,31 +276,8 @@ for (const { layer, name } of databases) {
 
     it.scopedLive("an answer and the deadline of a call meet, and one of them wins", () =>
       Effect.gen(function* () {
-        const { answer, begin, first, interactions, pending, principal, sent, session, set } = yield* given
-        const agent = yield* begin(sent.turn_id ?? "")
-        const calls = yield* ToolCallStore
-        const journal = yield* Journal
-        for (let ticket = 0; ticket < 40; ticket++) {
-          const calling = yield* Effect.fork(agent.call({ ticket }))
-          const call = yield* first
-          // The deadline comes a little before the answer, with it or after it.
-          yield* set(call.id, "expires_at", new Date(Date.now() + (ticket % 8)).toISOString())
-          const expiry = Effect.zipRight(journal.commit(calls.expire(call.id)), pending).pipe(
-            Effect.repeat({ until: ({ length }) => length === 0 })
-          )
-          const [given] = yield* Effect.all([Effect.either(answer(call, { result: ticket })), expiry], {
-            concurrency: 2
-          })
-          const { items } = yield* interactions.list(principal, session.id, { limit: 1 })
-          if (given._tag === "Left") {
-            assert.strictEqual(given.left instanceof ReinsError && given.left.code, "invalid_transition")
-            assert.strictEqual(items[0]?.state, "expired")
-            assert.include((yield* Fiber.join(calling)).text, "No program has taken the call")
-          } else {
-            assert.strictEqual(items[0]?.state, "answered")
-            assert.strictEqual((yield* Fiber.join(calling)).text, String(ticket))
-          }
-        }
+        // A turn makes 500 calls at most.
+        for (let left = answersAtDeadlines; left > 0; left -= 250) yield* Effect.scoped(meetings(Math.min(left, 250)))
       }).pipe(Effect.provide(services(layer)))
     )
 

@@ -1,4 +1,5 @@
-import type { Artifact } from "@reins/core/artifacts/Artifact"
+import type { Artifact, ContentPart } from "@reins/core/artifacts/Artifact"
+import { Effect } from "effect"
 import { contentHeaders } from "./ArtifactHeaders.js"
 import { Reply } from "./Reply.js"
 
@@ -11,9 +12,13 @@ export interface PartRequest {
 
 /**
  * Answers a request for the content of an artifact (RFC 9110, 13 and 14): 304 for a client that has it, 206 for one range of bytes, 416 for one that
- * begins behind its end, and the whole for everything else. A content never changes, so its digest is its tag.
+ * begins behind its end, and the whole for everything else. A content never changes, so its digest is its tag. `read` is asked for what is sent alone.
  */
-export const contentReply = (artifact: Artifact, bytes: Buffer, asked: PartRequest): Reply => {
+export const contentReply = <E>(
+  artifact: Artifact,
+  asked: PartRequest,
+  read: (part?: ContentPart) => Effect.Effect<Buffer, E>
+): Effect.Effect<Reply, E> => {
   const tag = `"${artifact.digest.slice("sha256:".length)}"`
   const headers = {
     ...contentHeaders(artifact),
@@ -21,26 +26,23 @@ export const contentReply = (artifact: Artifact, bytes: Buffer, asked: PartReque
     "accept-ranges": "bytes",
     "cache-control": "private, no-cache"
   }
-  if (asked.ifNoneMatch !== undefined && names(asked.ifNoneMatch, tag)) return new Reply(304, null, headers)
+  if (asked.ifNoneMatch !== undefined && names(asked.ifNoneMatch, tag))
+    return Effect.succeed(new Reply(304, null, headers))
+  const { size } = artifact
   const isSame = asked.ifRange === undefined || asked.ifRange.trim() === tag
-  const range = isSame ? rangeOf(asked.range, bytes.length) : "whole"
-  if (range === "whole") return new Reply(200, bytes, headers)
-  if (range === "outside") return new Reply(416, null, { ...headers, "content-range": `bytes */${bytes.length}` })
-  const { first, last } = range
-  return new Reply(206, bytes.subarray(first, last + 1), {
-    ...headers,
-    "content-range": `bytes ${first}-${last}/${bytes.length}`
-  })
+  const range = isSame ? rangeOf(asked.range, size) : "whole"
+  if (range === "whole") return Effect.map(read(), (bytes) => new Reply(200, bytes, headers))
+  if (range === "outside")
+    return Effect.succeed(new Reply(416, null, { ...headers, "content-range": `bytes */${size}` }))
+  const part = { ...headers, "content-range": `bytes ${range.first}-${range.last}/${size}` }
+  return Effect.map(read(range), (bytes) => new Reply(206, bytes, part))
 }
 
 const names = (header: string, tag: string): boolean =>
   header.split(",").some((each) => each.trim() === "*" || each.trim().replace(/^W\//, "") === tag)
 
 /** The part that a range names. A range that is no range of bytes, or several of them, count as none. */
-const rangeOf = (
-  header: string | undefined,
-  size: number
-): "whole" | "outside" | { readonly first: number; readonly last: number } => {
+const rangeOf = (header: string | undefined, size: number): "whole" | "outside" | ContentPart => {
   const [, from = "", to = ""] = /^bytes=(\d*)-(\d*)$/.exec(header?.replaceAll(/\s/g, "") ?? "") ?? []
   if (from === "" && to === "") return "whole"
   if (from === "")

@@ -72,12 +72,16 @@ const prefersMarkdown = (accept = ""): boolean => /text\/markdown/i.test(accept)
 export const artifacts = Effect.map(Artifacts, (artifacts) => {
   const handlers: Pick<Handlers<"artifacts">, "getContent"> = {
     getContent: ({ exchange, path, principal }) =>
-      Effect.map(artifacts.content(principal, path.artifact_id), ({ artifact, bytes }) =>
-        contentReply(artifact, bytes, {
-          range: exchange.header("range"),
-          ifRange: exchange.header("if-range"),
-          ifNoneMatch: exchange.header("if-none-match")
-        })
+      Effect.flatMap(artifacts.get(principal, path.artifact_id), (artifact) =>
+        contentReply(
+          artifact,
+          {
+            range: exchange.header("range"),
+            ifRange: exchange.header("if-range"),
+            ifNoneMatch: exchange.header("if-none-match")
+          },
+          (part) => Effect.map(artifacts.content(principal, artifact.id, part), ({ bytes }) => bytes)
+        )
       )
   }
   return handlers

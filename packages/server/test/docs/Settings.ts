@@ -205,6 +205,10 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     does: "The tools that an agent is offered, those of the service, of servers and the functions together. Model gateways refuse more than 128, and agents have tools of their own besides.",
     unit: "tools"
   },
+  tool_input_characters: {
+    does: "The input of a call of a tool, as JSON. The model is told to call with less where it is longer.",
+    unit: "characters"
+  },
   tool_answer_characters: {
     does: "The answer of a tool that a model gets. A longer one is cut in the middle, and the agent gets a file with the whole.",
     unit: "characters"

@@ -103,6 +103,7 @@ const limitsOf = (limits: CoreConfig["Type"]["limits"]) => ({
   tool_calls_per_turn: limits.toolCallsPerTurn,
   open_tool_calls: limits.openToolCalls,
   offered_tools: limits.offeredTools,
+  tool_input_characters: limits.toolInputCharacters,
   tool_answer_characters: limits.toolAnswerCharacters,
   registrations_per_hour: limits.registrationsPerHour,
   sessions_per_workspace: limits.sessionsPerWorkspace,

@@ -117,3 +117,27 @@ it.live("a pattern that would take for ever holds up nobody for long", () =>
     })
   )
 )
+
+/** A value that is read only after so many milliseconds without the processor, so many times. */
+const slowToRead = (times: number) => {
+  const left = { times }
+  return {
+    get name() {
+      if (left.times-- > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600)
+      return "x"
+    }
+  }
+}
+
+it.live("the time that other programs had the processor counts for no value, and a pattern without an end counts", () =>
+  run(
+    Effect.gen(function* () {
+      const schemas = yield* ResultSchemas
+      const schema = { type: "object", properties: { name: { type: "string" } } }
+      yield* schemas.checkResult(schema, result(slowToRead(2)))
+      const evil = { type: "string", pattern: "^(a+)+$" }
+      const [detail] = yield* detailsOf(schemas.checkResult(evil, result(`${"a".repeat(40)}!`)))
+      assert.include(detail?.msg, "takes too long")
+    })
+  )
+)

@@ -141,3 +141,25 @@ it.live("the time that other programs had the processor counts for no value, and
     })
   )
 )
+
+it.live("a value of great depth is refused for its depth, and one that cannot be read for that", () =>
+  run(
+    Effect.gen(function* () {
+      const schemas = yield* ResultSchemas
+      const lists = { $defs: { list: { type: "array", items: { $ref: "#/$defs/list" } } }, $ref: "#/$defs/list" }
+      const nested = (depth: number) =>
+        Array.from({ length: depth }).reduce<ReadonlyArray<unknown>>((inner) => [inner], [])
+      yield* schemas.checkResult(lists, result(nested(500)))
+      const [deep] = yield* detailsOf(schemas.checkResult(lists, result(nested(100_000))))
+      assert.include(deep?.msg, "nested too deeply")
+      const broken = {
+        get name() {
+          throw new Error("gone")
+        }
+      }
+      const named = { type: "object", properties: { name: { type: "string" } } }
+      const [unread] = yield* detailsOf(schemas.checkResult(named, result(broken)))
+      assert.include(unread?.msg, "cannot be read")
+    })
+  )
+)

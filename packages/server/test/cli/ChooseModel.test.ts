@@ -80,4 +80,22 @@ describe("a session that is there", () => {
     assert.strictEqual(status, 1)
     assert.include(stderr, `The session has that already. Leave out ${name} or --session.`)
   })
+
+  it("has its limit changed by a command of its own, not by `reins chat`", async () => {
+    const { at, client, workspaceId } = world()
+    const { id } = await client.sessions.create({ workspace_id: workspaceId })
+    const { status, text } = await terminal(at, ["chat", "--session", id, "--budget", "200k"]).finished
+    assert.strictEqual(status, 1)
+    assert.include(text, `reins budget ${id} 200k`)
+    assert.isNull((await client.sessions.get({ session_id: id })).budget)
+  })
+})
+
+describe("a message that begins with empty lines", () => {
+  it("gives the session its first words as the title", async () => {
+    const { at } = world()
+    const { status, stderr } = await reinsAt(at, ["run", `\n\n${hello}`, "--model", "scripted-1"])
+    assert.strictEqual(status, 0, stderr)
+    assert.match((await sessions())[0]?.title ?? "", /^Say hello\./)
+  })
 })

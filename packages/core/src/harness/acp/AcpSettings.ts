@@ -60,8 +60,8 @@ export const AcpSettings = Schema.Struct({
    */
   attachments: Schema.optionalWith(Schema.Literal("links", "offered", "words"), { default: () => "links" }),
   /**
-   * The way to name a new native session before its first prompt, for an agent that would otherwise have a model find a name: with a call that
-   * nobody asked for, of a model that nobody chose. `set_title` is the method `session/set_title`.
+   * The way to name a new native session before its first prompt. Some agents have a model find a name otherwise, and nobody has asked for that
+   * call or chosen that model. `set_title` is the method `session/set_title`.
    */
   naming: Schema.optionalWith(Schema.Literal("set_title", "none"), { default: () => "none" }),
   /** The `_meta` that a native session is opened with, for agents that take a setting from nowhere else. */

@@ -90,7 +90,7 @@ export class ResultSchemas extends Context.Tag("@reins/core/sessions/results/Res
           const validate = yield* Effect.mapError(compile(schema), () => tooSlow(result))
           const isValid = yield* Effect.try({
             try: () => inTime(() => validate(result.value)),
-            catch: () => tooSlow(result)
+            catch: (error) => (isTimeout(error) ? tooSlow(result) : unchecked(result, error))
           })
           if (isValid) return
           const [first, ...others] = (validate.errors ?? []).slice(0, maxErrors).map((error) => issueOf(error, result))
@@ -167,15 +167,22 @@ const issueOf = (error: SchemaError, result: ResultInput): ParseResult.ParseIssu
   return new ParseResult.Pointer(["value", ...path], result, issue)
 }
 
-const tooSlow = (result: ResultInput): RequestInvalid => {
-  const message = "Input could not be checked in time: the result_schema, or a pattern of it, takes too long on it"
-  const issue = new ParseResult.Type(Schema.Unknown.ast, result, message)
-  return new RequestInvalid({
+const tooSlow = (result: ResultInput): RequestInvalid =>
+  refused(result, "Input could not be checked in time: the result_schema, or a pattern of it, takes too long on it")
+
+/** The validator runs out of stack on a value of great depth. */
+const unchecked = (result: ResultInput, error: unknown): RequestInvalid =>
+  refused(
+    result,
+    `Input could not be checked: ${error instanceof RangeError ? "it is nested too deeply" : "it cannot be read"}`
+  )
+
+const refused = (result: ResultInput, message: string): RequestInvalid =>
+  new RequestInvalid({
     loc: ["body"],
-    issue: new ParseResult.Pointer(["value"], result, issue),
+    issue: new ParseResult.Pointer(["value"], result, new ParseResult.Type(Schema.Unknown.ast, result, message)),
     input: result
   })
-}
 
 const missingAt = (path: readonly [string, ...Array<string | number>], result: ResultInput) =>
   new ParseResult.Pointer(path, result, new ParseResult.Missing(new SchemaAST.Type(Schema.Unknown.ast)))

@@ -116,16 +116,21 @@ const make = (remote: Remote, isQuiet: boolean, input: SessionsCreateInput): Pro
 }
 
 /** The first line of a message. */
-const titleOf = (message: string): string => cutText(message.split("\n")[0] ?? message, 80)
+const titleOf = (message: string): string => cutText(message.trim().split("\n")[0] ?? "", 80)
 
-/** Refuses what a session has from its beginning, and lets it go on with the model that was named. */
-export const resumeSession = async ({ reins }: Remote, session_id: string, given: SessionOptions): Promise<void> => {
+/** Refuses what a session that is named has from its beginning. */
+export const refuseAnew = (given: SessionOptions & { readonly session: string | undefined }): void => {
+  if (given.session === undefined) return
   const names = (["repo", "ref", "sparse", "agent", "provider"] as const).filter((name) => given[name] !== undefined)
   if (names.length > 0)
     throw new CommandFailed({
       message: `The session has that already. Leave out ${names.map((name) => `--${name}`).join(", ")} or --session.`
     })
-  if (given.model !== undefined) await reins.sessions.update({ session_id, model: given.model })
+}
+
+/** Has a session go on with the model that was named. */
+export const changeModel = async ({ reins }: Remote, session_id: string, { model }: SessionOptions): Promise<void> => {
+  if (model !== undefined) await reins.sessions.update({ session_id, model })
 }
 
 /** Sends a message that begins a turn in a session that is there, and gives the id of the turn. */

@@ -7,7 +7,7 @@ import { tell } from "../terminal/Output.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import { painter } from "../terminal/Style.js"
 import type { Answering } from "./Approvals.js"
-import { beginSession, resumeSession, sendMessage, sessionOptions } from "./BeginSession.js"
+import { beginSession, changeModel, refuseAnew, sendMessage, sessionOptions } from "./BeginSession.js"
 import { changesetOf, deliver, newestChangeset, tellDelivery, tellDiagnostics, writeDiff } from "./Deliver.js"
 import { type Display, display, follow, tellEnd, tellSummary } from "./Follow.js"
 import { isClientError, type Remote, remoteCommand, sentenceOf, workspaceOption } from "./Remote.js"
@@ -31,11 +31,16 @@ export const chat = remoteCommand({
   run: async (given, connect) => {
     if (!isInteractive())
       throw new CommandFailed({ message: 'reins chat needs a terminal. Without one: reins run "the task"' })
+    refuseAnew(given)
+    if (given.session !== undefined && given.budget !== undefined)
+      throw new CommandFailed({
+        message: `Change the limit of a session by itself: reins budget ${given.session} ${given.budget}`
+      })
     const remote = await connect(given.workspace)
     const sessionId =
       given.session ??
       (await beginSession(remote, given, { title: given.message ?? "Conversation", isQuiet: false })).id
-    if (given.session !== undefined) await resumeSession(remote, sessionId, given)
+    if (given.session !== undefined) await changeModel(remote, sessionId, given)
     tell(`Session ${sessionId}. /help shows what else you can type.`)
     const { active_turn_id, event_watermark } = await remote.reins.sessions.get({ session_id: sessionId })
     const talk = new Conversation(remote, sessionId, given.approve ? "allow" : "ask", event_watermark)

@@ -10,8 +10,9 @@ import {
   beginSession,
   beginSessionOf,
   begun,
+  changeModel,
   type FirstMessage,
-  resumeSession,
+  refuseAnew,
   sendMessage,
   sessionOptions
 } from "./BeginSession.js"
@@ -68,6 +69,7 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
   const content = await messageOf(given)
   if (content.trim() === "") throw new CommandFailed({ message: "The message is empty. Say what the agent is to do." })
   refuseUnwaited(given)
+  refuseAnew(given)
   mustOpen(given)
   const budget = given.budget === undefined ? undefined : budgetOf(given.budget)
   const tools = given.tools === undefined ? undefined : await loadTools(given.tools)
@@ -113,7 +115,7 @@ const begin = async (
   }
   const session_id = given.session
   const after = await watermark(remote, session_id)
-  await resumeSession(remote, session_id, given)
+  await changeModel(remote, session_id, given)
   say(session_id)
   const turnId = await sendMessage(remote, { session_id, ...message, ...(budget && { budget }) }, given.json)
   return { sessionId: session_id, turnId, after }

@@ -15,6 +15,9 @@ export interface WrittenRequest {
   readonly before: number
 }
 
+/** The longest tick of a kernel, by which the time of a file may be earlier than the clock was when it was written. */
+const tickMillis = 10
+
 /** See `Git.writtenBefore`. */
 export const writtenBefore = Effect.fnUntraced(function* (options: GitOptionsShape, request: WrittenRequest) {
   yield* requireTrusted(request.gitDir, request.from, request.to)
@@ -26,7 +29,7 @@ export const writtenBefore = Effect.fnUntraced(function* (options: GitOptionsSha
       Effect.promise(() =>
         lstat(Buffer.concat([root, Buffer.from(path, "latin1")])).then(
           // The writer of a file can choose its other times.
-          ({ ctimeMs }) => (ctimeMs < request.before ? [shownName(path)] : []),
+          ({ ctimeMs }) => (ctimeMs < request.before - tickMillis ? [shownName(path)] : []),
           () => []
         )
       ),

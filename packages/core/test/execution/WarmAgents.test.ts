@@ -161,6 +161,9 @@ it.scopedLive(
         const write = (path: string) => script("Write.", { tool: "write", path, content: "by a turn\n" })
         yield* runTurn(session.id, write("one.txt"))
         for (const name of ["late.txt", "one.txt", "both.txt"]) writeFileSync(join(workTree, name), "by nobody\n")
+        // A file of the last ticks of the kernel cannot be told from one of the turn.
+        const written = Date.now()
+        yield* Effect.repeat(Effect.sync(Date.now), { until: (at) => at > written + 20 })
         const upload = { path: "uploaded.txt", content: "by a person\n", encoding: "utf-8" as const }
         yield* (yield* SessionFiles).upload(principal, session.id, upload)
         const second = yield* runTurn(session.id, write("both.txt"))

@@ -21,6 +21,7 @@ const careReasons: Readonly<Record<Reason, string>> = {
   undelivered_changes: `The session has changes that were not delivered. Deliver them, or take them back. ${goOn}`,
   checks_need_approval: `A check waits for an approval on the forge. Give it there. ${goOn}`,
   checks_do_not_run: `The checks were cancelled, or none has reported within ten minutes. Look at the CI. ${goOn}`,
+  red_on_base: `The failed checks fail on the base branch too. Mend them there, and bring that into the branch. ${goOn}`,
   fork: "The branch is in another repository, and Reins does not push there. Go on by hand.",
   branch_gone: `The forge no longer has the branch. Push it again. ${goOn}`,
   auth_required: `The forge refused the credential. Mend the connection. ${goOn}`,

@@ -48,8 +48,8 @@ export interface ServeToolsInput {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Throw it in a function to leave the call to another program. */
-export const later: unique symbol = Symbol("later")
+/** Throw it in a function to leave the call to another program. It is the same in every copy of this package. */
+export const later: unique symbol = Symbol.for("@reins/client/later")
 
 type CallClaim = Awaited<ReturnType<Methods["interactions"]["claim"]>>
 
@@ -127,18 +127,32 @@ export class CallAnswers {
     const claim = await this.claim(id, signal)
     const renewed = new AbortController()
     const stay = whenAborted(signal, () => renewed.abort())
+    let leave = () => {}
+    const gone = new Promise<undefined>((resolve) => {
+      leave = whenAborted(signal, () => resolve(undefined))
+    })
     void this.renew(id, renewed.signal)
     try {
-      const given = await outcomeOf(this.tools[tool.name], tool.input, {
-        call_id: tool.call_id,
-        attempt: claim.attempt,
-        signal
-      })
-      if (given !== undefined && !signal.aborted)
-        await this.call("answer", { interaction_id: id, claim_id: claim.claim_id, ...given }, signal)
+      const call = { call_id: tool.call_id, attempt: claim.attempt, signal }
+      const outcome = outcomeOf(this.tools[tool.name], tool.input, call)
+      // A function that never ends gives up its place once its call has ended.
+      const given = await Promise.race([outcome, gone])
+      if (given !== undefined && !signal.aborted) await this.give(id, claim.claim_id, given, signal)
     } finally {
+      leave()
       stay()
       renewed.abort()
+    }
+  }
+
+  /** Gives the answer of a function. The model is told of one that the server refuses. */
+  private async give(interaction_id: string, claim_id: string, given: Outcome, signal: AbortSignal): Promise<void> {
+    try {
+      await this.call("answer", { interaction_id, claim_id, ...given }, signal)
+    } catch (error) {
+      if (!(error instanceof ReinsApiError) || !refusedAnswer.includes(error.status)) throw error
+      const result = `The answer of the function was refused: ${cut(error.message)}`
+      await this.call("answer", { interaction_id, claim_id, result, is_error: true }, signal)
     }
   }
 
@@ -190,15 +204,47 @@ export class CallAnswers {
   }
 }
 
+interface Outcome {
+  readonly result: unknown
+  readonly is_error?: true
+}
+
 /** The answer of a function; undefined for a call that it leaves to another program. */
-const outcomeOf = async (called: CallableFunction | undefined, input: unknown, call: FunctionCall) => {
+const outcomeOf = async (
+  called: CallableFunction | undefined,
+  input: unknown,
+  call: FunctionCall
+): Promise<Outcome | undefined> => {
   try {
-    return { result: (await called?.run(input, call)) ?? null }
+    return { result: asJson((await called?.run(input, call)) ?? null) }
   } catch (error) {
     if (error === later) return undefined
-    return { result: error instanceof Error ? error.message : String(error), is_error: true }
+    const words = error instanceof Error ? error.message || error.name : String(error)
+    return { result: cut(words) || "The function has failed.", is_error: true }
   }
 }
+
+/** The longest answer that the server takes, in characters of its JSON. */
+const longestAnswer = 1_000_000
+
+/** The same value. It throws for one that JSON does not have, and for one that is too long. */
+const asJson = (value: unknown): unknown => {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    throw new Error(`The answer of the function is no JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  if (text === undefined) throw new Error(`The answer of the function is no JSON: it is a ${typeof value}`)
+  if (text.length > longestAnswer)
+    throw new Error(`The answer of the function has ${text.length} characters of JSON, and may have ${longestAnswer}.`)
+  return value
+}
+
+const cut = (words: string): string => words.slice(0, 10_000)
+
+/** The statuses of a server that does not take an answer as it is: it is too long, or has no right form. */
+const refusedAnswer: ReadonlyArray<number> = [413, 422]
 
 /** True for a failure that a later try may not meet. */
 const isPassing = (error: unknown): boolean =>

@@ -25,6 +25,8 @@ const things: Readonly<Record<Waiting["kind"], (names: ReadonlyArray<string>, st
   conflicts_unknown: () => "the forge, which looks for conflicts",
   checks_unreadable: () => "checks that cannot be read",
   checks_failing: (names) => checks("failed", names),
+  checks_red_on_base: (names) =>
+    `somebody who mends ${names.length === 1 ? "the check" : "the checks"} ${listed(names)} on the base branch`,
   checks_pending: (names) => checks("running", names),
   checks_incomplete: () => "checks beyond those that are read",
   no_check_reports: () => "a first check of this commit",

@@ -1,4 +1,5 @@
 import { picture, watch } from "@reins/testing/browser/Browser"
+import { authorizationServer } from "@reins/testing/mcp/AuthorizationServer"
 import { mcpServer } from "@reins/testing/mcp/McpServer"
 import { Effect, Exit, Scope } from "effect"
 import type { Page } from "playwright-core"
@@ -105,6 +106,56 @@ describe("the tools of a project in the console", () => {
     await servers.getByText(/needs the secret lab-key/).waitFor()
     assert.notInclude(await page.locator("body").innerText(), "/api/")
     await looksOf(page, "servers-unreached")
+    assert.notInclude(await page.content(), key)
+    assert.deepStrictEqual(complaints, [])
+  })
+
+  it("a server by OAuth has its connection in the form, and is told as not authorized", async () => {
+    const { client, project_id, workspace_id } = await newProject("oauth")
+    const issuer = await Effect.runPromise(Scope.extend(authorizationServer(key), scope))
+    const server = await Effect.runPromise(Scope.extend(mcpServer(issuer.good), scope))
+    server.authorization = [issuer.url]
+    const page = await world.loggedIn("connections")
+    const { complaints } = watch(page)
+    await button(page, "New connection").click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Kind").selectOption("mcp_oauth")
+    await dialog.getByLabel("Name").fill("Lab")
+    await dialog.getByLabel("Server URL").fill(server.url)
+    await dialog.getByLabel("Client ID").fill("reins")
+    await dialog.getByLabel("Refresh token (optional)").fill(issuer.refreshToken)
+    await looksOf(page, "oauth-connection")
+    await button(page, "Create the connection").click()
+    await page.getByRole("heading", { name: "Lab" }).waitFor()
+    const { items } = await client.connections.list({ workspace_id })
+    const connection_id = items.find(({ kind }) => kind === "mcp_oauth")?.id
+
+    await page.goto(`${world.server.url}/ui/projects/${project_id}`)
+    await button(page, "Publish a version").click()
+    const form = page.getByRole("dialog").getByRole("group", { name: "MCP servers" })
+    await button(page, "Add a server").click()
+    await form.getByLabel("Server name").fill("lab")
+    await form.getByLabel("Address").fill(server.url)
+    await form.getByLabel("Tool", { exact: true }).fill("get_issue")
+    await form.getByLabel("Connection (optional)").selectOption({ label: "Lab" })
+    await form.scrollIntoViewIfNeeded()
+    await looksOf(page, "oauth-form")
+    await button(page, "Publish").click()
+    await page.getByText("lab (1 tool)").waitFor()
+    const versions = await client.projects.listVersions({ project_id })
+    assert.strictEqual(versions.items.at(-1)?.spec.tools?.mcp_servers?.[0]?.connection_id, connection_id)
+
+    const servers = page.getByRole("region", { name: "MCP servers" })
+    await servers.getByRole("link", { name: "Lab" }).waitFor()
+    await button(page, "Check").click()
+    await servers.getByText("3 tools on the server").waitFor()
+    issuer.good.clear()
+    issuer.refreshToken = "another"
+    await button(page, "Check").click()
+    await servers.getByText("not authorized", { exact: true }).waitFor()
+    await servers.getByText(/Give the connection a new credential|give the connection the new credential/).waitFor()
+    await servers.getByText("reauth required").waitFor()
+    await looksOf(page, "oauth-refused")
     assert.notInclude(await page.content(), key)
     assert.deepStrictEqual(complaints, [])
   })

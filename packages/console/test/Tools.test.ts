@@ -34,7 +34,7 @@ describe("a tool call in a line", () => {
         "The chart"
       ])
     assert.deepStrictEqual(line("reins_wait", {}), ["Wait for the delegated sessions", ""])
-    assert.deepStrictEqual(line("reins_toString", {}), ["reins_toString", ""])
+    assert.deepStrictEqual(line("reins_toString", {}), ["toString", ""])
     assert.deepStrictEqual(line("tickets_publish_artifact", {}), ["tickets_publish_artifact", ""])
   })
 

@@ -32,6 +32,9 @@ export const askedTurns = share(3, 100)
 /** The kills at each point of a delivery onto the head of its branch. */
 export const followUpKills = share(1, 17)
 
+/** The kills at each point of a series. */
+export const seriesKills = share(1, 50)
+
 export const randomKills = share(15, 100)
 
 /** The events of a storm, the kills in it, and how many readers follow it, as parts of each kind of reader. */

@@ -130,11 +130,11 @@ layer(served, { excludeTestServices: true })("a server over layers of one's own"
       assert.strictEqual(connection.status, 422)
       assert.include(
         connection.text,
-        "Input should be 'alpha_gateway', 'beta', 'gateway', 'codeberg', 'git' or 'git_ssh'"
+        "Input should be 'alpha_gateway', 'beta', 'gateway', 'codeberg', 'git', 'git_ssh' or 'mcp_oauth'"
       )
       const document = (yield* send("GET", "/openapi.json")).text
       assert.include(document, '"enum":["counting"]')
-      assert.include(document, '"enum":["alpha_gateway","beta","gateway","codeberg","git","git_ssh"]')
+      assert.include(document, '"enum":["alpha_gateway","beta","gateway","codeberg","git","git_ssh","mcp_oauth"]')
       assert.include(document, '"enum":["codeberg"]')
       assert.notInclude(document, "x-reins-installed")
     })

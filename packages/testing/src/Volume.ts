@@ -47,3 +47,12 @@ export const stagedTrees = share(8, 500)
 
 /** Random sparse workspaces whose captured tree is compared with the one that git makes by hand. */
 export const sparseTrees = share(8, 500)
+
+/** Random schemas of results and of functions, and as many that may be wrong. */
+export const randomSchemas = share(60, 500)
+
+/** Answers to calls of functions that meet the deadline of their call, for each database. */
+export const answersAtDeadlines = share(40, 1000)
+
+/** The calls that 25 clients claim at once, one after the other, for each database. */
+export const claimedCalls = { SQLite: 100, PostgreSQL: share(20, 100) }

@@ -11,6 +11,9 @@ import { FormFields, type Values, valuesOf } from "./FormFields.js"
 import { Request } from "./Request.js"
 import { ToolCall } from "./ToolCall.js"
 
+/** The kind of a question as people say it. */
+const kindWord = (kind: Interaction["kind"]): string => (kind === "tool_call" ? "function" : kind)
+
 /** A question of an agent, with its possible answers, or the answer that it was given. */
 export const Question = ({
   agent,
@@ -26,7 +29,8 @@ export const Question = ({
   return (
     <section class={`question ${state}`} aria-label={title}>
       <p class="question-title">
-        <State of={state === "pending" ? "requires_action" : state} as={state === "pending" ? kind : state} /> {title}
+        <State of={state === "pending" ? "requires_action" : state} as={state === "pending" ? kindWord(kind) : state} />{" "}
+        {title}
       </p>
       {description !== null &&
         (kind === "budget" ? (

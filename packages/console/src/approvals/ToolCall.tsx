@@ -8,11 +8,11 @@ import { now } from "../ui/Now.js"
 import { countdown } from "../words/Words.js"
 
 /** The result as it was typed: JSON where it is some, else the text itself. */
-const resultOf = (text: string): unknown => {
+const resultOf = (text: string): { readonly as: "JSON" | "text"; readonly value: unknown } => {
   try {
-    return JSON.parse(text)
+    return { as: "JSON", value: JSON.parse(text) }
   } catch {
-    return text
+    return { as: "text", value: text }
   }
 }
 
@@ -23,7 +23,7 @@ export const ToolCall = ({ interaction }: { readonly interaction: Interaction })
   const { blocks, is_error, result, state, tool } = interaction
   return (
     <>
-      <p>The agent calls a function with this input:</p>
+      <p>{state === "pending" ? "The agent calls a function with this input:" : "The input was:"}</p>
       <pre class="question-text">{shown(tool?.input)}</pre>
       {state === "pending" && <CallAnswer interaction={interaction} />}
       {state === "answered" && (
@@ -65,7 +65,7 @@ const CallAnswer = ({ interaction }: { readonly interaction: Interaction }) => {
       onSubmit={(event) => {
         event.preventDefault()
         void action.run("the answer", () =>
-          reins.interactions.answer({ interaction_id: id, result: resultOf(text.value), is_error: isError.value })
+          reins.interactions.answer({ interaction_id: id, result: resultOf(text.value).value, is_error: isError.value })
         )
       }}
     >
@@ -77,6 +77,7 @@ const CallAnswer = ({ interaction }: { readonly interaction: Interaction }) => {
         value={text.value}
         onInput={({ currentTarget }) => (text.value = currentTarget.value)}
       />
+      {text.value !== "" && <p class="fine">Sent as {resultOf(text.value).as}.</p>}
       <label class="fine">
         <input
           type="checkbox"

@@ -69,11 +69,40 @@ export const connectionKinds: Readonly<
       { name: "known_hosts", label: "Known hosts", isLong: true },
       { name: "private_key", label: "Private key", isSecret: true, isLong: true }
     ]
+  },
+  mcp_oauth: {
+    does: "tools of an MCP server, by OAuth",
+    fields: [
+      { name: "server_url", label: "Server URL", hint: "As projects name it: https://mcp.example/mcp" },
+      { name: "client_id", label: "Client ID" },
+      {
+        name: "client_secret",
+        label: "Client secret",
+        hint: "Empty for a public client.",
+        isSecret: true,
+        isOptional: true
+      },
+      {
+        name: "refresh_token",
+        label: "Refresh token",
+        hint: "Empty where the client asks in its own name.",
+        isSecret: true,
+        isOptional: true
+      },
+      { name: "scopes", label: "Scopes", hint: "With a space between them.", isOptional: true },
+      {
+        name: "token_endpoint",
+        label: "Token endpoint",
+        hint: "Empty where the server tells it.",
+        isOptional: true
+      }
+    ]
   }
 }
 
 /** True for a kind that leads to models. */
-export const isGateway = (kind: string): boolean => !/^(?:github|github_app|gitlab|gitea|git|git_ssh)$/.test(kind)
+export const isGateway = (kind: string): boolean =>
+  !/^(?:github|github_app|gitlab|gitea|git|git_ssh|mcp_oauth)$/.test(kind)
 
 /** The credential of the fields of a form, without those that were left empty. */
 export const credentialOf = (

@@ -25,7 +25,7 @@ export const ConnectionsPage = ({ workspaceId }: { readonly workspaceId: string 
     <>
       <PageHead
         title="Connections"
-        under="Credentials for gateways, forges and git. A secret that was stored never comes back."
+        under="Credentials for gateways, forges, git and servers of tools. A secret that was stored never comes back."
       >
         {mayWrite.value && (
           <button type="button" class="primary" onClick={() => (isMaking.value = true)}>

@@ -1,14 +1,19 @@
-import type { ProjectSecret, ProjectServer } from "@reins/client"
+import type { Connection, ProjectSecret, ProjectServer } from "@reins/client"
 import { Field } from "../ui/Basics.js"
 import { HeaderFields } from "./HeaderFields.js"
+import { ConnectionField } from "./ServerConnection.js"
 import { filled, type SpecProps } from "./Spec.js"
 
 /** The servers of the Model Context Protocol whose tools agents are offered. */
 export const ServerFields = ({
+  connections,
   put,
   secrets,
   spec: { tools }
-}: SpecProps & { readonly secrets: ReadonlyArray<ProjectSecret> }) => {
+}: SpecProps & {
+  readonly connections: ReadonlyArray<Connection>
+  readonly secrets: ReadonlyArray<ProjectSecret>
+}) => {
   const servers = tools?.mcp_servers ?? []
   const set = (next: ReadonlyArray<ProjectServer>) => put({ tools: filled({ ...tools, mcp_servers: next }) })
   return (
@@ -29,11 +34,18 @@ export const ServerFields = ({
             change={(next) => set(servers.map((each, place) => (place === at ? next : each)))}
           />
           {commandOf(server) === undefined && (
-            <HeaderFields
-              server={server}
-              secrets={secrets}
-              change={(next) => set(servers.map((each, place) => (place === at ? next : each)))}
-            />
+            <>
+              <ConnectionField
+                server={server}
+                connections={connections}
+                change={(next) => set(servers.map((each, place) => (place === at ? next : each)))}
+              />
+              <HeaderFields
+                server={server}
+                secrets={secrets}
+                change={(next) => set(servers.map((each, place) => (place === at ? next : each)))}
+              />
+            </>
           )}
         </fieldset>
       ))}

@@ -7,6 +7,7 @@ import { mayWrite } from "../inbox/Workspace.js"
 import { Ask } from "../ui/Ask.js"
 import { Outcome, State } from "../ui/Basics.js"
 import { bytes, count } from "../words/Words.js"
+import { ConnectionLine } from "./ServerConnection.js"
 
 /** The servers of a version of a project, with a check of what they have now. */
 export const Servers = ({
@@ -85,7 +86,7 @@ const pinnedSpec = (spec: ProjectSpec, { name, tools }: CheckedServer): ProjectS
 const ServerCard = ({
   checked,
   pin,
-  server: { allow, name, permissions, url }
+  server: { allow, connection_id, name, permissions, url }
 }: {
   readonly server: ProjectServer
   readonly checked: CheckedServer | undefined
@@ -104,6 +105,7 @@ const ServerCard = ({
         <code>{url}</code>
         {isReached && ` · ${factsOf(checked)}`}
       </p>
+      {connection_id != null && <ConnectionLine id={connection_id} seen={checked} />}
       {checked?.problem != null && <p>{forPeople(checked.problem)}</p>}
       <ul class="rows">
         {allow.map((tool) => (
@@ -144,6 +146,7 @@ const ServerCard = ({
 }
 
 const Standing = ({ checked: { state, tools } }: { readonly checked: CheckedServer }) => {
+  if (state === "auth_required") return <State of="attention" as="not authorized" />
   if (state === "unreachable") return <State of="failed" as="not reached" />
   const ready = tools.filter(({ standing }) => standing === "offered").length
   if (ready === tools.length) return <State of="ready" />

@@ -128,11 +128,15 @@ const Parts = ({
       {({ connections, executors, harnesses, secrets, skills }) => (
         <>
           <RepositoryFields {...given} />
-          <AgentFields {...given} harnesses={harnesses} connections={connections} />
+          <AgentFields
+            {...given}
+            harnesses={harnesses}
+            connections={connections.filter(({ kind }) => kind !== "mcp_oauth")}
+          />
           <GuidanceFields {...given} skills={skills} />
           <SetupFields {...given} />
           <EnvironmentFields {...given} secrets={secrets} />
-          <ServerFields {...given} secrets={secrets} />
+          <ServerFields {...given} secrets={secrets} connections={connections} />
           <NetworkField
             legend="Network of agents"
             value={given.spec.network}

@@ -105,7 +105,7 @@ const checkTones: Readonly<Record<RequestCheck["state"], string>> = {
 }
 
 const CheckRow = ({
-  check: { ended_at, id, name, optional, started_at, state, url },
+  check: { ended_at, id, name, on_base, optional, started_at, state, url },
   children
 }: {
   readonly check: RequestCheck
@@ -119,6 +119,7 @@ const CheckRow = ({
       <span>
         <ForgeLink url={url}>{name}</ForgeLink>
         {optional && <span class="fine"> may fail</span>}
+        {on_base === true && <span class="fine"> red on the base too</span>}
       </span>
       {at !== null && (
         <span class="fine">

@@ -8,7 +8,7 @@ import { lastLines } from "./Ansi.js"
 import { EditDiff } from "./EditDiff.js"
 import { Icon } from "./Icon.js"
 import { Output } from "./Output.js"
-import { commandIn, type Edit, editsIn, shortPath, shortPaths, toolLine } from "./ToolLine.js"
+import { commandIn, type Edit, editsIn, shortPath, shortPaths, type ToolLine, toolLine } from "./ToolLine.js"
 
 const ended: ReadonlySet<string> = new Set(["done", "failed", "aborted"])
 
@@ -40,7 +40,7 @@ export const ToolCard = ({ began, ended: end, tool }: ToolCardProps) => {
             {isRunning ? <Ticking from={began} /> : end !== null && <Took from={began} to={end} />}
           </span>
         </summary>
-        {isOpen.value && <Body tool={tool} subject={subject} />}
+        {isOpen.value && <Body tool={tool} sort={sort} subject={subject} />}
       </details>
       {isRunning && !isOpen.value && output_text !== null && output_text.trim() !== "" && (
         <Output text={lastLines(output_text, tail)} />
@@ -62,16 +62,28 @@ const editsOf = ({ diffs, input }: ToolPayload): ReadonlyArray<Edit> =>
     ? diffs.map(({ new_text, old_text, path }) => ({ path: shortPath(path), before: old_text, after: new_text }))
     : editsIn(input)
 
-const Body = ({ subject, tool }: { readonly tool: ToolPayload; readonly subject: string }) => {
+/** What a tool was given that has no words of its own, as a function of a caller: the values by name. */
+const inputOf = ({ input }: ToolPayload): string | undefined =>
+  typeof input === "object" && input !== null && Object.keys(input).length > 0
+    ? shortPaths(JSON.stringify(input, null, 2))
+    : undefined
+
+interface BodyProps extends Pick<ToolLine, "sort" | "subject"> {
+  readonly tool: ToolPayload
+}
+
+const Body = ({ sort, subject, tool }: BodyProps) => {
   const { input, locations, media, output_text, truncated } = tool
   const edits = editsOf(tool)
   const command = commandIn(input)
+  const given = (sort === "other" || sort === "delegate") && edits.length === 0 ? inputOf(tool) : undefined
   const places = locations
     .map(({ line, path }) => (line === null ? shortPath(path) : `${shortPath(path)}:${line}`))
     .filter((place) => place !== subject && !edits.some(({ path }) => path === place))
   return (
     <div class="tool-body">
       {command !== undefined && shortPaths(command) !== subject && <code class="block">{shortPaths(command)}</code>}
+      {given !== undefined && <code class="block">{given}</code>}
       {places.length > 0 && <p class="fine">{places.join(", ")}</p>}
       {edits.map((edit) => (
         <EditDiff key={edit.path} edit={edit} />

@@ -91,6 +91,7 @@ const subjectNames: Readonly<Record<ToolSort, ReadonlyArray<string>>> = {
 const ownTools: Readonly<
   Record<string, { readonly verb: string; readonly sort: ToolSort; readonly about: ReadonlyArray<string> }>
 > = {
+  apply_changeset: { verb: "Apply the changes", sort: "edit", about: [] },
   ask_user: { verb: "Ask", sort: "other", about: ["question", "title", "message"] },
   await_call: { verb: "Wait for the call", sort: "other", about: [] },
   cancel: { verb: "Cancel the delegation", sort: "delegate", about: [] },
@@ -102,9 +103,13 @@ const ownTools: Readonly<
   wait: { verb: "Wait for the delegated sessions", sort: "delegate", about: [] }
 }
 
-/** The name of a tool of Reins. Agents put the name of its server before it, each in its own way. */
+/** Agents put the name of the server of Reins before its tools and the functions of callers, each in its own way. */
+const serverPrefix = /^(?:mcp__)?reins[_./: -]+(?=\w)/
+
+/** The name of a tool of Reins. */
 const ownName = (title: string): string | undefined => {
-  const name = /^(?:mcp__)?reins[_./: -]+(\w+)/.exec(title.trim())?.[1]
+  if (!serverPrefix.test(title.trim())) return undefined
+  const name = /^\w+/.exec(title.trim().replace(serverPrefix, ""))?.[0]
   return name !== undefined && Object.hasOwn(ownTools, name) ? name : undefined
 }
 
@@ -123,7 +128,7 @@ export const toolLine = (tool: Told): ToolLine => {
   const isPath = found !== undefined && found === textOf(tool.input, pathNames)
   const subject = isPath ? shortPath(first) : first
   const isNew = sort === "edit" && /^(?:write|create)/i.test(tool.title)
-  const verb = sort === "other" ? title || tool.kind : isNew ? "Write" : verbs[sort]
+  const verb = sort === "other" ? title.replace(serverPrefix, "") || tool.kind : isNew ? "Write" : verbs[sort]
   return { sort, verb, subject: subject === verb || subject.toLowerCase() === verb.toLowerCase() ? "" : subject }
 }
 

@@ -14,7 +14,7 @@ export const Artifact = Schema.Struct({
     Schema.String,
     "What the bytes are: an image, a PDF, text or `application/octet-stream`. The name of the file does not decide it."
   ),
-  size: field(Schema.Int, "The size in bytes, at most 25 MiB."),
+  size: field(Schema.Int, "The size in bytes, at most `artifact_bytes` of `GET /api/limits`."),
   digest: field(Schema.String, "The digest of the content, `sha256:` and 64 hexadecimal digits."),
   created_by: field(Actor, "The agent that published it."),
   created_at: field(Timestamp, "The time at which it was published.")
@@ -23,3 +23,9 @@ export const Artifact = Schema.Struct({
   description: "A file that an agent kept for people. Its content stays as it was when it was published."
 })
 export type Artifact = typeof Artifact.Type
+
+/** The first and the last byte of a part of a content, counted from 0. */
+export interface ContentPart {
+  readonly first: number
+  readonly last: number
+}

@@ -5,7 +5,7 @@ import type { ReinsError } from "../domain/ReinsError.js"
 import { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
-import type { Artifact } from "./Artifact.js"
+import type { Artifact, ContentPart } from "./Artifact.js"
 
 interface Row extends Omit<Artifact, "created_by"> {
   readonly publish_key: string
@@ -71,13 +71,18 @@ export const artifactStore = Effect.map(Database, (db) => {
           values (${artifact.id}, ${artifact.session_id}, ${at / pieceBytes}, ${piece})`)
       }
     }),
-    bytesOf: (id: string) =>
-      Effect.map(
-        db.all(
-          sql<{ bytes: Uint8Array }>`select bytes from artifact_pieces where artifact_id = ${id} order by ordinal`
-        ),
-        (pieces) => Buffer.concat(pieces.map(({ bytes }) => bytes))
-      ),
+    /** The bytes of a content from `first` to `last`. It reads the pieces that have them, and no others. */
+    bytesOf: (id: string, { first, last }: ContentPart) => {
+      const from = Math.floor(first / pieceBytes)
+      return Effect.map(
+        db.all(sql<{ bytes: Uint8Array }>`select bytes from artifact_pieces where artifact_id = ${id}
+          and ordinal between ${from} and ${Math.floor(last / pieceBytes)} order by ordinal`),
+        (pieces) => {
+          const start = first - from * pieceBytes
+          return Buffer.concat(pieces.map(({ bytes }) => bytes)).subarray(start, start + last - first + 1)
+        }
+      )
+    },
     remove: Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Commit> {
       yield* Commit
       yield* db.run(sql`delete from artifact_pieces where artifact_id = ${id}`)

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { ArtifactId, newId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
@@ -10,16 +11,9 @@ import { now } from "../domain/Timestamp.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import type { Artifact } from "./Artifact.js"
+import type { Artifact, ContentPart } from "./Artifact.js"
 import { artifactStore } from "./ArtifactStore.js"
 import { mediaTypeIn } from "./MediaTypes.js"
-
-/** The longest content of an artifact, in bytes. */
-export const maxArtifactBytes = 25 * 1024 * 1024
-
-/** The most artifacts of a turn and of a session. */
-export const maxOfTurn = 50
-export const maxOfSession = 500
 
 /** A file that an agent publishes. The same file under the same key is the same artifact. */
 export interface PublishedFile {
@@ -40,15 +34,16 @@ export class Artifacts extends Context.Tag("@reins/core/artifacts/Artifacts")<
       filter: PageRequest & { readonly turn_id?: string }
     ) => Effect.Effect<Page<Artifact>, Unseen | ReinsError<"invalid_cursor">>
     readonly get: (principal: Principal, artifactId: string) => Effect.Effect<Artifact, Unseen>
-    /** The artifact with its content, at most 25 MiB. */
+    /** The artifact with its content, or with the part that is asked for. It reads that part alone. */
     readonly content: (
       principal: Principal,
-      artifactId: string
+      artifactId: string,
+      part?: ContentPart
     ) => Effect.Effect<{ readonly artifact: Artifact; readonly bytes: Buffer }, Unseen>
     /** Deletes an artifact with its content, and gives it as it was. */
     readonly delete: (principal: Principal, artifactId: string) => Command<Artifact, Denied>
     /**
-     * Keeps a file for people. Fails with `quota_exhausted` when the turn has 50 artifacts or the session 500. The caller bounds the size. One that
+     * Keeps a file for people. Fails with `quota_exhausted` when the turn or the session has as many as it may. The caller bounds the size. One that
      * the retries of the turn have published before is given back.
      */
     readonly publish: (
@@ -60,6 +55,7 @@ export class Artifacts extends Context.Tag("@reins/core/artifacts/Artifacts")<
   static readonly layer = Layer.effect(
     Artifacts,
     Effect.gen(function* () {
+      const { artifactsPerSession, artifactsPerTurn } = (yield* CoreConfig).limits
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const store = yield* artifactStore
@@ -80,9 +76,9 @@ export class Artifacts extends Context.Tag("@reins/core/artifacts/Artifacts")<
           return yield* store.list(session.id, turn_id, page)
         }),
         get: fn("Artifacts.get")(visible),
-        content: fn("Artifacts.content")(function* (principal, artifactId) {
+        content: fn("Artifacts.content")(function* (principal, artifactId, part) {
           const artifact = yield* visible(principal, artifactId)
-          return { artifact, bytes: yield* store.bytesOf(artifact.id) }
+          return { artifact, bytes: yield* store.bytesOf(artifact.id, part ?? { first: 0, last: artifact.size - 1 }) }
         }),
         delete: (principal, artifactId) =>
           journal.command(
@@ -112,8 +108,9 @@ export class Artifacts extends Context.Tag("@reins/core/artifacts/Artifacts")<
               const before = yield* store.findByKey(session.id, key)
               if (before !== undefined) return before
               const { turnId } = principal.via
-              if ((yield* store.ofTurn(turnId)) >= maxOfTurn) return yield* tooMany("turn", maxOfTurn)
-              if ((yield* store.ofSession(session.id)) >= maxOfSession) return yield* tooMany("session", maxOfSession)
+              if ((yield* store.ofTurn(turnId)) >= artifactsPerTurn) return yield* tooMany("turn", artifactsPerTurn)
+              if ((yield* store.ofSession(session.id)) >= artifactsPerSession)
+                return yield* tooMany("session", artifactsPerSession)
               const artifact: Artifact = {
                 id: yield* newId(ArtifactId),
                 session_id: session.id,

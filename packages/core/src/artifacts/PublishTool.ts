@@ -2,11 +2,12 @@ import { hash } from "node:crypto"
 import { basename } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { canonicalJson } from "../base/CanonicalJson.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { Bench } from "../bench/Bench.js"
 import type { FileError, FileRead } from "../files/Files.js"
 import { makeTool, ToolFailed } from "../tools/Tool.js"
 import { ToolSources } from "../tools/ToolSources.js"
-import { Artifacts, maxArtifactBytes } from "./Artifacts.js"
+import { Artifacts } from "./Artifacts.js"
 
 /** Lets agents keep files for people. */
 export const layer = Layer.effectDiscard(
@@ -20,11 +21,13 @@ export const layer = Layer.effectDiscard(
 const publishTool = Effect.gen(function* () {
   const artifacts = yield* Artifacts
   const { files } = yield* Bench
+  const { artifactBytes } = (yield* CoreConfig).limits
   return makeTool({
     name: "publish_artifact",
     description:
       "Keeps a file of the working tree for people, who see it beside the conversation: a picture, a report, a build. " +
-      "The file is copied as it is now, at most 25 MiB. Leave out what the changes show anyway.",
+      `The file is copied as it is now, at most ${artifactBytes} bytes. ` +
+      "Leave out what the changes show anyway.",
     is_read_only: false,
     input: Schema.Struct({
       path: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(4096)).annotations({
@@ -39,8 +42,8 @@ const publishTool = Effect.gen(function* () {
     }),
     keyOf: ({ rootTurnId }, input) => `publish_artifact:${rootTurnId}:${canonicalJson(input)}`,
     run: Effect.fnUntraced(function* ({ principal }, { path, title }, { callId, key }) {
-      const file = yield* Effect.mapError(files.read(principal.via.sessionId, path, maxArtifactBytes), unread)
-      if (file.truncated) return yield* tooLarge(file)
+      const file = yield* Effect.mapError(files.read(principal.via.sessionId, path, artifactBytes), unread)
+      if (file.truncated) return yield* tooLarge(file, artifactBytes)
       const bytes = Buffer.from(file.content, file.encoding)
       const digest = hash("sha256", bytes, "hex")
       const artifact = yield* artifacts.publish(principal, {
@@ -54,9 +57,9 @@ const publishTool = Effect.gen(function* () {
   })
 })
 
-const tooLarge = ({ size }: FileRead) =>
+const tooLarge = ({ size }: FileRead, most: number) =>
   new ToolFailed({
-    message: `path: the file has ${size} bytes, and ${maxArtifactBytes} are allowed. Publish a smaller one.`
+    message: `path: the file has ${size} bytes, and ${most} are allowed. Publish a smaller one.`
   })
 
 const unread = (error: FileError): ToolFailed => new ToolFailed({ message: `path: ${reasonOf(error)}` })

@@ -22,11 +22,8 @@ import { Journal } from "../store/Journal.js"
 export const storedRows = ({ keyFile }: Pick<CoreConfig["Type"], "keyFile">) => {
   // Without the keys a repository that asks for a credential cannot be fetched, and all others can.
   const keys = existsSync(keyFile) ? KeyRing.layerFile(keyFile) : KeyRing.layerOf(newRing())
-  return Layer.mergeAll(
-    Projects.layer,
-    ConnectionStore.layer,
-    Layer.provideMerge(TokenMint.layer, ConnectionKinds.layer)
-  ).pipe(
+  return Layer.mergeAll(Projects.layer, TokenMint.layer).pipe(
+    Layer.provideMerge(Layer.provideMerge(ConnectionStore.layer, ConnectionKinds.layer)),
     Layer.provideMerge(Layer.mergeAll(SessionStore.layer, ProjectStore.layer, ValidationStore.layer, JobStore.layer)),
     Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Layer.provide(Vault.layer, keys), Manifests.layer)),
     Layer.provideMerge(Layer.mergeAll(Forges.layer, oneMachine))

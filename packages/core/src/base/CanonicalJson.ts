@@ -1,16 +1,19 @@
 import { createHash } from "node:crypto"
 
-/**
- * JSON with the keys of every object in code unit order and no white space, so that equal values give equal text. A text that is longer than
- * `longest` stands in it as its digest.
- */
-export const canonicalJson = (value: unknown, longest = Number.POSITIVE_INFINITY): string => {
-  if (typeof value === "string") return JSON.stringify(value.length > longest ? digestOf(value) : value)
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null, longest)).join()}]`
+/** JSON with the keys of every object in code unit order and no white space, so that equal values give equal text. */
+export const canonicalJson = (value: unknown): string => written(value, JSON.stringify)
+
+/** `canonicalJson` in which a text that is longer than `longest` stands as its digest. */
+export const digestedJson = (value: unknown, longest: number): string =>
+  written(value, (text) => JSON.stringify(text.length > longest ? digestOf(text) : text))
+
+const written = (value: unknown, textOf: (text: string) => string): string => {
+  if (typeof value === "string") return textOf(value)
+  if (Array.isArray(value)) return `[${value.map((item) => written(item ?? null, textOf)).join()}]`
   if (typeof value !== "object" || value === null) return JSON.stringify(value)
   const members = Object.entries(value).filter(([, inner]) => inner !== undefined)
   members.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-  return `{${members.map(([name, inner]) => `${JSON.stringify(name)}:${canonicalJson(inner, longest)}`).join()}}`
+  return `{${members.map(([name, inner]) => `${JSON.stringify(name)}:${written(inner, textOf)}`).join()}}`
 }
 
 /** `sha256:<hex>` of a text or of bytes. */

@@ -27,6 +27,22 @@ export interface CoreLimits {
   readonly treeDelegations: number
   /** The seconds after which a delegation fails that has no deadline of its own. */
   readonly delegationSeconds: number
+  /** A file that an agent publishes. */
+  readonly artifactBytes: number
+  /** Files that the agent of one turn publishes. */
+  readonly artifactsPerTurn: number
+  /** Published files that a session keeps. */
+  readonly artifactsPerSession: number
+  /** Calls of tools in one turn. */
+  readonly toolCallsPerTurn: number
+  /** Calls of tools of one turn that are open at once. */
+  readonly openToolCalls: number
+  /** Tools that an agent is offered: those of the service, those of servers and the functions together. */
+  readonly offeredTools: number
+  /** The input of a call of a tool, as JSON. */
+  readonly toolInputCharacters: number
+  /** The answer of a tool that a model gets. A longer one is cut in the middle. */
+  readonly toolAnswerCharacters: number
   /** Requests of one caller of the server within a minute. Null allows any number. */
   readonly requestsPerMinute: number | null
   /** Registrations of one client within an hour. Null allows any number. */
@@ -59,6 +75,14 @@ export const defaultLimits: CoreLimits = {
   liveDelegations: 10,
   treeDelegations: 50,
   delegationSeconds: 24 * 60 * 60,
+  artifactBytes: 25 * MiB,
+  artifactsPerTurn: 50,
+  artifactsPerSession: 500,
+  toolCallsPerTurn: 500,
+  openToolCalls: 32,
+  offeredTools: 100,
+  toolInputCharacters: 262_144,
+  toolAnswerCharacters: 100_000,
   requestsPerMinute: 600,
   registrationsPerHour: 30,
   sessionsPerWorkspace: null,

@@ -57,6 +57,7 @@ export type ServerPoint =
   | "merge_request.looked_up"
   | "merge_request.created"
   | "merge_request.merged"
+  | "care.base_kept"
   | "care.prepared"
   | "care.begun"
   | "care.replied"

@@ -36,6 +36,7 @@ export const CareReason = Schema.Literal(
   "undelivered_changes",
   "checks_need_approval",
   "checks_do_not_run",
+  "red_on_base",
   "fork",
   "branch_gone",
   "auth_required",

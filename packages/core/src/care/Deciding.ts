@@ -157,9 +157,9 @@ const makeSeen = Effect.gen(function* () {
       checks:
         request.standing === null || request.standing.waiting_for.some(({ kind }) => kind === "checks_unreadable")
           ? undefined
-          : sight.checks.map(({ ended_at, id, key, name, optional, started_at, state }) => {
+          : sight.checks.map(({ ended_at, id, key, name, on_base: onBase, optional, started_at, state }) => {
               const at = Date.parse(ended_at ?? started_at ?? "")
-              return { id, key, name, optional, state, endedMs: Number.isNaN(at) ? null : at }
+              return { id, key, name, onBase, optional, state, endedMs: Number.isNaN(at) ? null : at }
             }),
       canRerun: forges.find(request.forge)?.can.has("rerun") === true,
       comments: commentsOf(sight, isOurs),

@@ -10,6 +10,8 @@ export interface SeenRed {
   readonly state: "pending" | "passing" | "failing" | "cancelled" | "skipped" | "action_required"
   /** True when the forge lets it fail. */
   readonly optional: boolean
+  /** True when the same check has failed on the base branch too; null when that is not known. */
+  readonly onBase: boolean | null
   /** Null where the forge does not tell. */
   readonly endedMs: number | null
 }
@@ -195,7 +197,8 @@ const rerunKey = (head: string, { key }: SeenRed): string => `${key}@${head}`
 const redOf = (seen: CareSeen, memory: CareMemory, rules: CareRules, nowMs: number): Red | CareStep | undefined => {
   if (rules.checks === "off") return undefined
   const all = (seen.checks ?? []).filter(({ optional }) => !optional)
-  const failed = all.filter(({ state }) => state === "failing")
+  // This change did not break what is broken without it.
+  const failed = all.filter(({ onBase, state }) => state === "failing" && onBase !== true)
   const isPending = all.some(({ state }) => state === "pending")
   const wasRerun = (check: SeenRed) => memory.reruns.has(rerunKey(seen.head, check))
   const again = (checks: ReadonlyArray<SeenRed>): CareStep => ({
@@ -226,7 +229,14 @@ const idle = ({ checks, isConflicted, isSilent }: CareSeen, rules: CareRules): C
   // Nothing else is waited for, so the care would wait for ever.
   if (isSilent && rules.checks !== "off" && rules.reviews === "off" && rules.conflicts === "off")
     return handOver("checks_do_not_run")
+  // The base branch is for others to mend. Only comments and conflicts are still to come.
+  const isRedOnBase = (checks ?? []).some(isBroken) && rules.reviews === "off" && rules.conflicts === "off"
   const held = (checks ?? []).filter(({ optional, state }) => !optional && state === "action_required")
   const isPending = (checks ?? []).some(({ state }) => state === "pending")
-  return rules.checks !== "off" && held.length > 0 && !isPending ? handOver("checks_need_approval") : wait()
+  if (rules.checks === "off" || isPending) return wait()
+  if (held.length > 0) return handOver("checks_need_approval")
+  return isRedOnBase ? handOver("red_on_base") : wait()
 }
+
+/** True for a check that has failed on the base branch too. */
+const isBroken = ({ onBase, optional, state }: SeenRed): boolean => !optional && state === "failing" && onBase === true

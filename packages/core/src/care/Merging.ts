@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { failpoint } from "../base/Failpoint.js"
 import { Bench } from "../bench/Bench.js"
 import { type DeliveryRemote, deliveryError } from "../changes/DeliveryRemote.js"
 import type { BranchMerge } from "../changes/DeliveryRows.js"
@@ -50,6 +51,7 @@ export const makeMergeBase = Effect.gen(function* () {
     if (merged.conflicts.length === 0) return "clean" as const
     const columns = { base_sha: other, head_tree: merged.headTree }
     yield* attempt.commit(store.amend(attention, columns))
+    yield* failpoint("care.base_kept")
     const base: BaseMerge = merged
     return base
   })

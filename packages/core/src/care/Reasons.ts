@@ -19,6 +19,8 @@ export const reasonMessages: Readonly<Record<CareReason | CareEnd, string>> = {
     "A check waits for the approval of a person on the forge. Approve it there, then put the care again.",
   checks_do_not_run:
     "Checks were cancelled, or none has reported within ten minutes. Look at the CI, then put the care again.",
+  red_on_base:
+    "The failed checks have failed on the base branch too. Mend them there, bring that into the branch, then put the care again.",
   fork: "The branch is in another repository, where Reins does not push. Go on by hand.",
   branch_gone: "The branch is gone from the forge. Push it again, then put the care again.",
   auth_required:

@@ -62,6 +62,11 @@ export const Limits = Schema.Struct({
   delegation_depth: field(Schema.Int, "How deep delegations nest."),
   live_delegations_per_session: field(Schema.Int, "The most delegations of a session that go on at once."),
   delegations_per_tree: field(Schema.Int, "The most delegations of all sessions together that work for one another."),
+  artifact_bytes: field(Schema.Int, "The largest file that an agent publishes, in bytes."),
+  artifacts_per_turn: field(Schema.Int, "The most files that an agent publishes in a turn."),
+  artifacts_per_session: field(Schema.Int, "The most published files that a session keeps."),
+  offered_tools: field(Schema.Int, "The most tools that an agent is offered, with those of the service."),
+  tool_calls_per_turn: field(Schema.Int, "The most calls of tools in a turn."),
   requests_per_minute: field(
     Schema.NullOr(Schema.Int),
     "The requests of one caller in a minute; null when there is no limit."

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
-import type { ApplicationId, SessionId } from "../domain/Ids.js"
+import type { ApplicationId, SessionId, TurnId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
@@ -10,10 +10,11 @@ import { Journal } from "../store/Journal.js"
 import { type Application, type ApplicationReason, type ApplicationState, applicationStates } from "./Application.js"
 
 /** The columns that a new application starts with. */
-export type NewApplication = Pick<
-  Application,
-  "id" | "changeset_id" | "session_id" | "target_session_id" | "strategy" | "dry_run"
->
+export interface NewApplication
+  extends Pick<Application, "id" | "changeset_id" | "session_id" | "target_session_id" | "strategy" | "dry_run"> {
+  /** The turn in which it is applied; absent for one that a job applies while no turn runs. */
+  readonly turn_id?: TurnId
+}
 
 /** A move of an application. The paths of `changed` are added to those that were planned; other fields that are absent become empty. */
 export interface ApplicationChange {
@@ -32,6 +33,8 @@ export class ApplicationStore extends Context.Tag("@reins/core/changes/Applicati
     readonly find: (applicationId: string) => Effect.Effect<Application | undefined>
     /** The paths in a session that applications have changed or were about to. */
     readonly pathsOf: (targetSessionId: SessionId) => Effect.Effect<ReadonlyArray<string>>
+    /** The applications of a turn that have not ended. */
+    readonly unended: (turnId: TurnId) => Effect.Effect<ReadonlyArray<ApplicationId>>
     /** Adds a pending application and gives it back. */
     readonly insert: (application: NewApplication) => Effect.Effect<Application, never, Commit>
     /** Adds paths to those that an application changes, before it writes them. */
@@ -63,6 +66,11 @@ export class ApplicationStore extends Context.Tag("@reins/core/changes/Applicati
           const rows = yield* db.all(sql<Pick<ApplicationRow, "changed">>`select changed from applications
             where target_session_id = ${sessionId} and changed <> '[]'`)
           return rows.flatMap(({ changed }): ReadonlyArray<string> => JSON.parse(changed))
+        }),
+        unended: fn("ApplicationStore.unended")(function* (turnId) {
+          const rows = yield* db.all(sql<Pick<ApplicationRow, "id">>`select id from applications
+            where turn_id = ${turnId} and state in ('pending', 'executing') order by id`)
+          return rows.map(({ id }) => id)
         }),
         insert: fn("ApplicationStore.insert")(function* ({ dry_run, ...application }) {
           yield* db.run(
@@ -134,12 +142,13 @@ const eventOf = (application: Application, type: EventType & `workspace.appl${st
 })
 
 interface ApplicationRow extends Omit<Application, "dry_run" | "conflicts" | "changed"> {
+  readonly turn_id: string | null
   readonly dry_run: number
   readonly conflicts: string
   readonly changed: string
 }
 
-const toApplication = (row: ApplicationRow): Application => ({
+const toApplication = ({ turn_id: _, ...row }: ApplicationRow): Application => ({
   ...row,
   dry_run: row.dry_run === 1,
   conflicts: JSON.parse(row.conflicts),

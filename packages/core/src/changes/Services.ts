@@ -3,10 +3,8 @@ import { ApplicationStore } from "./ApplicationStore.js"
 import { Applications } from "./Applications.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 import { Changesets } from "./Changesets.js"
-import { Conditions } from "./conditions/Conditions.js"
-import * as DecideByLook from "./conditions/DecideByLook.js"
+import * as ConditionServices from "./conditions/Services.js"
 import { VerdictStore } from "./conditions/VerdictStore.js"
-import { Verdicts } from "./conditions/Verdicts.js"
 import { Deliveries } from "./Deliveries.js"
 import { DeliveryListeners } from "./DeliveryListeners.js"
 import { DeliveryStore } from "./DeliveryStore.js"
@@ -18,17 +16,17 @@ import { WatchStore } from "./looks/WatchStore.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { MergeRequests } from "./MergeRequests.js"
 import { SigningKeys } from "./SigningKeys.js"
+import { TurnApplications } from "./TurnApplications.js"
 
 /** The services of this room. */
 export const layer = oneByOne(
   Applications.layer,
-  Conditions.layer,
-  DecideByLook.layer,
+  ConditionServices.layer,
   DeliveryRings.layer,
   MergeRequests.layer,
   HookRings.layer,
   SigningKeys.layer,
-  Verdicts.layer
+  TurnApplications.layer
 ).pipe(
   onTopOf(MergeRequestLooks.layer),
   onTopOf(Deliveries.layer),

@@ -1,11 +1,13 @@
 import { type Effect, ParseResult, Schema } from "effect"
 import type { GatewayProtocol } from "../domain/GatewayProtocol.js"
 import type { Outbound } from "../outbound/Outbound.js"
+import type { GrantedToken, GrantRefused, TokenGrant } from "./grants/Grant.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import type { TokenMaker } from "./TokenMaker.js"
 import type { Verdict } from "./Verdict.js"
 
 // A kind of one's own reads connections, and says what its probe found, with these.
+export type { GrantAnswer, GrantedToken, GrantRefused, TokenGrant, TokenPlace } from "./grants/Grant.js"
 export type { OpenConnection } from "./OpenConnection.js"
 export type { MintedToken, MintMeans, TokenMaker, TokenWanted } from "./TokenMaker.js"
 export {
@@ -55,6 +57,8 @@ export interface ConnectionKind<Name extends string = string> {
   readonly probe: (connection: OpenConnection, means: ProbeMeans) => Effect.Effect<Verdict>
   /** Makes tokens of the forge, for a kind whose credential is a key. Absent for a kind whose secret is used as it is. */
   readonly tokens?: TokenMaker
+  /** Has an authorization server make access tokens. Absent for a kind whose secret is used as it is. */
+  readonly grant?: TokenGrant
 }
 
 /** The means that a probe may use. */
@@ -63,6 +67,8 @@ export interface ProbeMeans {
   readonly outbound: Outbound["Type"]
   /** The base URL that the manifest of the provider names, for a connection without a `base_url`. */
   readonly defaultBaseUrl: string | undefined
+  /** An access token that is made anew by `grant`. It dies for a kind without one. */
+  readonly freshToken: Effect.Effect<GrantedToken, GrantRefused>
 }
 
 /** Reads credentials by a schema. One issue holds all faults of a credential. */

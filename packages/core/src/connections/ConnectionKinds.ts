@@ -9,6 +9,7 @@ import { beta } from "./kinds/Beta.js"
 import { forgeToken } from "./kinds/ForgeToken.js"
 import { gateway } from "./kinds/Gateway.js"
 import { gitHubApp } from "./kinds/GitHubApp.js"
+import { mcpOauth } from "./kinds/McpOauth.js"
 import { plainGit, sshGit } from "./kinds/PlainGit.js"
 
 /** The kinds for providers that are part of Reins. A new kind has a file of its own and its name in this list. */
@@ -32,7 +33,7 @@ export class ConnectionKindMissing extends Data.TaggedError("ConnectionKindMissi
 export class ConnectionKinds extends Context.Tag("@reins/core/connections/ConnectionKinds")<
   ConnectionKinds,
   {
-    /** All kinds in a fixed order: those of providers, those of forges, those of their apps, `git` and `git_ssh`. */
+    /** All kinds in a fixed order: those of providers, those of forges, those of their apps, `git`, `git_ssh` and `mcp_oauth`. */
     readonly list: ReadonlyArray<ConnectionKind>
     /** The names of the kinds that git may use. */
     readonly forGit: ReadonlyArray<string>
@@ -44,7 +45,7 @@ export class ConnectionKinds extends Context.Tag("@reins/core/connections/Connec
     readonly providerOf: (kind: string) => Manifest | undefined
   }
 >() {
-  /** The given kinds for providers, the kinds of each forge, and those of plain git. Fails with `ConnectionKindMissing`. */
+  /** The given kinds for providers, the kinds of each forge, those of plain git, and OAuth with servers of tools. Fails with `ConnectionKindMissing`. */
   static readonly layerOf = (gateways: ReadonlyArray<ConnectionKind>) =>
     Layer.effect(
       ConnectionKinds,
@@ -54,7 +55,7 @@ export class ConnectionKinds extends Context.Tag("@reins/core/connections/Connec
         // Forges that were made from one another have an app of one kind.
         const withApps = new Map(forges.list.map((forge) => [forge.appKind, forge] as const).reverse())
         const apps = [...withApps].flatMap(([kind, forge]) => (kind === undefined ? [] : [gitHubApp(forge, kind)]))
-        const list = [...gateways, ...forges.list.map(forgeToken), ...apps, plainGit, sshGit]
+        const list = [...gateways, ...forges.list.map(forgeToken), ...apps, plainGit, sshGit, mcpOauth]
         const find = (kind: string) => list.find((each) => each.kind === kind)
         for (const { credential, provider_id: providerId } of manifests.list) {
           if (credential !== null && find(credential.connection_kind) === undefined)

@@ -17,13 +17,20 @@ export const partsOf = (kind: ConnectionKind, credential: unknown): Effect.Effec
     Effect.map((input) => {
       const entries = Object.entries(input).filter((entry): entry is [string, string] => entry[1] !== undefined)
       const secrets = Object.fromEntries(entries.filter(([name]) => !kind.settings.has(name)))
-      const [main] = Object.values(secrets)
       return {
         settings: Object.fromEntries(entries.filter(([name]) => kind.settings.has(name))),
         secrets,
-        // Four characters would give away much of a short secret, and the end of a key in PEM tells keys not apart.
-        last4: main !== undefined && main.length >= 16 && !main.startsWith("-----BEGIN") ? main.slice(-4) : null,
-        fingerprintOf: JSON.stringify(secrets)
+        ...marksOf(secrets)
       }
     })
   )
+
+/** What is told of secrets. */
+export const marksOf = (secrets: CredentialParts["secrets"]): Pick<CredentialParts, "last4" | "fingerprintOf"> => {
+  const [main] = Object.values(secrets)
+  return {
+    // Four characters would give away much of a short secret, and the end of a key in PEM tells keys not apart.
+    last4: main !== undefined && main.length >= 16 && !main.startsWith("-----BEGIN") ? main.slice(-4) : null,
+    fingerprintOf: JSON.stringify(secrets)
+  }
+}

@@ -1,4 +1,5 @@
 import { oneByOne, onTopOf } from "../base/Layered.js"
+import { AccessTokens } from "./AccessTokens.js"
 import { ConnectionStore } from "./ConnectionStore.js"
 import { Connections } from "./Connections.js"
 import { ConnectionUses } from "./ConnectionUses.js"
@@ -13,7 +14,7 @@ import { Validations } from "./Validations.js"
 export const connections = {
   name: "connections",
   layer: Validations.layer.pipe(
-    onTopOf(Connections.layer),
+    onTopOf(oneByOne(Connections.layer, AccessTokens.layer)),
     onTopOf(oneByOne(ConnectionStore.layer, ConnectionUses.layer, TokenMint.layer)),
     onTopOf(ValidationStore.layer)
   ),

@@ -4,6 +4,7 @@ import { type ConnectionId, ValidationId } from "../domain/Ids.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { JobKind } from "../jobs/JobKind.js"
 import { Outbound } from "../outbound/Outbound.js"
+import { AccessTokens } from "./AccessTokens.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
 import { ConnectionStore, type UnreadableCredential } from "./ConnectionStore.js"
 import type { OpenConnection } from "./OpenConnection.js"
@@ -19,11 +20,15 @@ export const validationJob = Effect.gen(function* () {
   const kinds = yield* ConnectionKinds
   const outbound = yield* Outbound
   const store = yield* ValidationStore
+  const tokens = yield* AccessTokens
 
   const verdictOn = (connection: OpenConnection): Effect.Effect<Verdict> => {
     const kind = kinds.find(connection.kind)
     const defaultBaseUrl = kinds.providerOf(connection.kind)?.credential?.default_base_url
-    return kind === undefined ? Effect.succeed(noKind) : kind.probe(connection, { outbound, defaultBaseUrl })
+    const freshToken = tokens.fresh(connection)
+    return kind === undefined
+      ? Effect.succeed(noKind)
+      : kind.probe(connection, { outbound, defaultBaseUrl, freshToken })
   }
   /**
    * Ends the validation, in the commit that ends the attempt. A validation that was superseded meanwhile has ended already and stays as it is.

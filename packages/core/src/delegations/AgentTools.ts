@@ -1,4 +1,4 @@
-import { Duration, Effect, Layer, Option, Schema } from "effect"
+import { Duration, Effect, Layer, Schema } from "effect"
 import { canonicalJson } from "../base/CanonicalJson.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { cutText } from "../base/CutText.js"
@@ -11,10 +11,12 @@ import type { Command } from "../store/Command.js"
 import { Idempotency } from "../store/Idempotency.js"
 import { type HeldCall, makeTool, ToolFailed, type ToolTurn } from "../tools/Tool.js"
 import { ToolSources } from "../tools/ToolSources.js"
+import { applyTool } from "./ApplyTool.js"
 import { type Delegation, delegationStates } from "./Delegation.js"
 import { DelegationStore } from "./DelegationStore.js"
 import { Delegations } from "./Delegations.js"
 import { DelegationRole, Instructions } from "./DelegationsApi.js"
+import { changesFields, DelegationName, makeChangesOf, makeFind, optionalInput, text } from "./NamedDelegation.js"
 import { Waits } from "./Waits.js"
 
 /** The tools with which agents delegate work and follow it. They do what the endpoints do, for the account that the agent acts for. */
@@ -23,7 +25,14 @@ export const layer = Layer.effectDiscard(
     const { limits } = yield* CoreConfig
     const sources = yield* ToolSources
     const store = yield* DelegationStore
-    const [delegate, ...others] = yield* Effect.all([delegateTool, waitTool, messageTool, readDiffTool, cancelTool])
+    const [delegate, ...others] = yield* Effect.all([
+      delegateTool,
+      waitTool,
+      messageTool,
+      readDiffTool,
+      applyTool,
+      cancelTool
+    ])
 
     const depthOf = ({ lineage: { parent_delegation_id: id } }: SessionRow) =>
       id === null ? Effect.succeed(0) : Effect.map(store.find(id), (own) => own?.depth ?? 0)
@@ -37,11 +46,6 @@ export const layer = Layer.effectDiscard(
     })
   })
 )
-
-const text = (description: string) => Schema.String.pipe(Schema.minLength(1)).annotations({ description })
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
-
-const Named = text("The delegation_id of a delegation of this session, or its name.")
 
 /** Runs a command once for a key, and tells whether it had run before. What is stored is the id that it gives. */
 const makeOnce = Effect.map(
@@ -69,20 +73,6 @@ const makeOnce = Effect.map(
       )
 )
 
-/** Finds a delegation of the session by its id or its name. */
-const makeFind = Effect.gen(function* () {
-  const delegations = yield* Delegations
-  const store = yield* DelegationStore
-  return Effect.fnUntraced(function* ({ principal, session }: ToolTurn, named: string) {
-    const found = named.startsWith("del_") ? undefined : yield* store.findNamed(session.id, named)
-    const delegation = yield* Effect.option(delegations.get(principal, found?.id ?? named))
-    if (Option.isSome(delegation) && delegation.value.session_id === session.id) return delegation.value
-    return yield* new ToolFailed({
-      message: `This session has no delegation ${JSON.stringify(cutText(named, 100))}. Delegate the work first, or give the delegation_id of an answer.`
-    })
-  })
-})
-
 const shown = ({ child_session_id, id, role, state }: Delegation) => ({
   delegation_id: id,
   name: role,
@@ -108,13 +98,13 @@ const delegateTool = Effect.gen(function* () {
         description: "A short name of the work, on one line. The same name is the same work."
       }),
       instructions: Instructions.annotations({ description: "All that the other agent is told." }),
-      provider: optional(text("The id of the agent to use; the one of this session when absent.")),
-      model: optional(text("The model of that provider; its default when absent.")),
-      changeset_id: optional(text("A changeset whose files the other agent begins with.")),
-      result_schema: optional(
+      provider: optionalInput(text("The id of the agent to use; the one of this session when absent.")),
+      model: optionalInput(text("The model of that provider; its default when absent.")),
+      changeset_id: optionalInput(text("A changeset whose files the other agent begins with.")),
+      result_schema: optionalInput(
         ResultSchema.annotations({ description: "A JSON Schema that the value of the result has to satisfy." })
       ),
-      deadline_seconds: optional(
+      deadline_seconds: optionalInput(
         Schema.Int.pipe(Schema.between(1, 604_800)).annotations({
           description: "The seconds after which the work fails."
         })
@@ -166,11 +156,11 @@ const waitTool = Effect.gen(function* () {
       "Without delegation_ids it waits for all that have not ended.",
     is_read_only: true,
     input: Schema.Struct({
-      delegation_ids: optional(Schema.Array(Named).pipe(Schema.maxItems(50))),
-      for: optional(
+      delegation_ids: optionalInput(Schema.Array(DelegationName).pipe(Schema.maxItems(50))),
+      for: optionalInput(
         Schema.Literal("any", "all").annotations({ description: "any: until one has ended; all when absent." })
       ),
-      seconds: optional(
+      seconds: optionalInput(
         Schema.Number.pipe(Schema.between(0, longestWait)).annotations({ description: "The longest time to wait." })
       )
     }),
@@ -215,7 +205,10 @@ const messageTool = Effect.gen(function* () {
     name: "message",
     description: "Sends another message to the agent of a delegation that has not ended.",
     is_read_only: false,
-    input: Schema.Struct({ delegation_id: Named, content: Instructions.annotations({ description: "What is said." }) }),
+    input: Schema.Struct({
+      delegation_id: DelegationName,
+      content: Instructions.annotations({ description: "What is said." })
+    }),
     keyOf,
     run: Effect.fnUntraced(function* (turn, input) {
       const { id } = yield* find(turn, input.delegation_id)
@@ -231,31 +224,21 @@ const diffPage = 60_000
 
 const readDiffTool = Effect.gen(function* () {
   const changesets = yield* Changesets
-  const find = yield* makeFind
-  const waits = yield* Waits
+  const changesOf = yield* makeChangesOf
   return makeTool({
     name: "read_diff",
     description:
       "Gives the changes of a changeset as a unified diff, in pages: while next_offset is a number, ask again with it as offset.",
     is_read_only: true,
     input: Schema.Struct({
-      changeset_id: optional(text("The changeset, as the result of a delegation names it.")),
-      delegation_id: optional(
-        Named.annotations({ description: "The delegation whose result has the changes, or its name." })
-      ),
-      path: optional(text("The only file to show.")),
-      offset: optional(
+      ...changesFields,
+      path: optionalInput(text("The only file to show.")),
+      offset: optionalInput(
         Schema.Int.pipe(Schema.nonNegative()).annotations({ description: "The next_offset of the page before." })
       )
     }),
-    run: Effect.fnUntraced(function* (turn, { changeset_id, delegation_id, offset = 0, path }) {
-      const resultOf = (named: string) =>
-        Effect.flatMap(find(turn, named), ({ id }) => waits.wait(turn.principal, id, { timeout_seconds: 0 }))
-      const id = changeset_id ?? (delegation_id && (yield* resultOf(delegation_id)).result?.changeset_id)
-      if (typeof id !== "string")
-        return yield* new ToolFailed({
-          message: "There are no changes to show. Give a changeset_id, or a delegation whose result has one."
-        })
+    run: Effect.fnUntraced(function* (turn, { offset = 0, path, ...named }) {
+      const id = yield* changesOf(turn, named)
       const { diff, files, omitted } = yield* changesets.diff(turn.principal, id, path === undefined ? {} : { path })
       const page = cutText(diff.slice(offset), diffPage)
       const next = offset + page.length
@@ -277,7 +260,7 @@ const cancelTool = Effect.gen(function* () {
     name: "cancel",
     description: "Cancels a delegation and ends the session that works on it. One that has ended stays as it is.",
     is_read_only: false,
-    input: Schema.Struct({ delegation_id: Named }),
+    input: Schema.Struct({ delegation_id: DelegationName }),
     run: Effect.fnUntraced(function* (turn, input) {
       const found = yield* find(turn, input.delegation_id)
       if (delegationStates.isTerminal(found.state)) return shown(found)

@@ -79,12 +79,15 @@ export interface PartMemory {
 }
 
 /** The parts of a view. */
-export type PartName = "request" | "checks" | "reviews" | "threads"
+export type PartName = "request" | "checks" | "baseChecks" | "reviews" | "threads"
 
 /** The memory of a view, for the next one with the same token. It is plain JSON. */
 export interface ViewMemory {
-  /** The head that `request` had. */
+  /** The head that `request` had, and the branch that it is to be merged into. */
   readonly head?: string
+  readonly base?: string
+  /** True when a check of that head has failed which the forge does not let fail. */
+  readonly isRed?: boolean
   readonly parts?: { readonly [Name in PartName]?: PartMemory }
 }
 
@@ -103,6 +106,8 @@ export type ViewPart<A> =
 export interface ForgeView {
   readonly request: Exclude<ViewPart<RemoteStanding>, { readonly state: "unread" }>
   readonly checks: ViewPart<ReadonlyArray<RemoteCheck>>
+  /** The checks of the head of the base branch. Undefined while no check of the head has failed, and where the forge does not tell the branch. */
+  readonly baseChecks: ViewPart<ReadonlyArray<RemoteCheck>> | undefined
   readonly reviews: ViewPart<ReadonlyArray<RemoteReview>>
   readonly threads: ViewPart<ReadonlyArray<RemoteThread>>
   readonly memory: ViewMemory

@@ -10,7 +10,7 @@ import type {
   RemoteThread,
   ViewMemory
 } from "./ForgeView.js"
-import { allPages, bodyOf, type Get, mostChecks, mostComments, newestOf, viewBy } from "./Viewing.js"
+import { allPages, bodyOf, type Get, headOfBranch, mostChecks, mostComments, newestOf, viewBy } from "./Viewing.js"
 
 const Time = Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null })
 
@@ -102,6 +102,33 @@ export const gitHubView =
   ) =>
   (number: number, memory: ViewMemory) => {
     const root = `/repos/${repository}`
+    const checksOf = Effect.fnUntraced(function* (get: Get, headSha: string) {
+      const runs = yield* allPages(get, {
+        path: (page) => `${root}/commits/${headSha}/check-runs?filter=latest&per_page=100&page=${page}`,
+        size: 100,
+        most: mostChecks,
+        schema: Run,
+        itemsOf: "check_runs"
+      })
+      const statuses = yield* allPages(get, {
+        path: (page) => `${root}/commits/${headSha}/status?per_page=100&page=${page}`,
+        size: 100,
+        most: mostChecks,
+        schema: Status,
+        itemsOf: "statuses"
+      })
+      // A run that was begun again is beside the one before it.
+      const inOrder = [...runs.value].sort(
+        (one, other) => compare(one.started_at, other.started_at) || one.id - other.id
+      )
+      return {
+        value: [
+          ...newestOf(inOrder.map(runOf), ({ key }) => key),
+          ...newestOf(statuses.value.map(statusOf), ({ key }) => key)
+        ],
+        complete: runs.complete && statuses.complete
+      }
+    })
     return viewBy(ask, memory, {
       request: Effect.fnUntraced(function* (get) {
         const answer = yield* get({ method: "GET", path: `${root}/pulls/${number}` })
@@ -111,32 +138,9 @@ export const gitHubView =
           mergeable === null ? "unknown" : mergeable || mergeable_state !== "dirty" ? "none" : "conflicts"
         return { ...(yield* standing(answer)), conflicts }
       }),
-      checks: Effect.fnUntraced(function* (get, headSha) {
-        const runs = yield* allPages(get, {
-          path: (page) => `${root}/commits/${headSha}/check-runs?filter=latest&per_page=100&page=${page}`,
-          size: 100,
-          most: mostChecks,
-          schema: Run,
-          itemsOf: "check_runs"
-        })
-        const statuses = yield* allPages(get, {
-          path: (page) => `${root}/commits/${headSha}/status?per_page=100&page=${page}`,
-          size: 100,
-          most: mostChecks,
-          schema: Status,
-          itemsOf: "statuses"
-        })
-        // A run that was begun again is beside the one before it.
-        const inOrder = [...runs.value].sort(
-          (one, other) => compare(one.started_at, other.started_at) || one.id - other.id
-        )
-        return {
-          value: [
-            ...newestOf(inOrder.map(runOf), ({ key }) => key),
-            ...newestOf(statuses.value.map(statusOf), ({ key }) => key)
-          ],
-          complete: runs.complete && statuses.complete
-        }
+      checks: checksOf,
+      baseChecks: Effect.fnUntraced(function* (get, base) {
+        return yield* checksOf(get, yield* headOfBranch(get, `${root}/branches/${encodeURIComponent(base)}`))
       }),
       reviews: Effect.fnUntraced(function* (get) {
         const { complete, value } = yield* allPages(get, {

@@ -9,7 +9,7 @@ import type {
   RemoteThread,
   ViewMemory
 } from "./ForgeView.js"
-import { allPages, bodyOf, type Get, mostChecks, mostComments, newestOf, viewBy } from "./Viewing.js"
+import { allPages, bodyOf, type Get, headOfBranch, mostChecks, mostComments, newestOf, viewBy } from "./Viewing.js"
 
 const Optional = <A, I>(schema: Schema.Schema<A, I>) =>
   Schema.optionalWith(Schema.NullOr(schema), { default: () => null })
@@ -71,6 +71,22 @@ export const gitLabView =
     const root = `/projects/${encodeURIComponent(repository)}`
     const request = `${root}/merge_requests/${number}`
     const readStanding = (get: Get) => get({ method: "GET", path: request })
+    const checksOf = Effect.fnUntraced(function* (get: Get, shas: ReadonlyArray<string>) {
+      const found: Array<typeof Status.Type> = []
+      let complete = true
+      for (const sha of shas) {
+        const statuses = yield* allPages(get, {
+          path: (page) => `${root}/repository/commits/${sha}/statuses?per_page=100&page=${page}`,
+          size: 100,
+          most: mostChecks,
+          schema: Status
+        })
+        found.push(...statuses.value)
+        complete = complete && statuses.complete
+      }
+      const inOrder = found.sort((one, other) => one.id - other.id)
+      return { value: newestOf(inOrder.map(checkOf), ({ key }) => key), complete }
+    })
     return viewBy(ask, memory, {
       request: Effect.fnUntraced(function* (get) {
         const answer = yield* readStanding(get)
@@ -82,20 +98,11 @@ export const gitLabView =
         const { head_pipeline } = yield* decodeAnswer(Standing)(yield* readStanding(get))
         const isMerge = head_pipeline?.ref === `refs/merge-requests/${number}/merge`
         const shas = isMerge && head_pipeline.sha !== headSha ? [headSha, head_pipeline.sha] : [headSha]
-        const found: Array<typeof Status.Type> = []
-        let complete = true
-        for (const sha of shas) {
-          const statuses = yield* allPages(get, {
-            path: (page) => `${root}/repository/commits/${sha}/statuses?per_page=100&page=${page}`,
-            size: 100,
-            most: mostChecks,
-            schema: Status
-          })
-          found.push(...statuses.value)
-          complete = complete && statuses.complete
-        }
-        const inOrder = found.sort((one, other) => one.id - other.id)
-        return { value: newestOf(inOrder.map(checkOf), ({ key }) => key), complete }
+        return yield* checksOf(get, shas)
+      }),
+      baseChecks: Effect.fnUntraced(function* (get, base) {
+        const path = `${root}/repository/branches/${encodeURIComponent(base)}`
+        return yield* checksOf(get, [yield* headOfBranch(get, path)])
       }),
       reviews: Effect.fnUntraced(function* (get) {
         const { approved_by } = yield* decodeAnswer(Approvals)(

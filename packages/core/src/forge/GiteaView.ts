@@ -9,7 +9,7 @@ import type {
   RemoteThread,
   ViewMemory
 } from "./ForgeView.js"
-import { allPages, bodyOf, mostChecks, mostComments, newestOf, viewBy } from "./Viewing.js"
+import { allPages, bodyOf, type Get, headOfBranch, mostChecks, mostComments, newestOf, viewBy } from "./Viewing.js"
 
 const Optional = <A, I>(schema: Schema.Schema<A, I>) =>
   Schema.optionalWith(Schema.NullOr(schema), { default: () => null })
@@ -75,6 +75,16 @@ export const giteaView =
     const root = `/repos/${repository}`
     const pages = (path: string) => (page: number) => `${root}/${path}?limit=${perPage}&page=${page}`
     const reviewPages = { path: pages(`pulls/${number}/reviews`), size, most: mostComments, schema: Review }
+    const checksOf = Effect.fnUntraced(function* (get: Get, headSha: string) {
+      const { complete, value } = yield* allPages(get, {
+        path: pages(`commits/${headSha}/statuses`),
+        size,
+        most: mostChecks,
+        schema: Status
+      })
+      const inOrder = [...value].sort((one, other) => one.id - other.id)
+      return { value: newestOf(inOrder.map(checkOf), ({ key }) => key), complete }
+    })
     return viewBy(ask, memory, {
       request: Effect.fnUntraced(function* (get) {
         const answer = yield* get({ method: "GET", path: `${root}/pulls/${number}` })
@@ -83,15 +93,9 @@ export const giteaView =
         // It is false for a draft too, and while Gitea computes.
         return { ...request, conflicts: mergeable ? "none" : request.draft ? "unknown" : "suspected" }
       }),
-      checks: Effect.fnUntraced(function* (get, headSha) {
-        const { complete, value } = yield* allPages(get, {
-          path: pages(`commits/${headSha}/statuses`),
-          size,
-          most: mostChecks,
-          schema: Status
-        })
-        const inOrder = [...value].sort((one, other) => one.id - other.id)
-        return { value: newestOf(inOrder.map(checkOf), ({ key }) => key), complete }
+      checks: checksOf,
+      baseChecks: Effect.fnUntraced(function* (get, base) {
+        return yield* checksOf(get, yield* headOfBranch(get, `${root}/branches/${encodeURIComponent(base)}`))
       }),
       reviews: Effect.fnUntraced(function* (get) {
         const { complete, value } = yield* allPages(get, reviewPages)

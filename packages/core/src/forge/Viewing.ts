@@ -40,6 +40,11 @@ export interface ViewParts {
     get: Get,
     headSha: string
   ) => Effect.Effect<Loaded<ReadonlyArray<RemoteCheck>>, ForgeError | Refusal>
+  /** The checks of the commit that a branch stands at. */
+  readonly baseChecks: (
+    get: Get,
+    base: string
+  ) => Effect.Effect<Loaded<ReadonlyArray<RemoteCheck>>, ForgeError | Refusal>
   readonly reviews: (
     get: Get,
     headSha: string
@@ -63,54 +68,72 @@ export const viewBy = Effect.fnUntraced(function* (ask: Ask, memory: ViewMemory,
     answers.set(key, answer)
     return answer
   })
-  const read = partReader(marked, memory)
-
   const request = yield* Effect.catchTag(
-    read("request", "", (get) => Effect.map(parts.request(get), (value) => ({ value, complete: true }))),
+    partReader(marked, memory.parts?.request)("", (get) =>
+      Effect.map(parts.request(get), (value) => ({ value, complete: true }))
+    ),
     "Refusal",
     (refusal) => Effect.fail(declined(refusal))
   )
   const head = request.part.state === "read" ? request.part.value.headSha : (memory.head ?? "")
-  const of = <A>(name: PartName, load: (get: Get, headSha: string) => Effect.Effect<Loaded<A>, ForgeError | Refusal>) =>
-    read(name, head, (get) => load(get, head)).pipe(
+  const base = request.part.state === "read" ? request.part.value.baseBranch : memory.base
+  const of = <A>(
+    known: PartMemory | undefined,
+    about: string,
+    load: (get: Get, about: string) => Effect.Effect<Loaded<A>, ForgeError | Refusal>
+  ) =>
+    partReader(marked, known)(about, (get) => load(get, about)).pipe(
       Effect.catchTag("Refusal", (refusal) => Effect.fail(declined(refusal))),
       Effect.catchIf(
         ({ kind }) => kind !== "rate_limited" && kind !== "unauthenticated",
-        ({ kind, message }) =>
-          Effect.succeed({ part: { state: "unread" as const, kind, message }, memory: memory.parts?.[name] })
+        ({ kind, message }) => Effect.succeed({ part: { state: "unread" as const, kind, message }, memory: known })
       )
     )
-  const checks = yield* of("checks", parts.checks)
-  const reviews = yield* of("reviews", parts.reviews)
-  const threads = yield* of("threads", parts.threads)
+  const checks = yield* of(memory.parts?.checks, head, parts.checks)
+  const isRed = checks.part.state === "read" ? checks.part.value.some(isFailing) : memory.isRed === true
+  const isAsked = isRed && checks.part.state !== "unread" && base !== undefined
+  // Checks of the head that were read anew are compared with all those of the base.
+  const knownBase = checks.part.state === "read" ? undefined : memory.parts?.baseChecks
+  const baseChecks = isAsked ? yield* of(knownBase, base, parts.baseChecks) : undefined
+  const reviews = yield* of(memory.parts?.reviews, head, parts.reviews)
+  const threads = yield* of(memory.parts?.threads, head, parts.threads)
   return {
     request: request.part,
     checks: checks.part,
+    baseChecks: baseChecks?.part,
     reviews: reviews.part,
     threads: threads.part,
     limit,
     memory: {
       head,
+      ...(base !== undefined && { base }),
+      isRed,
       parts: {
         request: request.memory,
-        ...(checks.memory !== undefined && { checks: checks.memory }),
-        ...(reviews.memory !== undefined && { reviews: reviews.memory }),
-        ...(threads.memory !== undefined && { threads: threads.memory })
+        ...memoryOf("checks", checks.memory),
+        // One that was not read is read whole the next time.
+        ...memoryOf("baseChecks", baseChecks?.part.state === "unread" ? undefined : (baseChecks?.memory ?? knownBase)),
+        ...memoryOf("reviews", reviews.memory),
+        ...memoryOf("threads", threads.memory)
       }
     }
   } satisfies ForgeView
 })
+
+const memoryOf = (name: PartName, memory: PartMemory | undefined): { readonly [Name in PartName]?: PartMemory } =>
+  memory === undefined ? {} : { [name]: memory }
+
+const isFailing = ({ optional, state }: RemoteCheck): boolean => !optional && state === "failing"
 
 type KnownPart<A> = Exclude<ViewPart<A>, { readonly state: "unread" }>
 
 const partReader =
   (
     marked: (call: ForgeCall, known: string | undefined) => Effect.Effect<MarkedAnswer, ForgeError | Refusal>,
-    memory: ViewMemory
+    before: PartMemory | undefined
   ) =>
-  <A>(name: PartName, of: string, load: (get: Get) => Effect.Effect<Loaded<A>, ForgeError | Refusal>) =>
+  <A>(of: string, load: (get: Get) => Effect.Effect<Loaded<A>, ForgeError | Refusal>) =>
     Effect.gen(function* () {
-      const before = memory.parts?.[name]
       if (before?.of === of && before.calls.length > 0) {
         let isChanged = false
         for (const { call, mark } of before.calls) {
@@ -138,6 +161,20 @@ const declined = (refusal: Refusal): ForgeError =>
     kind: refusal.status === 404 ? "not_found" : "rejected",
     message: `The forge does not show this (${refusedWith(refusal)})`
   })
+
+const BranchHead = Schema.Struct({
+  commit: Schema.Struct({ sha: Schema.optional(Schema.String), id: Schema.optional(Schema.String) })
+})
+
+/** The commit that a branch stands at. `path` leads to the branch. */
+export const headOfBranch = Effect.fnUntraced(function* (get: Get, path: string) {
+  const { commit } = yield* decodeAnswer(BranchHead)(yield* get({ method: "GET", path }))
+  return (
+    commit.sha ??
+    commit.id ??
+    (yield* new ForgeError({ kind: "unavailable", message: "The forge names no commit of the base branch." }))
+  )
+})
 
 /** Reads the pages of a list, up to `most` items. `path` takes the number of a page, from 1 on. */
 export const allPages = Effect.fnUntraced(function* <A, I>(

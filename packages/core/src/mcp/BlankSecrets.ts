@@ -54,6 +54,14 @@ export const blankSecrets = (secrets: ReadonlyArray<Redacted.Redacted>): Blank =
         images: images.map(({ data, mime_type }) => ({ data, mime_type: text(mime_type) }))
       }
     },
-    failure: ({ mayHaveHappened, message }) => new ServerFailed({ message: text(message), mayHaveHappened })
+    failure: (failure) => new ServerFailed({ ...failure, message: text(failure.message) })
   }
 }
+
+/** Blanks what either of two blanks. */
+export const blankBoth = (one: Blank, other: Blank): Blank => ({
+  text: (text) => other.text(one.text(text)),
+  tool: (tool) => other.tool(one.tool(tool)),
+  answer: (answer) => other.answer(one.answer(answer)),
+  failure: (failure) => other.failure(one.failure(failure))
+})

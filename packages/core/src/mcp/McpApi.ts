@@ -31,7 +31,10 @@ const CheckedTool = Schema.Struct({
 
 export const CheckedServer = Schema.Struct({
   name: field(Schema.String, "The name of the server."),
-  state: field(Schema.Literal("reached", "unreachable"), "Whether it answered."),
+  state: field(
+    Schema.Literal("reached", "auth_required", "unreachable"),
+    "Whether it answered. `auth_required`: its connection gives no token that it takes, until somebody mends the connection."
+  ),
   problem: field(
     Schema.NullOr(Schema.String),
     "Why it cannot be used, in a sentence without secrets; null where it was reached."

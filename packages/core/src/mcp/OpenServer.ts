@@ -1,9 +1,11 @@
 import { Effect, Option, Redacted } from "effect"
+import type { Bearer } from "../connections/AccessTokens.js"
 import type { ProjectId, ProjectVersionId, WorkspaceId } from "../domain/Ids.js"
 import { projectSecretStore } from "../projects/ProjectSecretStore.js"
 import type { ProjectServer } from "../projects/ProjectServer.js"
 import { type Blank, blankSecrets } from "./BlankSecrets.js"
 import { ServerFailed } from "./ServerClient.js"
+import { serverTokens } from "./ServerTokens.js"
 
 /** A version of a project that names servers. */
 export interface NamingVersion {
@@ -20,12 +22,16 @@ export interface OpenServer {
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
   /** The variables of its program. */
   readonly environment: Readonly<Record<string, string | Redacted.Redacted>>
+  /** Gives the tokens of its connection; undefined for a server without one. */
+  readonly tokens: Effect.Effect<Bearer, ServerFailed> | undefined
   readonly blank: Blank
 }
 
 /** Opens the secrets that a server names. Fails for one that the project does not have. */
-export const makeOpenServer = Effect.map(projectSecretStore, (secrets) =>
-  Effect.fnUntraced(function* ({ projectId, versionId, workspaceId }: NamingVersion, server: ProjectServer) {
+export const makeOpenServer = Effect.gen(function* () {
+  const secrets = yield* projectSecretStore
+  const tokens = yield* serverTokens
+  return Effect.fnUntraced(function* ({ projectId, versionId, workspaceId }: NamingVersion, server: ProjectServer) {
     const values: Array<Redacted.Redacted> = []
     const valueOf = Effect.fnUntraced(function* (name: string) {
       const opened = yield* secrets.open({ id: projectId, workspace_id: workspaceId }, name)
@@ -39,10 +45,18 @@ export const makeOpenServer = Effect.map(projectSecretStore, (secrets) =>
     const environment: Record<string, string | Redacted.Redacted> = {}
     for (const { name, secret, value = "" } of server.environment ?? [])
       environment[name] = secret === undefined ? value : yield* valueOf(secret)
-    const opened: OpenServer = { versionId, server, headers, environment, blank: blankSecrets(values) }
+    const opened: OpenServer = {
+      versionId,
+      server,
+      headers,
+      environment,
+      tokens:
+        server.connection_id === undefined ? undefined : tokens(workspaceId, server.connection_id, server.url ?? ""),
+      blank: blankSecrets(values)
+    }
     return opened
   })
-)
+})
 
 const missing = (server: string, secret: string, projectId: string): ServerFailed =>
   new ServerFailed({

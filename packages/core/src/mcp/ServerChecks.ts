@@ -95,11 +95,11 @@ const pinned = Effect.fnUntraced(function* (
 
 const toChecked = (
   { allow, name, permissions = {} }: ProjectServer,
-  look: Look = { protocol: null, problem: null, tools: [], listed: 0 },
+  look: Look = { protocol: null, problem: null, needsAuthorization: false, tools: [], listed: 0 },
   isPinned: boolean
 ): CheckedServer => ({
   name,
-  state: look.problem === null ? "reached" : "unreachable",
+  state: look.problem === null ? "reached" : look.needsAuthorization ? "auth_required" : "unreachable",
   problem: look.problem,
   protocol: look.protocol,
   listed: look.listed,

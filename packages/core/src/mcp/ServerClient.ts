@@ -32,7 +32,12 @@ const momentMs = 200
 export class ServerFailed extends Data.TaggedError("ServerFailed")<{
   readonly message: string
   readonly mayHaveHappened: boolean
+  /** True where the connection of the server has to be mended. */
+  readonly needsAuthorization?: boolean
 }> {}
+
+/** The server has refused a token, and no other one is there. The call was not done. */
+export class TokenRefused extends Error {}
 
 /** A tool as its server lists it. */
 export interface ListedTool {
@@ -185,8 +190,19 @@ const asked = <A>(
 /** Errors that a server answers with: it has the call, and says that it did not do it. */
 const isAnswered = (error: Error): boolean => "code" in error && typeof error.code === "number"
 
+/** The server has refused the token, and the one that was made in its place. */
+const isRefused = (error: Error): boolean => "code" in error && error.code === "CLIENT_HTTP_AUTHENTICATION"
+
+/** Says that a server takes no token of its connection. */
+export const refusedToken =
+  "It refuses the tokens of its connection (401). Check what the client may do there, or give the connection a new credential."
+
 const failureOf = (error: unknown, isCall: boolean): ServerFailed => {
   if (!(error instanceof Error)) return new ServerFailed({ message: "It gave no answer.", mayHaveHappened: isCall })
+  if (error instanceof TokenRefused)
+    return new ServerFailed({ message: error.message, mayHaveHappened: false, needsAuthorization: true })
+  if (isRefused(error))
+    return new ServerFailed({ message: refusedToken, mayHaveHappened: false, needsAuthorization: true })
   const cause = error.cause instanceof Error ? error.cause : undefined
   const code = cause !== undefined && "code" in cause ? ` (${String(cause.code)})` : ""
   const known = [error, cause].find((found) => found instanceof ServerUnusable || found?.name === "Error")

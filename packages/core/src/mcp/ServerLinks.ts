@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { Outbound } from "../outbound/Outbound.js"
+import { blankBoth } from "./BlankSecrets.js"
 import { guardedFetch } from "./GuardedFetch.js"
 import type { OpenServer } from "./OpenServer.js"
 import {
@@ -10,6 +11,7 @@ import {
   StreamEnds,
   serverBounds
 } from "./ServerClient.js"
+import { type ServerKeys, serverKeys } from "./ServerKeys.js"
 import { serverPrograms } from "./ServerPrograms.js"
 
 /** Connects to servers that projects name. */
@@ -28,7 +30,11 @@ export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
         const library = yield* mcpLibrary
         const programOf = yield* serverPrograms(mcpLibrary, bounds)
 
-        const overHttp = Effect.fnUntraced(function* (url: string, { headers }: OpenServer) {
+        const overHttp = Effect.fnUntraced(function* (
+          url: string,
+          { headers }: OpenServer,
+          keys: ServerKeys | undefined
+        ) {
           const mcp = yield* library
           const values = Object.fromEntries(
             Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)])
@@ -37,6 +43,7 @@ export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
           const transport = new mcp.StreamableHTTPClientTransport(new URL(url), {
             fetch: guardedFetch(outbound, { maxBytes: bounds.maxBytes, timeoutMs: bounds.callMs, ended: ends.ended }),
             requestInit: { headers: values, redirect: "manual" },
+            ...(keys !== undefined && { authProvider: keys.provider }),
             reconnectionOptions: {
               maxRetries: 0,
               initialReconnectionDelay: 0,
@@ -48,23 +55,28 @@ export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
         })
 
         return ServerLinks.of({
-          connect: (opened) => {
-            const { blank, server } = opened
-            return (server.url === undefined ? programOf(opened) : overHttp(server.url, opened)).pipe(
-              Effect.map(
-                (link): ServerLink => ({
-                  protocol: link.protocol,
-                  list: Effect.mapBoth(link.list, {
-                    onFailure: blank.failure,
-                    onSuccess: (tools) => tools.map(blank.tool)
-                  }),
-                  call: (tool, input) =>
-                    Effect.mapBoth(link.call(tool, input), { onFailure: blank.failure, onSuccess: blank.answer })
-                })
-              ),
-              Effect.mapError(blank.failure)
-            )
-          }
+          connect: (opened) =>
+            Effect.gen(function* () {
+              const { server, tokens } = opened
+              const keys = tokens === undefined ? undefined : yield* serverKeys(yield* tokens)
+              // The tokens of a connection change while the link is open.
+              const blank = () => (keys === undefined ? opened.blank : blankBoth(opened.blank, keys.blank()))
+              const connecting = server.url === undefined ? programOf(opened) : overHttp(server.url, opened, keys)
+              const link = yield* Effect.mapError(connecting, (failure) => blank().failure(failure))
+              const said: ServerLink = {
+                protocol: link.protocol,
+                list: Effect.mapBoth(link.list, {
+                  onFailure: (failure) => blank().failure(failure),
+                  onSuccess: (tools) => tools.map(blank().tool)
+                }),
+                call: (tool, input) =>
+                  Effect.mapBoth(link.call(tool, input), {
+                    onFailure: (failure) => blank().failure(failure),
+                    onSuccess: (answer) => blank().answer(answer)
+                  })
+              }
+              return said
+            })
         })
       })
     )

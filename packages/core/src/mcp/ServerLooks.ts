@@ -24,6 +24,8 @@ export interface Look {
   readonly protocol: string | null
   /** A sentence that says why it was not reached; null where it was. */
   readonly problem: string | null
+  /** True where it was not reached because its connection has to be mended. */
+  readonly needsAuthorization: boolean
   readonly tools: ReadonlyArray<JudgedTool>
   /** The number of tools that the server lists. */
   readonly listed: number
@@ -76,16 +78,23 @@ export class ServerLooks extends Context.Tag("@reins/core/mcp/ServerLooks")<
         return judgeTools(server, yield* pins.find(versionId, server.name), listed)
       })
 
-      const unreached = (problem: string): Look => ({ protocol: null, problem, tools: [], listed: 0 })
+      const unreached = (problem: string, needsAuthorization = false): Look => ({
+        protocol: null,
+        problem,
+        needsAuthorization,
+        tools: [],
+        listed: 0
+      })
 
       const fresh = fn("ServerLooks.fresh")(function* (version: NamingVersion, server: ProjectServer) {
         const found = yield* Effect.either(listOf(version, server))
         const look: Look =
           found._tag === "Left"
-            ? unreached(found.left.message)
+            ? unreached(found.left.message, found.left.needsAuthorization === true)
             : {
                 protocol: found.right.protocol,
                 problem: null,
+                needsAuthorization: false,
                 tools: yield* judged(version, server, found.right.listed),
                 listed: found.right.listed.length
               }

@@ -4,6 +4,7 @@ import { shortened } from "../base/CutText.js"
 import type { ProjectServer } from "../projects/ProjectServer.js"
 import { Projects } from "../projects/Projects.js"
 import type { Interaction } from "../sessions/Interaction.js"
+import { maxAnswerImages } from "../sessions/questions/CallAnswer.js"
 import { InteractionStore } from "../sessions/questions/InteractionStore.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { Journal } from "../store/Journal.js"
@@ -14,9 +15,6 @@ import type { ListedTool, ServerFailed } from "./ServerClient.js"
 import { ServerLinks } from "./ServerLinks.js"
 import { ServerLooks } from "./ServerLooks.js"
 import { serverNews } from "./ServerNews.js"
-
-/** The most pictures of one answer that a model is shown. */
-const maxImages = 4
 
 /** The longest input that a person is shown before a call, in characters. */
 const shownInput = 4000
@@ -96,7 +94,7 @@ const makeServerTool = Effect.gen(function* () {
           return yield* link.call(found, asObject(input))
         })
         const answer = yield* Effect.mapError(Effect.scoped(called), (failure) => failureOf(server.name, failure))
-        return new ToolReply({ ...answer, images: answer.images.slice(0, maxImages) })
+        return new ToolReply({ ...answer, images: answer.images.slice(0, maxAnswerImages) })
       })
     }
     return tool

@@ -95,6 +95,7 @@ export const OwnTool = Schema.Literal(
   "wait",
   "message",
   "read_diff",
+  "apply_changeset",
   "cancel",
   "submit_result",
   "ask_user",

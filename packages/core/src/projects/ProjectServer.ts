@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { field } from "../domain/Field.js"
+import { ConnectionId } from "../domain/Ids.js"
 import { NetworkAccess } from "../domain/NetworkAccess.js"
 import { environmentValue, SecretName, VariableName } from "./ProjectSetup.js"
 
@@ -119,6 +120,10 @@ const ServerFields = Schema.Struct({
     optional(Schema.Record({ key: Schema.String, value: HeaderSecret }).pipe(Schema.filter(badHeaders))),
     "Headers of each request to `url`, at most 20. Their values are secrets of the project, and agents never have them."
   ),
+  connection_id: field(
+    optional(ConnectionId),
+    "The connection of the kind `mcp_oauth` whose tokens go with each request to `url`. Its `server_url` is that address."
+  ),
   allow: field(
     Schema.Array(ServerToolName).pipe(
       Schema.minItems(1),
@@ -142,10 +147,10 @@ const ServerFields = Schema.Struct({
 type Fields = typeof ServerFields.Type
 
 /** The fields of a server that do not go with its address, or with its program. */
-const strays = ({ command, environment, headers, network, url }: Fields) => {
+const strays = ({ command, connection_id, environment, headers, network, url }: Fields) => {
   if ((url === undefined) === (command === undefined))
     return [{ path: [url === undefined ? "url" : "command"], message: "Input should have either a url or a command" }]
-  const own = url === undefined ? { headers } : { environment, network }
+  const own = url === undefined ? { headers, connection_id } : { environment, network }
   const other = url === undefined ? "a url" : "a command"
   return Object.entries(own).flatMap(([name, value]) =>
     value === undefined ? [] : [{ path: [name], message: `Input should have it with ${other} alone` }]
@@ -161,8 +166,16 @@ const misfits = ({ allow, permissions, pins }: Fields) => {
   return [...unknown("permissions", permissions), ...unknown("pins", pins)]
 }
 
+/** A header that the connection sets. */
+const keyedTwice = ({ connection_id, headers = {} }: Fields) =>
+  Object.keys(headers).flatMap((name) =>
+    connection_id !== undefined && name.toLowerCase() === "authorization"
+      ? [{ path: ["headers", name], message: "Input should be another header: the connection sets this one" }]
+      : []
+  )
+
 export const ProjectServer = ServerFields.pipe(
-  Schema.filter((server) => [...strays(server), ...misfits(server)])
+  Schema.filter((server) => [...strays(server), ...misfits(server), ...keyedTwice(server)])
 ).annotations({
   identifier: "ProjectServer",
   description: "A server of the Model Context Protocol, whose tools agents are offered. The service calls it for them."

@@ -151,7 +151,9 @@ const addVersion = Effect.fnUntraced(function* (
   const known = yield* db.first(sql<VersionRow>`select * from project_versions
     where project_id = ${projectId} and spec_digest = ${digest}`)
   if (known !== undefined) return toVersion(known)
-  if (!(yield* areInWorkspace(db, workspace_id, spec.connection_ids ?? []))) return yield* notFound()
+  const ofServers = (spec.tools?.mcp_servers ?? []).flatMap(({ connection_id }) => connection_id ?? [])
+  if (!(yield* areInWorkspace(db, workspace_id, [...(spec.connection_ids ?? []), ...ofServers])))
+    return yield* notFound()
   const version: ProjectVersion = {
     id: yield* newId(ProjectVersionId),
     project_id: projectId,

@@ -14,6 +14,7 @@ import { expectVersion } from "../store/Version.js"
 import type { Project, ProjectSpec, ProjectVersion } from "./Project.js"
 import { type ProjectFilter, ProjectStore } from "./ProjectStore.js"
 import type { ProjectInput, ProjectPatch, ProjectVersionInput } from "./ProjectsApi.js"
+import { requireServerConnections } from "./ServerConnections.js"
 import { requireSkills } from "./skills/Skills.js"
 
 /**
@@ -94,6 +95,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       const store = yield* ProjectStore
       const git = yield* Git
       const checkSkills = yield* requireSkills
+      const checkConnections = yield* requireServerConnections
 
       const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const project = yield* store.find(id)
@@ -119,6 +121,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
               yield* access.write(principal, workspaceId)
               yield* checkPosted(git, ["body", "spec", "repository"], spec?.repository)
               if (spec !== undefined) yield* checkSkills("", spec)
+              if (spec !== undefined) yield* checkConnections(workspaceId, spec)
               const id = yield* store.insert({ workspaceId, slug, name, description })
               if (id === undefined) return yield* slugTaken(slug)
               if (spec !== undefined)
@@ -157,6 +160,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
               if (project.archived_at !== null) return yield* archived(project.archived_at, "publishing a version")
               yield* checkPosted(git, ["body", "spec", "repository"], spec.repository)
               yield* checkSkills(project.id, spec)
+              yield* checkConnections(project.workspace_id, spec)
               return yield* store.addVersion(project, spec, notes)
             })
           ),

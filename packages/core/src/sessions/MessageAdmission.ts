@@ -6,6 +6,7 @@ import { requireAll } from "../domain/Condition.js"
 import type { Actor } from "../domain/Event.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { MessageTools } from "./functions/FunctionTool.js"
+import { makeToolQuota } from "./functions/ToolQuota.js"
 import type { ContentBlock, Message } from "./Message.js"
 import { Quotas } from "./Quotas.js"
 import { notOpen } from "./Refusals.js"
@@ -50,6 +51,7 @@ export const admission = Effect.gen(function* () {
   const providers = yield* Providers
   const quotas = yield* Quotas
   const limits = yield* sessionBudgets
+  const toolQuota = yield* makeToolQuota
   const { messageCharacters, queuedTurns } = (yield* CoreConfig).limits
   const steering = yield* Steering
   const { asking } = yield* configuredRules
@@ -64,7 +66,10 @@ export const admission = Effect.gen(function* () {
     if (session.lifecycle !== "open" && !isOwnNote) return yield* notOpen(session)
     if (actor.kind !== "system") yield* checkLength(content, messageCharacters)
     if (routing === "steer" || routing === "interrupt") yield* providers.requireCapability(session.provider_id, routing)
-    if (tools !== undefined) yield* providers.requireTools(session.provider_id)
+    if (tools !== undefined) {
+      yield* providers.requireTools(session.provider_id)
+      yield* toolQuota(session, tools.functions)
+    }
     if (routing !== "note") {
       yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
       yield* requireAll(asking, session)

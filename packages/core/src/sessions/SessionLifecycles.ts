@@ -6,6 +6,7 @@ import type { ReinsError } from "../domain/ReinsError.js"
 import { JobStore } from "../jobs/JobStore.js"
 import type { Commit } from "../store/Commit.js"
 import { OfferedTools } from "./functions/OfferedTools.js"
+import { makeToolQuota } from "./functions/ToolQuota.js"
 import { newColumns } from "./NewColumns.js"
 import { Quotas } from "./Quotas.js"
 import { sessionStates } from "./Session.js"
@@ -68,6 +69,7 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
       const providers = yield* Providers
       const tools = yield* OfferedTools
       const columnsOf = yield* newColumns
+      const toolQuota = yield* makeToolQuota
 
       const insert = Effect.fnUntraced(function* (
         workspaceId: WorkspaceId,
@@ -88,6 +90,7 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
           if (input.tools === undefined) return row
           if ((input.tools.functions ?? []).length > 0) yield* providers.requireTools(row.provider_id)
           yield* tools.choose(ownerOf(row), input.tools)
+          yield* toolQuota(row, input.tools.functions ?? [])
           return row
         }),
         // The functions are those of a conversation. Whoever answers for them knows nothing of the child.

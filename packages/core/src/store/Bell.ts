@@ -51,6 +51,9 @@ export const jobTopic = (jobId: string): string => `${jobsTopic}:${jobId}`
 /** Rings when the interaction has ended. */
 export const interactionTopic = (interactionId: string): string => `interaction:${interactionId}`
 
+/** Rings when nobody uses the refresh token of the credential any more. */
+export const credentialTopic = (credentialId: string): string => `credential:${credentialId}`
+
 /** Rings when the budget of a turn, a session, an API key or a workspace was set. */
 export const budgetTopic = (subjectId: string): string => `budget:${subjectId}`
 

@@ -1,6 +1,7 @@
 import { Context, Effect, Exit, Fiber, Layer, Option, type Scope } from "effect"
 import { canonicalJson } from "../base/CanonicalJson.js"
-import { cutEnd, cutText } from "../base/CutText.js"
+import { CoreConfig } from "../base/CoreConfig.js"
+import type { CoreLimits } from "../base/CoreLimits.js"
 import { failpoint } from "../base/Failpoint.js"
 import { once } from "../base/Once.js"
 import { fn } from "../base/Traced.js"
@@ -12,15 +13,9 @@ import { TurnStore } from "../sessions/turns/TurnStore.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { makeMayCall, turnPrincipal } from "./Acting.js"
 import { CallLedger } from "./CallLedger.js"
+import { makeFittingAnswer } from "./FittingAnswer.js"
 import { type HostedTool, ToolFailed, type ToolFailure, ToolReply, type ToolTurn, textOfTool } from "./Tool.js"
 import { awaitCall, ownServer, ToolSources, toolKey } from "./ToolSources.js"
-
-/** The longest answer that a model gets, in characters. */
-const maxAnswer = 100_000
-
-/** The most calls of one turn, and the most that may be open at once. */
-const maxCalls = 500
-const maxOpen = 32
 
 /** Runs the tools that agents call. */
 export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
@@ -33,6 +28,8 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
   static readonly layer = Layer.effect(
     ToolRuns,
     Effect.gen(function* () {
+      const { limits } = yield* CoreConfig
+      const fitting = yield* makeFittingAnswer
       const ledger = yield* CallLedger
       const manifests = yield* Manifests
       const sources = yield* ToolSources
@@ -60,16 +57,19 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
         const key = tool.keyOf(turn, call.input)
         const id = yield* ledger.open(turn.turn, call, key)
         yield* failpoint("tool.called")
-        const { answer, state } = yield* tool.run(turn, call.input, { callId: call.call_id, key, patienceMs }).pipe(
-          Effect.map((value) => ended(answerOf(value))),
-          Effect.catchAll((failure) =>
-            Effect.succeed(ended(said(textOfTool(failure), true), isUnknown(failure) ? "outcome_unknown" : "failed"))
-          ),
-          Effect.catchAllDefect((defect) =>
-            Effect.as(logDefect(`the tool ${call.tool} has failed`, defect), ended(said(brokenTool, true)))
-          ),
-          Effect.onInterrupt(() => ledger.end(id, "cancelled", null))
-        )
+        const { answer: whole, state } = yield* tool
+          .run(turn, call.input, { callId: call.call_id, key, patienceMs })
+          .pipe(
+            Effect.map((value) => ended(answerOf(value))),
+            Effect.catchAll((failure) =>
+              Effect.succeed(ended(said(textOfTool(failure), true), isUnknown(failure) ? "outcome_unknown" : "failed"))
+            ),
+            Effect.catchAllDefect((defect) =>
+              Effect.as(logDefect(`the tool ${call.tool} has failed`, defect), ended(said(brokenTool, true)))
+            ),
+            Effect.onInterrupt(() => ledger.end(id, "cancelled", null))
+          )
+        const answer = { ...whole, text: yield* fitting(turn.session.id, whole.text) }
         yield* failpoint("tool.committed")
         yield* ledger.end(id, state, answer)
         return answer
@@ -79,7 +79,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
         of: fn("ToolRuns.of")(function* (session, turn) {
           const scope = yield* Effect.scope
           const manners = (yield* Effect.orDie(manifests.get(session.provider_id))).tools
-          const calls = new TurnCalls(scope)
+          const calls = new TurnCalls(scope, limits)
           const patienceOf = ({ hears_progress }: OfferedCall) =>
             manners === undefined || (hears_progress && manners.progress) ? Infinity : manners.hold_seconds * 1000
           /** Looked up once, because a turn keeps its message. The right of the account is looked up at each call. */
@@ -146,7 +146,17 @@ class TurnCalls {
   private open = 0
   private count = 0
 
-  constructor(private readonly scope: Scope.Scope) {}
+  constructor(
+    private readonly scope: Scope.Scope,
+    private readonly limits: Pick<CoreLimits, "openToolCalls" | "toolCallsPerTurn">
+  ) {}
+
+  private get tooMany(): string {
+    const { openToolCalls, toolCallsPerTurn } = this.limits
+    return this.count >= toolCallsPerTurn
+      ? `A turn makes at most ${toolCallsPerTurn} calls of tools, and this one has made them. Go on without tools of Reins.`
+      : `At most ${openToolCalls} calls may be open at once. Wait for one of them, then call again.`
+  }
 
   /** `ToolTurn.count`. */
   readonly countAlike = (what: string): number => {
@@ -162,7 +172,8 @@ class TurnCalls {
   join(call: OfferedCall, patienceMs: number, begun: Begun): Effect.Effect<ToolAnswer> {
     return Effect.acquireUseRelease(
       this.begin(call, begun),
-      (held) => (held === undefined ? Effect.succeed(said(tooMany, true)) : answerIn(held, call.call_id, patienceMs)),
+      (held) =>
+        held === undefined ? Effect.succeed(said(this.tooMany, true)) : answerIn(held, call.call_id, patienceMs),
       (held, exit) => {
         if (held === undefined) return Effect.void
         held.waiting -= 1
@@ -195,7 +206,7 @@ class TurnCalls {
         found.waiting += 1
         return found
       }
-      if (this.open >= maxOpen || this.count >= maxCalls) return undefined
+      if (this.open >= this.limits.openToolCalls || this.count >= this.limits.toolCallsPerTurn) return undefined
       this.open += 1
       this.count += 1
       const ended = Effect.sync(() => {
@@ -224,17 +235,9 @@ const answerIn = (known: KnownCall, callId: string, patienceMs: number): Effect.
   )
 }
 
-/** An answer that is no longer than a model should get, with the middle left out. */
-const said = (text: string, is_error: boolean): ToolAnswer => ({
-  is_error,
-  text:
-    text.length <= maxAnswer
-      ? text
-      : `${cutText(text, maxAnswer / 2)}\n[${text.length - maxAnswer} characters are left out]\n${cutEnd(text, maxAnswer / 2)}`
-})
+const said = (text: string, is_error: boolean): ToolAnswer => ({ is_error, text })
 
 const brokenTool = "The tool has failed inside of the service. Go on without it, or try it again later."
 const nobodysTurn = "Nobody is known who has sent the message of this turn. Go on without this tool."
 const noRight =
   "The sender of the message of this turn may not act here any more: the API key has ended, or the account or its membership has. Go on without this tool."
-const tooMany = `At most ${maxOpen} calls may be open at once, and a turn makes at most ${maxCalls}. Wait for the others first.`

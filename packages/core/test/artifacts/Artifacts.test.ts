@@ -2,7 +2,8 @@ import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
-import { Artifacts, maxOfTurn } from "@reins/core/artifacts/Artifacts"
+import { Artifacts } from "@reins/core/artifacts/Artifacts"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
@@ -105,6 +106,23 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer)))
     )
 
+    it.scopedLive("each part of a content is that part, wherever it begins and ends", () =>
+      Effect.gen(function* () {
+        const { principal, publish, workTree } = yield* given
+        const artifacts = yield* Artifacts
+        const bytes = Buffer.from(Array.from({ length: 2_500_000 }, (_, at) => (at * 31) % 251))
+        writeFileSync(join(workTree, "data.bin"), bytes)
+        const { artifact_id: id } = (yield* publish("data.bin", "The data")) as { readonly artifact_id: string }
+        const MiB = 1024 * 1024
+        const edges = [0, 1, MiB - 1, MiB, MiB + 1, 2 * MiB - 1, 2 * MiB, 2_400_000, bytes.length - 1]
+        for (const first of edges)
+          for (const last of edges.filter((edge) => edge >= first)) {
+            const { bytes: part } = yield* artifacts.content(principal, id, { first, last })
+            assert.isTrue(part.equals(bytes.subarray(first, last + 1)), `${first} to ${last}`)
+          }
+      }).pipe(Effect.provide(services(layer)))
+    )
+
     it.scopedLive("what is no file of the working tree, is too large or too many is refused with the reason", () =>
       Effect.gen(function* () {
         const { publish, workTree } = yield* given
@@ -118,7 +136,7 @@ for (const { layer, name } of databases) {
         assert.include(yield* publish("../home"), "out of the working tree")
         assert.include(yield* publish("/etc/passwd"), "out of the working tree")
         assert.include(yield* publish("large.bin"), "26214401 bytes")
-        for (let each = 0; each < maxOfTurn; each++) {
+        for (let each = 0; each < defaultLimits.artifactsPerTurn; each++) {
           writeFileSync(join(workTree, `${each}.txt`), String(each))
           assert.isObject(yield* publish(`${each}.txt`))
         }

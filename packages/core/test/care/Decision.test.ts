@@ -48,6 +48,7 @@ const red = (more: Partial<SeenRed> = {}): SeenRed => ({
   name: "test",
   state: "failing",
   optional: false,
+  onBase: null,
   endedMs: 1_000,
   ...more
 })
@@ -71,6 +72,35 @@ const told = (now: CareSeen, known = memory(), policy: Partial<CareRules> = {}, 
 const scenarios: ReadonlyArray<readonly [string, string, string]> = [
   ["a red check", told(seen({ checks: [red()] })), "checks:h1:test"],
   ["a red check that may fail", told(seen({ checks: [red({ optional: true })] })), "wait"],
+  ["red on the base too, while reviewers may write", told(seen({ checks: [red({ onBase: true })] })), "wait"],
+  [
+    "red on the base too, and nothing else to care for",
+    told(seen({ checks: [red({ onBase: true })] }), memory(), { reviews: "off" }),
+    "red_on_base"
+  ],
+  [
+    "red on the base too, while another runs",
+    told(seen({ checks: [red({ onBase: true }), red({ key: "lint", state: "pending" })] }), memory(), {
+      reviews: "off"
+    }),
+    "wait"
+  ],
+  [
+    "red on the base too, and nobody cares for checks",
+    told(seen({ checks: [red({ onBase: true })] }), memory(), { checks: "off", reviews: "off" }),
+    "wait"
+  ],
+  [
+    "red on the base too, which nothing begins anew",
+    told(seen({ checks: [red({ onBase: true })] }), memory(), { rerun_first: true }),
+    "wait"
+  ],
+  [
+    "red on the base too, beside another that is red here alone",
+    told(seen({ checks: [red({ onBase: true }), red({ key: "lint", name: "lint", onBase: false })] })),
+    "checks:h1:lint"
+  ],
+  ["red, and green on the base", told(seen({ checks: [red({ onBase: false })] })), "checks:h1:test"],
   ["checks that cannot be read", told(seen({ checks: undefined })), "wait"],
   ["checks that nobody cares for", told(seen({ checks: [red()] }), memory(), { checks: "off" }), "wait"],
   ["red a moment ago", told(seen({ checks: [red({ endedMs: later - 1_000 })] })), "wait"],
@@ -236,9 +266,42 @@ describe("the decision of care", () => {
     assert.isTrue(step.do === "turn" && step.proposes && step.isConflict && step.checks.length === 0)
   })
 
+  it("gives no turn, and begins nothing anew, for checks that are red on the base too", () => {
+    const check = fc.record({
+      key: fc.constantFrom("test", "lint", "docs"),
+      state: fc.constantFrom("failing" as const, "passing" as const, "pending" as const),
+      onBase: fc.constantFrom(true, false, null),
+      endedMs: fc.integer({ min: 0, max: later })
+    })
+    fc.assert(
+      fc.property(fc.uniqueArray(check, { selector: ({ key }) => key }), fc.boolean(), (found, rerunFirst) => {
+        const checks = found.map((each) => red({ ...each, id: each.key, name: each.key }))
+        const policy = { ...rules, rerun_first: rerunFirst }
+        const step = decide(seen({ checks }), memory(), policy, later)
+        const here = checks.filter(({ onBase, state }) => state === "failing" && onBase !== true).map(({ id }) => id)
+        if (step.do === "turn" || step.do === "rerun") assert.sameMembers([...step.checks], here)
+        if (here.length === 0) assert.strictEqual(step.do, "wait")
+        // The others decide as if the broken ones were not there.
+        const others = checks.filter(({ onBase, state }) => state !== "failing" || onBase !== true)
+        assert.deepStrictEqual(step, decide(seen({ checks: others }), memory(), policy, later))
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
   it("gives no cause two turns, passes no cap and acts on the head alone, in any life with deaths before commits", () => {
     const happening = fc.oneof(
-      fc.record({ what: fc.constant("check" as const), name: fc.constantFrom("test", "lint"), isRed: fc.boolean() }),
+      fc.record({
+        what: fc.constant("check" as const),
+        name: fc.constantFrom("test", "lint"),
+        isRed: fc.boolean(),
+        onBase: fc.constantFrom(true, false, null)
+      }),
+      fc.record({
+        what: fc.constant("base" as const),
+        name: fc.constantFrom("test", "lint"),
+        onBase: fc.constantFrom(true, false, null)
+      }),
       fc.record({ what: fc.constant("comment" as const), mayWrite: fc.boolean(), isOurs: fc.boolean() }),
       fc.record({ what: fc.constant("push" as const) }),
       fc.record({ what: fc.constant("end" as const) }),
@@ -275,6 +338,8 @@ describe("the decision of care", () => {
             handled.add(key)
             if (key.startsWith("checks:")) assert.isTrue(key.startsWith(`checks:${head}:`))
           }
+          for (const id of step.checks)
+            assert.isTrue(checks.some((each) => each.id === id && each.state === "failing" && each.onBase !== true))
           for (const id of step.comments)
             assert.isTrue(comments.some((each) => each.id === id && each.author.mayWrite && !each.isOurs))
           if (step.fingerprint !== null) failures.push(step.fingerprint)
@@ -289,10 +354,15 @@ describe("the decision of care", () => {
               key: event.name,
               name: event.name,
               state: event.isRed ? "failing" : "passing",
+              onBase: event.isRed ? event.onBase : null,
               endedMs: nowMs
             })
             checks = [...checks.filter(({ key }) => key !== event.name), check]
           }
+          if (event.what === "base")
+            checks = checks.map((each) =>
+              each.key === event.name && each.state === "failing" ? { ...each, onBase: event.onBase } : each
+            )
           if (event.what === "comment") {
             const author = { mayWrite: event.mayWrite }
             comments.push(comment({ id: String(at), writtenMs: nowMs, isOurs: event.isOurs }, author))

@@ -39,6 +39,29 @@ const mailsAbout = (id: string) =>
     return mails.filter((mail) => mail.includes(id))
   })
 
+/** A member of the workspace, and what removes them from it. */
+const newMember = Effect.gen(function* () {
+  const { workspaceId } = yield* Embedded.owner
+  const db = yield* Database
+  const { commit } = yield* Journal
+  const { id } = yield* newAccount
+  const membership = { workspace_id: workspaceId, account_id: id, role: "member" } as const
+  yield* commit(Memberships.add(db, { ...membership, created_at: yield* now }))
+  const member: Principal = { accountId: id, scopes: ["write"], workspaceId: null, via: { kind: "embedded" } }
+  return { member, remove: commit(Memberships.removeMembership(db, workspaceId, id)) }
+})
+
+type Given = Effect.Effect.Success<ReturnType<typeof opened>>
+
+/** Changes a line on `main` that the merge request changes too. */
+const conflict = ({ origin }: Given, text: string) => {
+  origin.forge.odd.conflicts = "by_git"
+  origin.commitOn("main", "a.txt", text)
+}
+
+/** Asks for a look each time. */
+const rung = <A, E, R>({ ring }: Given, get: Effect.Effect<A, E, R>) => Effect.zipRight(Effect.orDie(ring), get)
+
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(
     `handed over on ${name}`,
@@ -47,20 +70,9 @@ for (const { layer: database, name } of databases) {
         Effect.gen(function* () {
           const given = yield* opened("gitea")
           const { cares, forge, head, id, model } = given
-          const { workspaceId } = yield* Embedded.owner
-          const db = yield* Database
-          const { commit } = yield* Journal
-          const account = yield* newAccount
-          const membership = { workspace_id: workspaceId, account_id: account.id, role: "member" } as const
-          yield* commit(Memberships.add(db, { ...membership, created_at: yield* now }))
-          const member: Principal = {
-            accountId: account.id,
-            scopes: ["write"],
-            workspaceId: null,
-            via: { kind: "embedded" }
-          }
+          const { member, remove } = yield* newMember
           const begun = yield* cares.start(member, id, fix)
-          assert.deepInclude(begun, { state: "watching", acts_for: account.id })
+          assert.deepInclude(begun, { state: "watching", acts_for: member.accountId })
           const gate = join(yield* temporaryDirectory, "gate")
           model.onCare = () => [
             { tool: "bash", cmd: `until test -e ${gate}; do sleep 0.05; done` },
@@ -71,7 +83,7 @@ for (const { layer: database, name } of databases) {
           forge.check({ head: before, name: "test", state: "failed", log: "red" })
           yield* given.ring
           yield* until(given.attentions, ([attention]) => attention?.state === "turning")
-          yield* commit(Memberships.removeMembership(db, workspaceId, account.id))
+          yield* remove
           writeFileSync(gate, "")
           const care = yield* until(given.care, ({ state }) => state === "handed_over")
           assert.deepInclude(care, { reason: "owner_lost_access", turns: 1 })
@@ -102,6 +114,73 @@ for (const { layer: database, name } of databases) {
           assert.include(mail, "Fix the sum")
           const told = Effect.sync(() => forge.comments.filter(({ body }) => body.includes("leaves this to a person")))
           assert.lengthOf(yield* until(told, ({ length }) => length > 0), 1)
+        })
+      )
+
+      it.scoped("a conflict after the budget is used up asks a person, with a mail, an event and one comment", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("github", { conflicts: "fix", budget: { max_tokens: 2_000 } })
+          const { forge, head, id, model } = given
+          model.onCare = () => [write("a.txt", "ONE uno\n"), { say: "It has both." }]
+          conflict(given, "uno\n")
+          yield* until(rung(given, given.attentions), ([attention]) => attention?.state === "done")
+          const resolved = head()
+          conflict(given, "due\n")
+          const care = yield* until(rung(given, given.care), ({ state }) => state === "handed_over")
+          assert.deepInclude(care, { reason: "budget_exhausted", turns: 1 })
+          assert.strictEqual(head(), resolved)
+          assert.lengthOf(yield* given.told("merge_request.care_handed_over"), 1)
+          const { workspaceId } = yield* Embedded.owner
+          const { items } = yield* given.looks.list(given.principal, workspaceId, { care: "handed_over" })
+          assert.include(
+            items.map((request) => request.id),
+            id
+          )
+          const [mail, ...others] = yield* until(mailsAbout(id), (mails) => mails.length > 0)
+          assert.lengthOf(others, 0)
+          assert.include(mail, "Fix the sum")
+          const told = Effect.sync(() => forge.comments.filter(({ body }) => body.includes("leaves this to a person")))
+          assert.lengthOf(yield* until(told, ({ length }) => length > 0), 1)
+        })
+      )
+
+      it.scoped("a conflict begins no turn for a member who has been removed", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("gitlab")
+          const { cares, head, id } = given
+          const { member, remove } = yield* newMember
+          yield* cares.start(member, id, { conflicts: "fix" })
+          yield* remove
+          const before = head()
+          conflict(given, "uno\n")
+          const care = yield* until(rung(given, given.care), ({ state }) => state === "handed_over")
+          assert.deepInclude(care, { reason: "owner_lost_access" })
+          assert.strictEqual(head(), before)
+          assert.isTrue((yield* given.attentions).every(({ turn_id }) => turn_id === null))
+          assert.lengthOf(yield* given.told("merge_request.care_handed_over"), 1)
+        })
+      )
+
+      it.scoped("a conflict that a turn resolves is not pushed for a member who is removed meanwhile", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("gitea")
+          const { cares, head, id, model } = given
+          const { member, remove } = yield* newMember
+          yield* cares.start(member, id, { conflicts: "fix" })
+          const gate = join(yield* temporaryDirectory, "gate")
+          model.onCare = () => [
+            { tool: "bash", cmd: `until test -e ${gate}; do sleep 0.05; done` },
+            write("a.txt", "ONE uno\n"),
+            { say: "It has both." }
+          ]
+          const before = head()
+          conflict(given, "uno\n")
+          yield* until(rung(given, given.attentions), ([attention]) => attention?.state === "turning")
+          yield* remove
+          writeFileSync(gate, "")
+          const care = yield* until(rung(given, given.care), ({ state }) => state === "handed_over")
+          assert.deepInclude(care, { reason: "owner_lost_access", turns: 1 })
+          assert.strictEqual(head(), before)
         })
       )
     }

@@ -41,6 +41,7 @@ const check: fc.Arbitrary<RequestCheck> = fc.record({
   name: fc.constantFrom("build", "test", "lint"),
   state: mostly<RequestCheck["state"]>("passing", "pending", "failing", "cancelled", "skipped", "action_required"),
   optional: mostly(false, true),
+  on_base: fc.constantFrom(true, false, null),
   url: fc.constant(null),
   started_at: fc.constant(null),
   ended_at: fc.constant(null)
@@ -176,6 +177,16 @@ describe("the decision on a merge by conditions", () => {
       { numRuns: 20_000 }
     )
     assert.isAbove(held, 200, "so many cases in which it merges")
+  })
+
+  it("is loosened by nothing that is red on the base too", () => {
+    fc.assert(
+      fc.property(terms, facts, fc.constantFrom(true, false, null), (wanted, given, on_base) => {
+        const checks = given.sighting.checks.map((each) => ({ ...each, on_base }))
+        const other = { ...given, sighting: { ...given.sighting, checks } }
+        assert.deepStrictEqual(unmetOf(wanted, other), unmetOf(wanted, given))
+      })
+    )
   })
 
   it("names the check that has not reported, and says when none has", () => {

@@ -28,28 +28,40 @@ for (const kind of list) {
               private_key
             })
           }
-        : kind.gateway !== null
+        : kind.kind === "mcp_oauth"
           ? {
               kind,
-              credential: (base_url, api_key) => ({
-                base_url,
-                api_key,
-                ...(kind.kind === "gateway" && { protocol: "openai_chat" })
+              credential: (base_url, client_secret) => ({
+                server_url: `${base_url}/mcp`,
+                token_endpoint: `${base_url}/token`,
+                client_id: "reins",
+                client_secret
               }),
-              answer: (response) => json(response, 200, gateway)
+              answer: (response) =>
+                json(response, 200, { access_token: "a-token", token_type: "Bearer", expires_in: 60 })
             }
-          : kind.tokens !== undefined
+          : kind.gateway !== null
             ? {
                 kind,
-                secret: appKeys().pkcs8,
-                credential: (base_url, private_key) => ({ base_url, client_id: "Iv23liCanary", private_key }),
-                answer: (response) => json(response, 200, { id: 12, slug: "reins-helper" })
+                credential: (base_url, api_key) => ({
+                  base_url,
+                  api_key,
+                  ...(kind.kind === "gateway" && { protocol: "openai_chat" })
+                }),
+                answer: (response) => json(response, 200, gateway)
               }
-            : {
-                kind,
-                credential: (base_url, token) => ({ base_url, token }),
-                answer: (response) => json(response, 200, { login: "somebody" })
-              }
+            : kind.tokens !== undefined
+              ? {
+                  kind,
+                  secret: appKeys().pkcs8,
+                  credential: (base_url, private_key) => ({ base_url, client_id: "Iv23liCanary", private_key }),
+                  answer: (response) => json(response, 200, { id: 12, slug: "reins-helper" })
+                }
+              : {
+                  kind,
+                  credential: (base_url, token) => ({ base_url, token }),
+                  answer: (response) => json(response, 200, { login: "somebody" })
+                }
   )
 }
 

@@ -209,7 +209,8 @@ it.scopedLive("a validation tries the key, also where the clocks differ", () =>
     const kind = (yield* ConnectionKinds).find("github_app")
     const outbound = yield* Outbound
     const probe = (given: OpenConnection) =>
-      kind?.probe(given, { outbound, defaultBaseUrl: undefined }) ?? Effect.dieMessage("no kind")
+      kind?.probe(given, { outbound, defaultBaseUrl: undefined, freshToken: Effect.dieMessage("no grant") }) ??
+      Effect.dieMessage("no kind")
     assert.strictEqual((yield* probe(connection)).state, "passed")
     app.skewMs = 7_200_000
     assert.strictEqual((yield* probe(connection)).state, "passed")

@@ -17,27 +17,11 @@ import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { type Gateway, script } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, makeRemote, withAgent } from "../execution/Agent.js"
+import { toldBy } from "./Told.js"
 
 /** The number of times that the conversation of the newest model call holds words of somebody else than the model. */
 const toldTo = (gateway: Gateway, words: string): number =>
   (gateway.requests.at(-1)?.messages ?? []).filter(({ role, text }) => role === "user" && text.includes(words)).length
-
-/** What the model was told by the tools of the service, in order. */
-const toldBy = (gateway: Gateway): ReadonlyArray<Record<string, unknown> & { readonly text: string }> => {
-  const longest = gateway.requests.reduce<Gateway["requests"][number]["messages"]>(
-    (most, { messages }) => (messages.length > most.length ? messages : most),
-    []
-  )
-  return longest
-    .filter(({ role }) => role === "tool_result")
-    .map(({ text }) => {
-      try {
-        return { text, ...JSON.parse(text) }
-      } catch {
-        return { text }
-      }
-    })
-}
 
 const childWrites = script(
   "Write the file.",

@@ -13,6 +13,8 @@ const program = (more: object = {}) => ({
   ...more
 })
 
+const connection = "con_01k0000000000000000000000a"
+
 const variable = { name: "A", value: "b" }
 
 const placesOf = (servers: unknown) =>
@@ -56,6 +58,13 @@ const refused: ReadonlyArray<readonly [string, unknown, string]> = [
   ["a word with a NUL", [program({ command: ["a\0b"] })], "0.command.0"],
   ["headers of a program", [program({ headers: { A: { secret: "KEY" } } })], "0.headers"],
   ["variables of an address", [server({ environment: [{ name: "A", value: "b" }] })], "0.environment"],
+  ["a connection of a program", [program({ connection_id: connection })], "0.connection_id"],
+  ["a connection that is no id", [server({ connection_id: "mine" })], "0.connection_id"],
+  [
+    "a header that the connection sets",
+    [server({ connection_id: connection, headers: { authorization: { secret: "KEY" } } })],
+    "0.headers.authorization"
+  ],
   ["a network of an address", [server({ network: "none" })], "0.network"],
   ["a reserved variable", [program({ environment: [{ name: "LD_PRELOAD", value: "b" }] })], "0.environment.0.name"],
   ["a variable twice", [program({ environment: [variable, variable] })], "0.environment.1.name"],

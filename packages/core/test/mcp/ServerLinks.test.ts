@@ -37,6 +37,7 @@ const links = (guard = outbound) =>
 const openOf = (url: string): OpenServer => ({
   versionId: ProjectVersionId.make("pver_01k0000000000000000000000a"),
   environment: {},
+  tokens: undefined,
   server: { name: "lab", url, allow: ["get_issue"] },
   headers: { Authorization: Redacted.make(`Bearer ${key}`) },
   blank: blankSecrets([Redacted.make(key)])

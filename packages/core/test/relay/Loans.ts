@@ -1,4 +1,6 @@
 import http, { type IncomingHttpHeaders, type RequestListener } from "node:http"
+import { tmpdir } from "node:os"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Manifests } from "@reins/core/harness/Manifests"
 import type { HarnessConnection } from "@reins/core/harness/TurnInput"
 import { Outbound } from "@reins/core/outbound/Outbound"
@@ -14,7 +16,12 @@ export const key = 'sk-real"key/Zq8rT2vX5nB7'
 /** The proxy of a service whose operator allows the given private hosts. */
 export const servicesWith = (allowPrivateHosts: ReadonlyArray<string>) =>
   Layer.merge(CredentialProxy.layer, ToolLoans.layer).pipe(
-    Layer.provide([Loans.layer, Manifests.layer, Outbound.layerWith({ allowPrivateHosts })])
+    Layer.provide([
+      Loans.layer,
+      CoreConfig.layer({ dataDir: tmpdir() }),
+      Manifests.layer,
+      Outbound.layerWith({ allowPrivateHosts })
+    ])
   )
 
 export const services = servicesWith(["127.0.0.1", "gateway.invalid"])

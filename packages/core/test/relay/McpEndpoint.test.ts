@@ -1,5 +1,8 @@
+import { tmpdir } from "node:os"
 import { assert, it } from "@effect/vitest"
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { Loans } from "@reins/core/relay/Loans"
 import { ToolLoans } from "@reins/core/relay/mcp/ToolLoans"
 import type { CallTool, OfferedCall, ToolOffer } from "@reins/core/relay/mcp/ToolOffer"
@@ -7,7 +10,8 @@ import { eventually } from "@reins/testing/process/Waiting"
 import { Deferred, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { ask, bearer } from "./Loans.js"
 
-const services = ToolLoans.layer.pipe(Layer.provide(Loans.layer))
+const limits = { ...defaultLimits, toolInputCharacters: 2000 }
+const services = ToolLoans.layer.pipe(Layer.provide([Loans.layer, CoreConfig.layer({ dataDir: tmpdir(), limits })]))
 
 const offer: ToolOffer = {
   is_always_loaded: true,
@@ -164,8 +168,11 @@ it.scopedLive(
       )
       const unknown = yield* rpc(endpoint, "tools/call", { name: "drop_all", arguments: {} })
       assert.include(unknown.body.toString(), "There is no tool drop_all. There are: look_up.")
-      const long = yield* rpc(endpoint, "tools/call", { name: "look_up", arguments: { ticket: "x".repeat(300_000) } })
-      assert.include(long.body.toString(), "The input is longer than")
+      // The name and the quotes are 13 characters of the JSON.
+      const long = yield* rpc(endpoint, "tools/call", { name: "look_up", arguments: { ticket: "x".repeat(1988) } })
+      assert.include(long.body.toString(), "The input is longer than 2000 characters. Call the tool with less.")
       assert.lengthOf(endpoint.calls, 3)
+      yield* rpc(endpoint, "tools/call", { name: "look_up", arguments: { ticket: "x".repeat(1987) } })
+      assert.lengthOf(endpoint.calls, 4)
     }).pipe(Effect.provide(services))
 )

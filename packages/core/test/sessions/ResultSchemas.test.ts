@@ -163,3 +163,18 @@ it.live("a value of great depth is refused for its depth, and one that cannot be
     })
   )
 )
+
+it.live("each value of an enum is accepted and no other, and items count as equal only where they are", () =>
+  run(
+    Effect.gen(function* () {
+      const schemas = yield* ResultSchemas
+      const values = ["low", "high", "a much longer text", { of: "a member" }, ["a list"], 7, true, null]
+      for (const value of values) yield* schemas.checkResult({ enum: values }, result(value))
+      for (const value of ["", "lo", "a much longer tex", { of: "another" }, ["a list", 1], "7", false])
+        assert.lengthOf(yield* detailsOf(schemas.checkResult({ enum: values }, result(value))), 1)
+      yield* schemas.checkResult({ uniqueItems: true }, result(values))
+      for (const value of values)
+        assert.lengthOf(yield* detailsOf(schemas.checkResult({ uniqueItems: true }, result([...values, value]))), 1)
+    })
+  )
+)

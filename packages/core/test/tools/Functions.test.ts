@@ -1,5 +1,8 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { ClaimId, newId } from "@reins/core/domain/Ids"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -19,8 +22,10 @@ import { Journal } from "@reins/core/store/Journal"
 import { ToolRuns } from "@reins/core/tools/ToolRuns"
 import { ToolSources } from "@reins/core/tools/ToolSources"
 import { faultsOf } from "@reins/testing/Faults"
+import { pathsOf } from "@reins/testing/sessions/Paths"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { answersAtDeadlines, claimedCalls } from "@reins/testing/Volume"
 import { Effect, Exit, Fiber, Schedule, Scope } from "effect"
 
 const runner = systemActor("runner")
@@ -99,13 +104,86 @@ const given = Effect.gen(function* () {
   return { ...shown, principal, sent, session, set, turns, workspaceId }
 })
 
-/** Each round of 25 clients is 25 commits that wait for one another. */
-const rounds = { SQLite: 100, PostgreSQL: 20 }
+/** Answers that come a little after the deadline of their call, with it or before it. Each call gets one end, and no event is missing. */
+const meetings = Effect.fnUntraced(function* (count: number) {
+  const { answer, begin, first, interactions, pending, principal, sent, session, set } = yield* given
+  const agent = yield* begin(sent.turn_id ?? "")
+  const calls = yield* ToolCallStore
+  const journal = yield* Journal
+  for (let ticket = 0; ticket < count; ticket++) {
+    const calling = yield* Effect.fork(agent.call({ ticket }))
+    const call = yield* first
+    yield* set(call.id, "expires_at", new Date(Date.now() + (ticket % 8)).toISOString())
+    const expiry = Effect.zipRight(journal.commit(calls.expire(call.id)), pending).pipe(
+      Effect.repeat({ until: ({ length }) => length === 0 })
+    )
+    const [given] = yield* Effect.all([Effect.either(answer(call, { result: ticket })), expiry], { concurrency: 2 })
+    const { items } = yield* interactions.list(principal, session.id, { limit: 1 })
+    if (given._tag === "Left") {
+      assert.strictEqual(given.left instanceof ReinsError && given.left.code, "invalid_transition")
+      assert.strictEqual(items[0]?.state, "expired")
+      assert.include((yield* Fiber.join(calling)).text, "No program has taken the call")
+    } else {
+      assert.strictEqual(items[0]?.state, "answered")
+      assert.strictEqual((yield* Fiber.join(calling)).text, String(ticket))
+    }
+  }
+  const { all, sql } = yield* Database
+  const events = yield* all(
+    sql<{ seq: number; type: string }>`select seq, type from events where session_id = ${session.id} order by seq`
+  )
+  assert.deepStrictEqual(
+    events.map(({ seq }) => Number(seq)),
+    events.map((_, index) => index + 1)
+  )
+  assert.lengthOf(
+    events.filter(({ type }) => type === "turn.action_required"),
+    count
+  )
+  assert.lengthOf(
+    events.filter(({ type }) => type === "turn.action_resolved"),
+    count
+  )
+})
 
 const longAgo = "2020-01-01T00:00:00.000Z"
 
 for (const { layer, name } of databases) {
   describe(`functions of callers on ${name}`, () => {
+    it.scopedLive("a long answer is cut in the middle, and the agent finds the whole below its home", () =>
+      Effect.gen(function* () {
+        const { answer, begin, first, sent, session } = yield* given
+        const agent = yield* begin(sent.turn_id ?? "")
+        const calling = yield* Effect.fork(agent.call({ ticket: 7 }))
+        const whole = Array.from({ length: 30_000 }, (_, line) => `line ${line}`).join("\n")
+        yield* answer(yield* first, { result: whole })
+        const { text } = yield* Fiber.join(calling)
+        assert.isBelow(text.length, defaultLimits.toolAnswerCharacters + 200)
+        assert.isTrue(text.startsWith("line 0\n") && text.endsWith("line 29999"))
+        const [, left, path] = /\[(\d+) characters are left out. The whole is in ~\/(\S+)\]/.exec(text) ?? []
+        assert.strictEqual(Number(left), whole.length - defaultLimits.toolAnswerCharacters)
+        const { home } = yield* pathsOf(session.id)
+        assert.strictEqual(readFileSync(join(home, path ?? ""), "utf8"), whole)
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("functions with which an agent would be offered too many tools are refused, with the counts", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* given
+        const functions = (count: number, prefix: string) =>
+          Array.from({ length: count }, (_, index) => ({ ...lookup, name: `${prefix}_${index}` }))
+        const sessions = yield* Sessions
+        const full = yield* sessions.create(principal, workspaceId, { tools: { functions: functions(50, "a") } })
+        const messages = yield* Messages
+        const send = (count: number) =>
+          messages.send(principal, full.id, { content: "x", tools: { functions: functions(count, "b") } })
+        const refused = yield* Effect.flip(send(50))
+        assert.strictEqual(yield* failureOf(send(50)), "quota_exhausted")
+        assert.include(refused.message, "offered 110 tools, and may be offered 100: 10 of the service, 100 functions")
+        yield* send(40)
+      }).pipe(Effect.provide(services(layer)))
+    )
+
     it.scopedLive("a call waits for its answer, which the agent gets, and the turn waits with it", () =>
       Effect.gen(function* () {
         const { answer, begin, first, principal, sent, turns } = yield* given
@@ -153,7 +231,7 @@ for (const { layer, name } of databases) {
         const calling = yield* Effect.fork(agent.call({ ticket: 7 }))
         const call = yield* first
         const holders = Array.from({ length: 25 }, (_, index) => `holder ${index}`)
-        const last = rounds[name]
+        const last = claimedCalls[name]
         for (let round = 1; round <= last; round++) {
           const claims = yield* Effect.forEach(holders, (holder) => Effect.either(claim(call, `${round} ${holder}`)), {
             concurrency: "unbounded"
@@ -198,31 +276,8 @@ for (const { layer, name } of databases) {
 
     it.scopedLive("an answer and the deadline of a call meet, and one of them wins", () =>
       Effect.gen(function* () {
-        const { answer, begin, first, interactions, pending, principal, sent, session, set } = yield* given
-        const agent = yield* begin(sent.turn_id ?? "")
-        const calls = yield* ToolCallStore
-        const journal = yield* Journal
-        for (let ticket = 0; ticket < 40; ticket++) {
-          const calling = yield* Effect.fork(agent.call({ ticket }))
-          const call = yield* first
-          // The deadline comes a little before the answer, with it or after it.
-          yield* set(call.id, "expires_at", new Date(Date.now() + (ticket % 8)).toISOString())
-          const expiry = Effect.zipRight(journal.commit(calls.expire(call.id)), pending).pipe(
-            Effect.repeat({ until: ({ length }) => length === 0 })
-          )
-          const [given] = yield* Effect.all([Effect.either(answer(call, { result: ticket })), expiry], {
-            concurrency: 2
-          })
-          const { items } = yield* interactions.list(principal, session.id, { limit: 1 })
-          if (given._tag === "Left") {
-            assert.strictEqual(given.left instanceof ReinsError && given.left.code, "invalid_transition")
-            assert.strictEqual(items[0]?.state, "expired")
-            assert.include((yield* Fiber.join(calling)).text, "No program has taken the call")
-          } else {
-            assert.strictEqual(items[0]?.state, "answered")
-            assert.strictEqual((yield* Fiber.join(calling)).text, String(ticket))
-          }
-        }
+        // A turn makes 500 calls at most.
+        for (let left = answersAtDeadlines; left > 0; left -= 250) yield* Effect.scoped(meetings(Math.min(left, 250)))
       }).pipe(Effect.provide(services(layer)))
     )
 

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { extractScript } from "../../../../examples/scripted-gateway/script.mjs"
+import { conflictSteps } from "./conflict.mjs"
 
 const store = join(process.env.HOME, "sessions.json")
 /** The directory that each native session works in. */
@@ -117,7 +118,8 @@ const methods = {
     isCancelled = false
     isDone = false
     const text = prompt.map((block) => block.text ?? "").join("\n")
-    const steps = extractScript(text) ?? [{ say: "This agent follows a script, and the prompt has none." }]
+    const steps = extractScript(text) ??
+      conflictSteps(text) ?? [{ say: "This agent follows a script, and the prompt has none." }]
     const update = (update) => send({ method: "session/update", params: { sessionId, update } })
     for (const step of steps) {
       await takeStep(step, sessionId, update)

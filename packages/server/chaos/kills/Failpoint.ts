@@ -5,7 +5,10 @@ import { Effect } from "effect"
 
 /** `name` or `name:n`: the point at which this process is killed, and at which passage of it. */
 const fixed = process.env["REINS_FAILPOINT"] ?? ""
-/** A file that says so in its place, and that may change while the process runs. Passages count from the change. */
+/**
+ * A file that says so in its place, and that may change while the process runs. Passages count from the change. `name*` holds each that comes to the
+ * point for ever, and the file `<file>.held` gets a line with this process for each.
+ */
 const file = process.env["REINS_FAILPOINT_FILE"]
 /** A file that gets a line for each point that is passed, so that a test can prove that it was reached. */
 const journal = process.env["REINS_FAILPOINT_LOG"]
@@ -27,6 +30,10 @@ export const failpoint = (at: FailpointName): Effect.Effect<void> =>
     }
     const [name, passage = "1"] = armed.split(":")
     if (journal !== undefined) appendFileSync(journal, `${at}\n`)
+    if (armed === `${at}*`) {
+      appendFileSync(`${file}.held`, `${process.pid}\n`)
+      return Effect.never
+    }
     if (at === name && ++passed === Number(passage)) process.kill(process.pid, "SIGKILL")
     return holds === undefined ? Effect.void : hold(join(holds, at))
   })

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Reins } from "@reins/client"
@@ -7,14 +7,15 @@ import { agentsIn, endEach } from "@reins/testing/executor/Processes"
 import { newKey } from "@reins/testing/process/Caller"
 import { Ledger } from "@reins/testing/process/Ledger"
 import { steadyPort } from "@reins/testing/process/Ports"
-import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 import { eventually } from "@reins/testing/process/Waiting"
 import { postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Exit, Redacted, Schema, Scope } from "effect"
-import { type Gateway, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
+import { type ChatMessage, type Gateway, type Step, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
+import { conflictSteps } from "../agent/conflict.mjs"
 import { agent } from "../Volume.js"
 import { type MailServer, startMailServer } from "./MailServer.js"
 import { postgresRecords, type Records, sqliteRecords } from "./Records.js"
+import { type Seat, Servers } from "./Servers.js"
 
 export type DatabaseName = "SQLite" | "PostgreSQL"
 
@@ -23,14 +24,37 @@ type Origin = Effect.Effect.Success<ReturnType<typeof remote>>
 /** The time that anything may take that comes about by itself. */
 const patienceMs = 120_000
 
+/** How an installation is made. */
+export interface Making {
+  /** True for servers that `crash` can kill, without the one that is published. */
+  readonly failpoints: boolean
+  /** The names of the nodes; none for one server, which is none. */
+  readonly nodes?: ReadonlyArray<string>
+  /** The program that replaces the agent of alpha. */
+  readonly agent?: string | undefined
+}
+
+/** What is around the servers of an installation. */
+interface Around {
+  readonly gateway: Gateway
+  readonly origin: Origin
+  readonly mail: MailServer
+  readonly records: Records
+  readonly databaseUrl: string | undefined
+  readonly outside: Scope.CloseableScope
+}
+
 /**
  * An installation whose server can be killed and started again, with everything around it: a model gateway, a forge with a git
  * repository, a mail server, clients that never give up, and a look into its database.
  */
 export class Installation {
-  readonly ledger = new Ledger()
+  readonly ledger: Ledger
   readonly url: string
-  private server: ServerProcess | undefined
+  readonly gateway: Gateway
+  readonly origin: Origin
+  readonly mail: MailServer
+  readonly records: Records
   private key = ""
   /** The personal workspace of the owner. */
   workspaceId = ""
@@ -41,21 +65,23 @@ export class Installation {
 
   private constructor(
     readonly database: DatabaseName,
-    private readonly failpoints: boolean,
+    /** The directory of the data, or that of the nodes' directories. */
     readonly dataDir: string,
-    readonly port: number,
-    readonly gateway: Gateway,
-    readonly origin: Origin,
-    readonly mail: MailServer,
-    readonly records: Records,
-    private readonly databaseUrl: string | undefined,
-    private readonly outside: Scope.CloseableScope
+    readonly servers: Servers,
+    private readonly around: Around,
+    private readonly env: Readonly<Record<string, string>>
   ) {
-    this.url = `http://127.0.0.1:${port}`
+    const urls = servers.seats.map(({ port }) => `http://127.0.0.1:${port}`)
+    this.url = urls[0] ?? ""
+    this.ledger = urls.length === 1 ? new Ledger() : new Ledger({ urls, tryMs: 60_000 })
+    this.gateway = around.gateway
+    this.origin = around.origin
+    this.mail = around.mail
+    this.records = around.records
   }
 
-  /** With `failpoints` it is the server that `crash` can kill, without the one that is published. */
-  static async start(database: DatabaseName, { failpoints }: { readonly failpoints: boolean }): Promise<Installation> {
+  static async start(database: DatabaseName, making: Making): Promise<Installation> {
+    const { failpoints, nodes = [] } = making
     const dataDir = mkdtempSync(join(tmpdir(), "reins-chaos-"))
     const outside = Effect.runSync(Scope.make())
     const origin = await Effect.runPromise(Scope.extend(remote("github"), outside))
@@ -66,33 +92,37 @@ export class Installation {
         ? Redacted.value(await Effect.runPromise(Scope.extend(postgresDatabase, outside)))
         : undefined
     const records = databaseUrl === undefined ? sqliteRecords(dataDir) : postgresRecords(databaseUrl)
-    const [port, gateway, mail] = [await steadyPort(), await startGateway(), await startMailServer()]
-    const installation = new Installation(
-      database,
-      failpoints,
-      dataDir,
-      port,
-      gateway,
-      origin,
-      mail,
-      records,
-      databaseUrl,
-      outside
-    )
-    await installation.startServer()
-    installation.key = newKey(dataDir, installation.env)
+    const [gateway, mail] = [await startGateway({ plan: planOf }), await startMailServer()]
+    const env = {
+      REINS_SMTP_URL: mail.url,
+      REINS_MAIL_FROM: "Reins <reins@example.com>",
+      // Agents run without a sandbox, and programs of projects in one.
+      REINS_EXECUTOR: "local,bubblewrap",
+      // Where every life is short, agents that start all at once would never get to work.
+      ...(!failpoints && { REINS_MAX_RUNNING_TURNS: "2" }),
+      ...(databaseUrl !== undefined && { REINS_DATABASE_URL: databaseUrl }),
+      ...(nodes.length > 0 && { REINS_KEY_FILE: join(dataDir, "keyring.json") })
+    }
+    const seats: Array<Seat> = []
+    for (const node of nodes) seats.push({ node, dataDir: join(dataDir, node), port: await steadyPort() })
+    if (nodes.length === 0) seats.push({ dataDir, port: await steadyPort() })
+    const program = "agent" in making ? making.agent : agent
+    const servers = new Servers(seats, { env, agent: program, failpoints, directory: dataDir })
+    const around = { gateway, origin, mail, records, databaseUrl, outside }
+    const installation = new Installation(database, dataDir, servers, around, env)
+    await servers.start()
+    installation.key = installation.newAccount("owner@example.com")
     await installation.connect()
     return installation
   }
 
   async end(): Promise<void> {
-    this.server?.kill("SIGKILL")
-    await this.server?.ended
+    await this.servers.kill()
     // No server comes after this one, which would end them.
-    endEach(agentsIn(this.dataDir))
+    endEach(this.agents())
     await this.gateway.close()
     await this.mail.close()
-    await Effect.runPromise(Scope.close(this.outside, Exit.void))
+    await Effect.runPromise(Scope.close(this.around.outside, Exit.void))
     rmSync(this.dataDir, { recursive: true, force: true, maxRetries: 5 })
   }
 
@@ -103,7 +133,7 @@ export class Installation {
 
   /** Makes an account, and gives a key of it. */
   newAccount(email: string): string {
-    return newKey(this.dataDir, this.env, email)
+    return newKey(this.servers.seats[0]?.dataDir ?? this.dataDir, this.env, email)
   }
 
   /** A client that nobody knows. */
@@ -112,40 +142,35 @@ export class Installation {
   }
 
   /** Starts the server unless it runs. */
-  async startServer(): Promise<void> {
-    if (this.server !== undefined && (await Promise.race([this.server.ended, "running"])) === "running") return
-    this.disarm()
-    this.server = await startServer({
-      dataDir: this.dataDir,
-      agent,
-      ...(this.failpoints && { failpointFile: this.failpointFile }),
-      args: ["--port", String(this.port)],
-      env: this.env
-    })
+  startServer(): Promise<void> {
+    return this.servers.start()
   }
 
   /** Kills the server at once, and starts it again. */
   async kill(): Promise<void> {
-    this.server?.kill("SIGKILL")
-    await this.server?.ended
-    await this.startServer()
+    await this.servers.kill()
+    await this.servers.start()
   }
 
   /** Does something during which the server is killed at the n-th passage of a point and started again, and sees it through. */
   async crash<A>(point: string, act: () => Promise<A>): Promise<A> {
-    const server = this.server
-    if (server === undefined) throw new Error("There is no server to be killed")
-    writeFileSync(this.failpointFile, point)
+    const server = this.servers.first
+    this.servers.arm(point)
     const acted = act()
     // Its end is looked at below, once the server is back.
     acted.catch(() => {})
     const end = await soon(server.ended, `The point ${point} was not passed:\n${server.log()}`)
-    this.orphans = agentsIn(this.dataDir)
+    this.orphans = this.agents()
     if (end.signal !== "SIGKILL") throw new Error(`The server ended by itself (${end.code}):\n${server.log()}`)
     await this.startServer()
     const result = await acted
     await this.settled()
     return result
+  }
+
+  /** The processes of agents. */
+  agents(): ReadonlyArray<number> {
+    return this.servers.seats.flatMap(({ dataDir }) => agentsIn(dataDir))
   }
 
   /** Waits until no job has anything left to do but those of turns that a person holds up, and the deadlines of delegations. */
@@ -171,13 +196,9 @@ export class Installation {
     })
   }
 
-  /** The standard error of the server that runs. */
+  /** The standard error of the servers that run. */
   log(): string {
-    return this.server?.log() ?? ""
-  }
-
-  private disarm(): void {
-    rmSync(this.failpointFile, { force: true })
+    return this.servers.log()
   }
 
   private async connect(): Promise<void> {
@@ -196,23 +217,11 @@ export class Installation {
     })
     this.forgeConnectionId = forge.id
   }
-
-  private get env(): Readonly<Record<string, string>> {
-    return {
-      REINS_SMTP_URL: this.mail.url,
-      REINS_MAIL_FROM: "Reins <reins@example.com>",
-      // Agents run without a sandbox, and programs of projects in one.
-      REINS_EXECUTOR: "local,bubblewrap",
-      // Where every life is short, agents that start all at once would never get to work.
-      ...(!this.failpoints && { REINS_MAX_RUNNING_TURNS: "2" }),
-      ...(this.databaseUrl !== undefined && { REINS_DATABASE_URL: this.databaseUrl })
-    }
-  }
-
-  private get failpointFile(): string {
-    return join(this.dataDir, "failpoint")
-  }
 }
+
+/** What the model does where no message says it: it resolves conflicts. */
+const planOf = (messages: ReadonlyArray<ChatMessage>): Array<Step> | null =>
+  conflictSteps(messages.findLast(({ role }) => role === "user")?.text ?? "")
 
 const soon = async <A>(promise: Promise<A>, otherwise: string): Promise<A> => {
   let timer: NodeJS.Timeout | undefined

@@ -1,4 +1,4 @@
-import { type DatabaseName, Installation } from "./Installation.js"
+import { type DatabaseName, Installation, type Making } from "./Installation.js"
 
 /** Installations of their own beside each other, each for one test at a time. */
 export class Installations {
@@ -10,8 +10,12 @@ export class Installations {
   }
 
   /** So many, whose servers `crash` can kill. */
-  static async start(database: DatabaseName, count: number): Promise<Installations> {
-    const starting = Array.from({ length: count }, () => Installation.start(database, { failpoints: true }))
+  static async start(
+    database: DatabaseName,
+    count: number,
+    making: Omit<Making, "failpoints"> = {}
+  ): Promise<Installations> {
+    const starting = Array.from({ length: count }, () => Installation.start(database, { failpoints: true, ...making }))
     return new Installations(await Promise.all(starting))
   }
 

@@ -12,11 +12,10 @@ import packageJson from "../../package.json" with { type: "json" }
 import { EventStreams } from "../EventStreams.js"
 import { Shutdown } from "../Shutdown.js"
 import { writeTexts } from "../TextStream.js"
-import { contentHeaders } from "./ArtifactHeaders.js"
+import { contentReply } from "./ArtifactContent.js"
 import type { Exchange } from "./Exchange.js"
 import type { Handlers } from "./Handlers.js"
 import { Authentication, bearerOf } from "./middleware/Authentication.js"
-import { Reply } from "./Reply.js"
 
 /** Logins and passwords need the client of a request, and change its cookie. */
 export const accounts = Effect.gen(function* () {
@@ -72,10 +71,17 @@ const prefersMarkdown = (accept = ""): boolean => /text\/markdown/i.test(accept)
 /** The content of an artifact is sent as bytes that no browser runs. */
 export const artifacts = Effect.map(Artifacts, (artifacts) => {
   const handlers: Pick<Handlers<"artifacts">, "getContent"> = {
-    getContent: ({ path, principal }) =>
-      Effect.map(
-        artifacts.content(principal, path.artifact_id),
-        ({ artifact, bytes }) => new Reply(200, bytes, contentHeaders(artifact))
+    getContent: ({ exchange, path, principal }) =>
+      Effect.flatMap(artifacts.get(principal, path.artifact_id), (artifact) =>
+        contentReply(
+          artifact,
+          {
+            range: exchange.header("range"),
+            ifRange: exchange.header("if-range"),
+            ifNoneMatch: exchange.header("if-none-match")
+          },
+          (part) => Effect.map(artifacts.content(principal, artifact.id, part), ({ bytes }) => bytes)
+        )
       )
   }
   return handlers

@@ -1,5 +1,5 @@
 import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
-import { canonicalJson } from "@reins/core/base/CanonicalJson"
+import { digestedJson } from "@reins/core/base/CanonicalJson"
 import { inItsTurn } from "@reins/core/base/EventLoop"
 import type { InstalledNames } from "@reins/core/catalog/Installed"
 import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
@@ -179,7 +179,7 @@ const bodyDecoder = (
           inItsTurn(bytes.length, () => ({ size: bytes.length, ...read(exchange, bytes) }))
       ),
       Effect.flatMap(({ decoded, sent, size }) =>
-        inItsTurn(size, () => ({ decoded, canonical: canonicalJson(sent ?? null, longText) }))
+        inItsTurn(size, () => ({ decoded, canonical: digestedJson(sent ?? null, longText) }))
       )
     )
 }

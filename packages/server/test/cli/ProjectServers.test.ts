@@ -1,3 +1,4 @@
+import { authorizationServer } from "@reins/testing/mcp/AuthorizationServer"
 import { mcpServer } from "@reins/testing/mcp/McpServer"
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
@@ -19,6 +20,25 @@ const check = async (...args: ReadonlyArray<string>) => {
 }
 
 describe("reins projects check", () => {
+  it("says that a server with OAuth wants a new credential", async () => {
+    const { client, workspaceId: workspace_id } = world()
+    const issuer = await Effect.runPromise(Scope.extend(authorizationServer(key), scope))
+    const server = await Effect.runPromise(Scope.extend(mcpServer(issuer.good), scope))
+    server.authorization = [issuer.url]
+    const { id: connection_id } = await client.connections.create({
+      workspace_id,
+      kind: "mcp_oauth",
+      label: "lab",
+      credential: { server_url: server.url, client_id: "reins", refresh_token: `${key}-ended` }
+    })
+    const mcp_servers = [{ name: "lab", url: server.url, connection_id, allow: ["get_issue"] }]
+    const spec = { tools: { mcp_servers } }
+    const { id } = await client.projects.create({ workspace_id, slug: "oauth", name: "Lab", spec })
+    const refused = await check(id)
+    assert.strictEqual(refused.status, 1)
+    assert.match(refused.stdout, /^lab +- +not authorized +Its connection gives no token: .* new credential/m)
+  })
+
   it("shows what is ready, and pins what has changed", async () => {
     const { client, workspaceId: workspace_id } = world()
     const server = await Effect.runPromise(Scope.extend(mcpServer(key), scope))

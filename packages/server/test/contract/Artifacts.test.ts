@@ -75,6 +75,53 @@ describe("the content of artifacts", () => {
     }).pipe(Effect.provide(world))
   )
 
+  it.scopedLive("is read in parts, and not sent to a client that has it", () =>
+    Effect.gen(function* () {
+      const bytes = Buffer.from(Array.from({ length: 1000 }, (_, index) => index % 256))
+      const { headers, items } = yield* published({ "data.bin": bytes })
+      const { url } = yield* Server
+      const address = `${url}/api/artifacts/${items[0]?.id}/content`
+      const ask = (more: Record<string, string> = {}, method = "GET") =>
+        Effect.promise(async () => {
+          const response = await fetch(address, { method, headers: { ...headers, ...more } })
+          const body = Buffer.from(await response.arrayBuffer())
+          return { response, body, range: response.headers.get("content-range") }
+        })
+      const whole = yield* ask()
+      const tag = whole.response.headers.get("etag") ?? ""
+      assert.match(tag, /^"[0-9a-f]{64}"$/)
+      assert.strictEqual(whole.response.headers.get("accept-ranges"), "bytes")
+      for (const [range, first, end] of [
+        ["bytes=0-9", 0, 10],
+        ["bytes=990-", 990, 1000],
+        ["bytes=-5", 995, 1000],
+        ["bytes=-5000", 0, 1000],
+        ["bytes=500-99999", 500, 1000]
+      ] as const) {
+        const part = yield* ask({ range, "if-range": tag })
+        assert.strictEqual(part.response.status, 206, range)
+        assert.strictEqual(part.range, `bytes ${first}-${end - 1}/1000`)
+        assert.isTrue(part.body.equals(bytes.subarray(first, end)))
+        assert.strictEqual(part.response.headers.get("x-content-type-options"), "nosniff")
+      }
+      for (const range of ["bytes=1000-", "bytes=-0", "bytes=5000-6000"]) {
+        const none = yield* ask({ range })
+        assert.deepStrictEqual([none.response.status, none.range, none.body.length], [416, "bytes */1000", 0])
+      }
+      for (const range of ["bytes=5-1", "bytes=0-1,5-6", "lines=1-2", "bytes=", "bytes=a-b", "bytes=--1"])
+        assert.strictEqual((yield* ask({ range })).response.status, 200, range)
+      assert.strictEqual((yield* ask({ range: "bytes=0-9", "if-range": '"other"' })).response.status, 200)
+      for (const known of [tag, `W/${tag}`, `"other", ${tag}`, "*"])
+        assert.strictEqual((yield* ask({ "if-none-match": known, range: "bytes=0-1" })).response.status, 304, known)
+      assert.strictEqual((yield* ask({ "if-none-match": '"other"' })).response.status, 200)
+      const head = yield* ask({}, "HEAD")
+      assert.deepStrictEqual(
+        [head.response.status, head.response.headers.get("content-length"), head.body.length],
+        [200, "1000", 0]
+      )
+    }).pipe(Effect.provide(world))
+  )
+
   it.scopedLive("goes with its artifact, and nobody of another workspace reads it", () =>
     Effect.gen(function* () {
       const { headers, items } = yield* published({ "a.png": png })

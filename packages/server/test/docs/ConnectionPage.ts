@@ -80,6 +80,16 @@ looked at at once. Reins reads them at intervals in any case.`
       known_hosts: "git.example.com ssh-ed25519 AAAA...",
       private_key: "-----BEGIN OPENSSH PRIVATE KEY-----..."
     }
+  },
+  mcp_oauth: {
+    does: "OAuth with a server of tools: a project version names it as the `connection_id` of a server. [tools.md](tools.md#a-server-with-oauth) has the rules.",
+    example: {
+      server_url: "https://mcp.example/mcp",
+      client_id: "reins",
+      client_secret: "your-secret",
+      refresh_token: "your-refresh-token"
+    },
+    runs: "Servers of tools are asked with it."
   }
 }
 

@@ -132,6 +132,7 @@ describe("the blocks of the pages", () => {
       "docs/tools.md: it needs the server and the session of the reader",
       "docs/tools.md: a part of the spec of a project version",
       "docs/tools.md: a part of the spec of a project version",
+      "docs/tools.md: a part of the spec of a project version",
       "docs/tools.md: it needs the server and the session of the reader",
       "docs/tools.md: a part of a manifest",
       "docs/upgrading.md: it needs the client programs of PostgreSQL; lifecycle/BackupPostgres of the chaos suite runs the commands that reins itself prints",

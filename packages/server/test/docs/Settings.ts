@@ -196,6 +196,23 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     unit: "delegations"
   },
   delegation_seconds: { does: "The time after which a delegation without a result fails.", unit: "seconds" },
+  artifact_bytes: { does: "A file that an agent publishes.", unit: "bytes" },
+  artifacts_per_turn: { does: "The files that the agent of one turn publishes.", unit: "files" },
+  artifacts_per_session: { does: "The published files that a session keeps.", unit: "files" },
+  tool_calls_per_turn: { does: "The calls of tools in one turn.", unit: "calls" },
+  open_tool_calls: { does: "The calls of tools of one turn that are open at once.", unit: "calls" },
+  offered_tools: {
+    does: "The tools that an agent is offered, those of the service, of servers and the functions together. Model gateways refuse more than 128, and agents have tools of their own besides.",
+    unit: "tools"
+  },
+  tool_input_characters: {
+    does: "The input of a call of a tool, as JSON. The model is told to call with less where it is longer.",
+    unit: "characters"
+  },
+  tool_answer_characters: {
+    does: "The answer of a tool that a model gets. A longer one is cut in the middle, and the agent gets a file with the whole.",
+    unit: "characters"
+  },
   registrations_per_hour: {
     does: "The accounts that one client may register within an hour; any number when the rate limit is off.",
     unit: "accounts"

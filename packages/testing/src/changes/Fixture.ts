@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process"
+import { spawnSync } from "node:child_process"
 import { cpSync, mkdtempSync, rmSync } from "node:fs"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { tmpdir } from "node:os"
@@ -29,7 +29,7 @@ import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
 import { ForgeCi } from "../forge/ForgeCi.js"
 import { dialects, type KnownForge } from "../forge/ForgeDialects.js"
 import { ForgeServer } from "../forge/ForgeServer.js"
-import { bareRemote, plainGit, put } from "../git/Fixture.js"
+import { bareRemote, branchHead, plainGit, put } from "../git/Fixture.js"
 import { gitHttpServer } from "../git/GitHttpServer.js"
 import { pathsOf } from "../sessions/Paths.js"
 import { ownerWithConnection } from "../sessions/Services.js"
@@ -83,20 +83,20 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
     const bare = join(root, `${repository}.git`)
     cpSync(bareOriginal(), bare, { recursive: true })
     const git = (...args: ReadonlyArray<string>) => plainGit(bare, ...args)
-    const headOf = (branch: string) => {
-      try {
-        return execFileSync("git", ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`], {
-          cwd: bare,
-          encoding: "utf8"
-        }).trim()
-      } catch {
-        return undefined
-      }
+    const headOf = (branch: string) => branchHead(bare, branch)
+    const conflicting = new Map<string, boolean>()
+    /** Forges are asked far more often than their branches change. */
+    const conflicts = (head: string, base: string): boolean => {
+      const commits = `${headOf(head)} ${headOf(base)}`
+      const known = conflicting.get(commits)
+      if (known !== undefined) return known
+      const found = spawnSync("git", ["merge-tree", "--write-tree", head, base], { cwd: bare }).status === 1
+      conflicting.set(commits, found)
+      return found
     }
     const forge = new ForgeServer(dialects[kind](repository), token, {
       headOf,
-      conflicts: (head, base) =>
-        spawnSync("git", ["merge-tree", "--write-tree", head, base], { cwd: bare }).status === 1,
+      conflicts,
       merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? ""),
       remove: (branch) => void git("update-ref", "-d", `refs/heads/${branch}`)
     })
@@ -117,13 +117,16 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
       else if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
       return gate.status !== 0 || gate.closed
     }
-    let ci: ForgeCi | undefined
+    const cis: Array<ForgeCi> = []
     const server = yield* gitHttpServer(
       root,
       null,
       (request, response) => {
         const isPush = request.method === "POST" && request.url?.endsWith("/git-receive-pack") === true
-        if (isPush) response.once("finish", () => ci?.pushed())
+        if (isPush)
+          response.once("finish", () => {
+            for (const ci of cis) ci.pushed()
+          })
         return answer(request, response)
       },
       host
@@ -146,11 +149,11 @@ export const remote = (kind: KnownForge = "github", host?: string) =>
       commitOn,
       /** Gives the repository a hook that runs before each push is taken. */
       hook: (commands: string) => put(bare, "hooks/pre-receive", `#!/bin/sh\n${commands}\n`, 0o755),
-      /** Gives the forge a CI that runs a command of a shell in a checkout of each pushed branch. */
-      runCi: (command: string) =>
+      /** Gives the forge one more CI, which runs a command of a shell in a checkout of each pushed branch. `check` is the name of its check. */
+      runCi: (command: string, check?: string) =>
         Effect.gen(function* () {
-          const made = new ForgeCi(forge, bare, command)
-          ci = made
+          const made = new ForgeCi(forge, bare, command, check)
+          cis.push(made)
           yield* Effect.addFinalizer(() => Effect.promise(made.idle))
           return made
         }),

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import type { ConnectionKind } from "@reins/core/connections/ConnectionKind"
+import type { ConnectionKind, ProbeMeans } from "@reins/core/connections/ConnectionKind"
+import { GrantRefused } from "@reins/core/connections/grants/Grant"
 import { ConnectionId, CredentialId, newId } from "@reins/core/domain/Ids"
 import { Outbound } from "@reins/core/outbound/Outbound"
 import { Effect, Redacted } from "effect"
@@ -46,7 +47,17 @@ export const connectionKindSuite = ({
   const probed = (baseUrl: string) =>
     Effect.gen(function* () {
       const outbound = yield* Outbound
-      return yield* kind.probe(yield* opened(baseUrl), { outbound, defaultBaseUrl: undefined })
+      const connection = yield* opened(baseUrl)
+      const { grant } = kind
+      const freshToken: ProbeMeans["freshToken"] =
+        grant === undefined
+          ? Effect.dieMessage("the kind has no grant")
+          : Effect.gen(function* () {
+              const place = yield* grant.find(connection, outbound)
+              const { found } = yield* grant.ask(place, connection, outbound)
+              return found instanceof GrantRefused ? yield* found : found
+            })
+      return yield* kind.probe(connection, { outbound, defaultBaseUrl: undefined, freshToken })
     }).pipe(Effect.provide(Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] })))
 
   describe(`connections of the kind ${kind.kind}`, () => {

@@ -82,6 +82,7 @@ export class ForgeServer {
     computing: false,
     conflicts: false,
     forbidden: undefined,
+    failing: undefined,
     mergedResult: undefined,
     refusesMerges: false,
     limit: undefined,
@@ -241,6 +242,8 @@ export class ForgeServer {
     const tokens = [this.token, ...(this.app?.live() ?? []).map(({ token }) => token)]
     if (!tokens.some((token) => this.dialect.authorized(request.headers, token))) return this.dialect.unauthorized
     if (this.odd.forbidden !== undefined && url.pathname.includes(this.odd.forbidden)) return this.dialect.forbidden
+    if (this.odd.failing !== undefined && url.pathname.includes(this.odd.failing))
+      return { status: 503, body: { message: "Service Unavailable" } }
     const isGraphql = url.pathname === "/api/graphql"
     if (isGraphql || url.pathname.startsWith(this.dialect.root)) {
       const rest = isGraphql ? "/graphql" : url.pathname.slice(this.dialect.root.length)

@@ -48,6 +48,8 @@ export interface Oddities {
   conflicts: boolean | "by_git"
   /** The paths that it refuses with 403, by a part of them. */
   forbidden: string | undefined
+  /** Paths with this part answer 503, as behind a proxy whose forge is away. */
+  failing: string | undefined
   /** The pipeline of a merged result, whose jobs are on a commit of their own. GitLab alone has it. */
   mergedResult: string | undefined
   /** A rule of the forge that merges do not meet. */

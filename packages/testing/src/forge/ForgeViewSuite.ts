@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { RemoteCheck } from "@reins/core/forge/ForgeView"
+import type { ForgeView, RemoteCheck } from "@reins/core/forge/ForgeView"
 import { Effect } from "effect"
 import { allowed, type ForgeSubject, forgeOf, request } from "./ForgeSuite.js"
 
@@ -123,6 +123,64 @@ export const forgeViewSuite = (subject: ForgeSubject): void => {
         assert.strictEqual(third.checks.state, "read")
         assert.strictEqual(third.reviews.state, "unchanged")
         assert.isTrue(yield* Effect.sync(() => structuredClone(third.memory) !== undefined))
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("has the checks of the base branch while one of the head is red, for few calls more", () =>
+      Effect.gen(function* () {
+        const { forge, headSha, heads, number, seen, server } = yield* opened(subject)
+        const base = heads.get("main") ?? ""
+        const inBase = (view: ForgeView) =>
+          view.baseChecks?.state === "read" ? stateOf(view.baseChecks.value) : view.baseChecks?.state
+        server.check({ head: base, name: "test", state: "failed" })
+        server.check({ head: headSha, name: "test", state: "pending" })
+        server.check({ head: headSha, name: "flaky", state: "failed", optional: true })
+        const pending = yield* forge.view(number, {})
+        if (kind === "gitlab") assert.isUndefined(inBase(pending))
+        server.check({ head: headSha, name: "test", state: "failed" })
+        const red = yield* forge.view(number, pending.memory)
+        assert.deepStrictEqual(inBase(red), { test: "failing" })
+
+        // Nothing of it comes twice.
+        seen()
+        server.statuses.splice(0)
+        const same = yield* forge.view(number, red.memory)
+        assert.strictEqual(inBase(same), "unchanged")
+        assert.deepStrictEqual(same.memory, red.memory)
+        if (subject.dialect.hasTags)
+          assert.lengthOf(
+            server.statuses.filter((status) => status !== 304),
+            0
+          )
+        assert.isAtMost(seen().length, { github: 9, gitlab: 7, gitea: 6 }[kind] ?? 9)
+
+        // A check that runs again, a branch that moves and another base are seen.
+        server.check({ head: base, name: "test", state: "passed" })
+        const green = yield* forge.view(number, same.memory)
+        assert.deepStrictEqual(inBase(green), { test: "passing" })
+        heads.set("main", "b".repeat(40))
+        const moved = yield* forge.view(number, green.memory)
+        assert.deepStrictEqual(inBase(moved), {})
+        const [pull] = server.pulls
+        if (pull !== undefined) pull.base = "develop"
+        server.check({ head: heads.get("develop") ?? "", name: "lint", state: "failed" })
+        const other = yield* forge.view(number, moved.memory)
+        assert.deepStrictEqual(inBase(other), { lint: "failing" })
+
+        // Checks of the head that are read anew are compared with all those of the base.
+        server.check({ head: headSha, name: "lint", state: "failed" })
+        const more = yield* forge.view(number, other.memory)
+        assert.deepStrictEqual([more.checks.state, inBase(more)], ["read", { lint: "failing" }])
+
+        // One that is not read is read whole the next time, and green heads ask for none.
+        server.odd.forbidden = "/branches/"
+        const refused = yield* forge.view(number, more.memory)
+        assert.deepInclude({ ...refused.baseChecks }, { state: "unread", kind: "forbidden" })
+        server.odd.forbidden = undefined
+        const again = yield* forge.view(number, refused.memory)
+        assert.deepStrictEqual(inBase(again), { lint: "failing" })
+        for (const name of ["test", "lint", "flaky"]) server.check({ head: headSha, name, state: "passed" })
+        assert.isUndefined(inBase(yield* forge.view(number, again.memory)))
       }).pipe(Effect.provide(allowed))
     )
 

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { assert } from "@effect/vitest"
@@ -74,6 +74,24 @@ export const bareRemote = (root: string, files: Readonly<Record<string, string>>
   }
   cpSync(template, root, { recursive: true, preserveTimestamps: true })
   return join(root, "remote.git")
+}
+
+/** The commit of a branch of a bare repository, as its files tell it: forges of tests are asked hundreds of times, and git is a process each. */
+export const branchHead = (bare: string, branch: string): string | undefined => {
+  const ref = `refs/heads/${branch}`
+  const own = textOf(join(bare, ref)).trim()
+  if (own !== "") return own
+  const packed = textOf(join(bare, "packed-refs")).split("\n")
+  return packed.find((line) => line.endsWith(` ${ref}`))?.slice(0, -ref.length - 1)
+}
+
+/** The text of a file; empty for one that is not there. */
+const textOf = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8")
+  } catch {
+    return ""
+  }
 }
 
 /** A new commit on the remote's branch, as if somebody else had pushed it. */

@@ -42,7 +42,12 @@ export interface McpServer {
   readonly sessions: Set<string>
   manner: Manner
   elsewhere: string
+  /** The authorization servers that its metadata names; undefined for a server without metadata. */
+  authorization: ReadonlyArray<string> | undefined
 }
+
+/** The key that a server asks for: a text, or the tokens that are good now. */
+export type ServerKey = string | ReadonlySet<string>
 
 const tools = (key: string, isChanged: boolean) => [
   {
@@ -89,16 +94,20 @@ const flood = (response: ServerResponse): void => {
 }
 
 /** Starts a server of the protocol of 2025, with sessions, that lives until the scope closes. Without `key` it asks for none. */
-export const mcpServer = (key: string | null = null): Effect.Effect<McpServer, never, import("effect").Scope.Scope> =>
+export const mcpServer = (
+  key: ServerKey | null = null
+): Effect.Effect<McpServer, never, import("effect").Scope.Scope> =>
   Effect.gen(function* () {
     const server = {
       manner: "good" as Manner,
       elsewhere: "",
+      authorization: undefined as McpServer["authorization"],
       calls: [] as McpServer["calls"],
       sessions: new Set<string>()
     }
     let count = 0
-    const word = key ?? ""
+    // A server that takes tokens tells the one of the request.
+    let word = typeof key === "string" ? key : ""
 
     const answerCall = (id: unknown, name: string, input: unknown, response: ServerResponse): unknown => {
       server.calls.push({ tool: name, input })
@@ -143,14 +152,18 @@ export const mcpServer = (key: string | null = null): Effect.Effect<McpServer, n
       return { tools: tools(word, server.manner === "changed") }
     }
 
-    const answer = ({ body, headers, method }: Asked, response: ServerResponse): unknown => {
+    const answer = ({ body, headers, method, path }: Asked, response: ServerResponse): unknown => {
+      if (server.authorization !== undefined && path === "/.well-known/oauth-protected-resource/mcp")
+        return json(response, 200, { resource: `${url}/mcp`, authorization_servers: server.authorization })
       if (server.manner === "redirect") {
         response.writeHead(307, { location: server.elsewhere })
         return response.end()
       }
-      if (key !== null && headers.authorization !== `Bearer ${key}`) {
+      const token = String(headers.authorization ?? "").replace("Bearer ", "")
+      if (key !== null && !(typeof key === "string" ? token === key : key.has(token))) {
         return json(response, 401, { error: `Bad key. ${echoes(word)} ${headers.authorization}` })
       }
+      if (key !== null) word = token
       const session = String(headers["mcp-session-id"] ?? "")
       if (method === "DELETE") {
         server.sessions.delete(session)

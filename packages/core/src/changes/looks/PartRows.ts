@@ -1,16 +1,17 @@
 import { Effect } from "effect"
 import { CheckId, type MergeRequestId, newId, ReviewId, type SessionId, ThreadId } from "../../domain/Ids.js"
 import type { PageRequest } from "../../domain/Page.js"
-import type { RemoteAuthor, RemoteCheck, RemoteReview, RemoteThread } from "../../forge/ForgeView.js"
+import type { ForgeView, RemoteAuthor, RemoteCheck, RemoteReview, RemoteThread } from "../../forge/ForgeView.js"
 import { Database } from "../../store/Database.js"
 import * as Keyset from "../../store/Keyset.js"
 import type { SeenCheck } from "./CheckLogs.js"
 import type { ForgeAuthor, RequestCheck, RequestReview, RequestThread, ThreadComment } from "./RequestParts.js"
 
-interface CheckRow extends Omit<RequestCheck, "optional"> {
+interface CheckRow extends Omit<RequestCheck, "optional" | "on_base"> {
   readonly key: string
   readonly run: string
   readonly optional: number
+  readonly on_base: number | null
 }
 
 interface ReviewRow extends Omit<RequestReview, "author"> {
@@ -25,9 +26,10 @@ interface ThreadRow extends Omit<RequestThread, "outdated" | "resolved" | "comme
   readonly comments: string
 }
 
-const toCheck = ({ key: _key, optional, run: _run, ...row }: CheckRow): RequestCheck => ({
+const toCheck = ({ key: _key, on_base, optional, run: _run, ...row }: CheckRow): RequestCheck => ({
   ...row,
-  optional: optional === 1
+  optional: optional === 1,
+  on_base: on_base === null ? null : on_base === 1
 })
 
 const toReview = ({ author, forge_id: _id, ...row }: ReviewRow): RequestReview => ({
@@ -137,12 +139,19 @@ const replacing = Effect.map(Database, ({ run, sql }) => {
   })
 })
 
-/** Makes the rows of a part as the forge has it. Each function tells whether a row was new or has changed. */
-export const partWrites = Effect.map(Effect.all([Database, replacing]), ([{ all, sql }, replace]) => {
+/** Makes the rows of checks as the forge has them. Each function tells whether a row was new or has changed. */
+export const checkWrites = Effect.map(Effect.all([Database, replacing]), ([{ all, run, sql }, replace]) => {
+  const checkRows = (id: MergeRequestId, headSha: string) =>
+    all(sql<CheckRow>`select * from request_checks where merge_request_id = ${id} and head_sha = ${headSha}`)
   return {
-    checks: Effect.fnUntraced(function* (id: MergeRequestId, headSha: string, remote: ReadonlyArray<RemoteCheck>) {
-      const before = yield* all(sql<CheckRow>`select * from request_checks
-        where merge_request_id = ${id} and head_sha = ${headSha}`)
+    checks: Effect.fnUntraced(function* (
+      id: MergeRequestId,
+      headSha: string,
+      remote: ReadonlyArray<RemoteCheck>,
+      base: ForgeView["baseChecks"]
+    ) {
+      const before = yield* checkRows(id, headSha)
+      const onBase = onBaseBy(base, before)
       const rows = remote.map(({ endedAt, key, name, optional, run, startedAt, state, url }) => ({
         merge_request_id: id,
         head_sha: headSha,
@@ -151,12 +160,28 @@ export const partWrites = Effect.map(Effect.all([Database, replacing]), ([{ all,
         name,
         state,
         optional: optional ? 1 : 0,
+        on_base: onBase({ key, state }),
         url,
         started_at: startedAt,
         ended_at: endedAt
       }))
       return yield* replace<CheckRow>("request_checks", before, rows, ({ key }) => key, newId(CheckId))
     }),
+    /** Compares checks that are known with those of the base branch. */
+    onBase: Effect.fnUntraced(function* (id: MergeRequestId, headSha: string, base: ForgeView["baseChecks"]) {
+      const before = yield* checkRows(id, headSha)
+      const onBase = onBaseBy(base, before)
+      const changed = before.filter((row) => row.on_base !== onBase(row))
+      for (const row of changed)
+        yield* run(sql`update request_checks set on_base = ${onBase(row)} where id = ${row.id}`)
+      return changed.length > 0
+    })
+  }
+})
+
+/** The same for reviews and threads. */
+export const partWrites = Effect.map(Effect.all([Database, replacing]), ([{ all, sql }, replace]) => {
+  return {
     /**
      * A forge may not tell the commit of a review. Then it is `steadyHead`: the head at which the review was first seen, if the look before had the
      * same one.
@@ -221,6 +246,22 @@ export const partWrites = Effect.map(Effect.all([Database, replacing]), ([{ all,
     })
   }
 })
+
+/**
+ * Gives the function that tells whether a check has failed on the base branch too: 1, 0, or null for what is not known. A forge that fails for a moment
+ * changes nothing of what is known.
+ */
+const onBaseBy = (base: ForgeView["baseChecks"], before: ReadonlyArray<CheckRow>) => {
+  const known = new Map(before.map(({ key, on_base }) => [key, on_base]))
+  const states = new Map(base?.state === "read" ? base.value.map(({ key, state }) => [key, state]) : [])
+  const isKept = base?.state === "unchanged" || (base?.state === "unread" && base.kind === "unavailable")
+  return ({ key, state }: Pick<CheckRow, "key" | "state">): number | null => {
+    if (state !== "failing") return null
+    if (isKept) return known.get(key) ?? null
+    const there = states.get(key)
+    return there === "failing" ? 1 : there === "passing" ? 0 : null
+  }
+}
 
 /** The words of others in threads, and which of the threads are resolved. */
 const newsOf = (rows: ReadonlyArray<Pick<ThreadRow, "comments" | "forge_id" | "resolved">>): string =>

@@ -10,7 +10,7 @@ import { type MergeRequestEventType, MergeRequestStore } from "../MergeRequestSt
 import { nextLookMs } from "./Cadence.js"
 import { checkLogs, type ReadLog } from "./CheckLogs.js"
 import type { SequelEnd } from "./LookSequel.js"
-import { partReads, partWrites } from "./PartRows.js"
+import { checkWrites, partReads, partWrites } from "./PartRows.js"
 import { RequestListeners } from "./RequestListeners.js"
 import type { RequestStanding } from "./RequestStanding.js"
 import { standingOf, type Unread } from "./Summing.js"
@@ -61,23 +61,8 @@ export const makeRecord = Effect.gen(function* () {
   const watches = yield* WatchStore
   const listeners = yield* RequestListeners
   const logs = yield* checkLogs
+  const writeParts = yield* makeWriteParts
   const { isDelivered, reviewsOf, seenChecksOf, threadsOf } = yield* partReads
-  const writes = yield* partWrites
-
-  const writeParts = Effect.fnUntraced(function* (before: MergeRequest, head: string, { memory, view }: ReadRequest) {
-    const { id } = before
-    const types: Array<MergeRequestEventType> = []
-    const self = memory.self ?? undefined
-    if (before.standing !== null && before.head_sha !== head) types.push("merge_request.head_changed")
-    if (view.checks.state === "read" && (yield* writes.checks(id, head, view.checks.value)))
-      types.push("merge_request.checks_changed")
-    const steadyHead = before.standing?.checks.head_sha === head ? head : null
-    if (view.reviews.state === "read" && (yield* writes.reviews(id, view.reviews.value, { self, steadyHead })))
-      types.push("merge_request.reviewed")
-    const threads = view.threads.state === "read" ? yield* writes.threads(id, view.threads.value, self) : undefined
-    if (threads?.isNews === true) types.push("merge_request.commented")
-    return { types, hasChanged: types.length > 0 || threads?.hasChanged === true }
-  })
 
   return (watch: Watch, id: MergeRequestId, read: ReadRequest) =>
     watches.finish(
@@ -141,6 +126,31 @@ export const makeRecord = Effect.gen(function* () {
         }
       })
     )
+})
+
+/** Gives the function that writes the parts that differ, and names the events that tell of them. */
+const makeWriteParts = Effect.gen(function* () {
+  const writes = { ...(yield* checkWrites), ...(yield* partWrites) }
+
+  const writeChecks = (id: MergeRequestId, head: string, { baseChecks, checks }: ForgeView) => {
+    if (checks.state === "read") return writes.checks(id, head, checks.value, baseChecks)
+    const isKnown = checks.state === "unread" || baseChecks === undefined || baseChecks.state === "unchanged"
+    return isKnown ? Effect.succeed(false) : writes.onBase(id, head, baseChecks)
+  }
+
+  return Effect.fnUntraced(function* (before: MergeRequest, head: string, { memory, view }: ReadRequest) {
+    const { id } = before
+    const types: Array<MergeRequestEventType> = []
+    const self = memory.self ?? undefined
+    if (before.standing !== null && before.head_sha !== head) types.push("merge_request.head_changed")
+    if (yield* writeChecks(id, head, view)) types.push("merge_request.checks_changed")
+    const steadyHead = before.standing?.checks.head_sha === head ? head : null
+    if (view.reviews.state === "read" && (yield* writes.reviews(id, view.reviews.value, { self, steadyHead })))
+      types.push("merge_request.reviewed")
+    const threads = view.threads.state === "read" ? yield* writes.threads(id, view.threads.value, self) : undefined
+    if (threads?.isNews === true) types.push("merge_request.commented")
+    return { types, hasChanged: types.length > 0 || threads?.hasChanged === true }
+  })
 })
 
 const sightIn = ({ headSince, isFork, writers = {} }: WatchMemory, nowMs: number) => ({

@@ -23,6 +23,10 @@ export const RequestCheck = Schema.Struct({
     "How its newest run stands. `action_required`: it waits for a person."
   ),
   optional: field(Schema.Boolean, "True when the forge lets it fail."),
+  on_base: field(
+    Schema.NullOr(Schema.Boolean),
+    "For one that has failed: whether the same check has failed on the head of the base branch too. Null when that is not known, and for others."
+  ),
   url: field(Schema.NullOr(Schema.String), "Its page on the forge; null when it has none."),
   started_at: field(ForgeTime, "The time at which the run began, as the forge says; null when it does not."),
   ended_at: field(ForgeTime, "The time at which it ended, as the forge says; null until then.")

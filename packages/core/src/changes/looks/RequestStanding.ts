@@ -8,6 +8,7 @@ export const WaitingKind = Schema.Literal(
   "conflicts_unknown",
   "checks_unreadable",
   "checks_failing",
+  "checks_red_on_base",
   "checks_pending",
   "checks_incomplete",
   "no_check_reports",

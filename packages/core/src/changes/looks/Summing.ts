@@ -87,9 +87,19 @@ const waitingFor = (given: Sighting, sums: Sums): ReadonlyArray<WaitingFor> => [
 
 const waitingForChecks = (given: Sighting, { checks }: Sums): ReadonlyArray<WaitingFor> => {
   const named = (isWanted: (check: RequestCheck) => boolean) => given.checks.filter(isWanted).map(({ name }) => name)
+  const isOnBase = named((check) => isFailing(check) && check.on_base === true)
   return [
     ...unreadable("checks_unreadable", "checks", given.unread.checks),
     ...(checks.failing > 0 ? [waiting("checks_failing", "A check has failed.", named(isFailing))] : []),
+    ...(isOnBase.length > 0
+      ? [
+          waiting(
+            "checks_red_on_base",
+            "A failed check has failed on the base branch too, so this change need not be the cause. Mend it there.",
+            isOnBase
+          )
+        ]
+      : []),
     ...(checks.pending > 0 ? [waiting("checks_pending", "A check has not ended.", named(isPending))] : []),
     ...(given.isComplete
       ? []

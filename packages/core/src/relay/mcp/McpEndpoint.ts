@@ -10,9 +10,6 @@ import type { CallTool, ToolAnswer, ToolOffer } from "./ToolOffer.js"
 type Library = typeof Mcp
 type Run = <A>(effect: Effect.Effect<A>, options?: { readonly signal?: AbortSignal }) => Promise<A>
 
-/** The longest input of a call, in characters of its JSON. */
-const maxInput = 256 * 1024
-
 /** The longest request, in bytes. */
 const maxBody = 1024 * 1024
 
@@ -34,7 +31,9 @@ export class McpEndpoint implements LoanKind {
   constructor(
     private readonly offer: ToolOffer,
     private readonly library: Promise<Library>,
-    private readonly run: Run
+    private readonly run: Run,
+    /** The longest input of a call, in characters of its JSON. */
+    private readonly maxInput: number
   ) {}
 
   /** Answers the calls of a turn from here on; those of none where it is undefined. */
@@ -153,8 +152,8 @@ export class McpEndpoint implements LoanKind {
     const known = this.offer.servers.find(({ name }) => name === call.server)?.tools ?? []
     if (!known.some(({ name }) => name === call.tool))
       return failed(`There is no tool ${call.tool}. There are: ${known.map(({ name }) => name).join(", ")}.`)
-    if (JSON.stringify(call.input).length > maxInput)
-      return failed(`The input is longer than ${maxInput} characters. Call the tool with less.`)
+    if (JSON.stringify(call.input).length > this.maxInput)
+      return failed(`The input is longer than ${this.maxInput} characters. Call the tool with less.`)
     if (this.call === undefined) return failed("No turn of yours runs. Call tools while you work on a message.")
     return this.run(this.call(call), { signal })
   }

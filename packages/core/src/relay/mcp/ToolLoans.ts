@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Runtime, type Scope } from "effect"
+import { CoreConfig } from "../../base/CoreConfig.js"
 import { once } from "../../base/Once.js"
 import { fn } from "../../base/Traced.js"
 import type { ToolServer } from "../../harness/TurnInput.js"
@@ -30,6 +31,7 @@ export class ToolLoans extends Context.Tag("@reins/core/relay/mcp/ToolLoans")<
   static readonly layer = Layer.effect(
     ToolLoans,
     Effect.gen(function* () {
+      const { toolInputCharacters } = (yield* CoreConfig).limits
       const loans = yield* Loans
       const runPromise = Runtime.runPromise(yield* Effect.runtime<never>())
       // Loaded with the first offer: it takes up to a third of a second, and many programs offer no tools.
@@ -39,7 +41,7 @@ export class ToolLoans extends Context.Tag("@reins/core/relay/mcp/ToolLoans")<
           const loading = runPromise(library)
           // A request that needs it fails then.
           loading.catch(() => undefined)
-          const endpoint = new McpEndpoint(offer, loading, runPromise)
+          const endpoint = new McpEndpoint(offer, loading, runPromise, toolInputCharacters)
           const loan = yield* loans.lend(endpoint)
           return {
             servers: offer.servers.map(({ name }) => ({

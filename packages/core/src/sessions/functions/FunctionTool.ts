@@ -8,7 +8,7 @@ import { ResultSchema } from "../results/TurnResult.js"
 const maxFunctions = 50
 
 /** The names of tools that the service has or keeps for itself. */
-const keptNames: ReadonlyArray<string> = [...OwnTool.literals, "await_call", "apply_changeset"]
+const keptNames: ReadonlyArray<string> = [...OwnTool.literals, "await_call"]
 
 const FunctionName = Schema.String.pipe(
   Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,47}$/),

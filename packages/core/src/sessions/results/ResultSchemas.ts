@@ -4,6 +4,7 @@ import { cutText } from "../../base/CutText.js"
 import { once } from "../../base/Once.js"
 import { fn } from "../../base/Traced.js"
 import { RequestInvalid } from "../../domain/RequestInvalid.js"
+import { withEquality } from "./EqualityKeywords.js"
 import type { ResultSchema } from "./TurnResult.js"
 
 /** A result, as far as its schema goes. An absent value satisfies none. */
@@ -45,15 +46,17 @@ export class ResultSchemas extends Context.Tag("@reins/core/sessions/results/Res
         return yield* Effect.try({
           try: () => {
             // Each schema has a compiler of its own. A shared one would keep the ids that a schema defines, and resolve them for the next.
-            const ajv = new Ajv2020({
-              allErrors: true,
-              strict: false,
-              validateFormats: false,
-              ownProperties: true,
-              meta: false,
-              validateSchema: false,
-              logger: false
-            })
+            const ajv = withEquality(
+              new Ajv2020({
+                allErrors: true,
+                strict: false,
+                validateFormats: false,
+                ownProperties: true,
+                meta: false,
+                validateSchema: false,
+                logger: false
+              })
+            )
             return inTime(() => ajv.compile(schema))
           },
           catch: (error) => invalidSchema(loc, schema, error instanceof Error ? error.message : "it is malformed")
@@ -63,14 +66,19 @@ export class ResultSchemas extends Context.Tag("@reins/core/sessions/results/Res
       return ResultSchemas.of({
         checkSchema: fn("ResultSchemas.checkSchema")(function* (schema, loc = ["body", "result_schema"]) {
           if (schema === undefined) return
-          if (JSON.stringify(schema).length > maxSchemaLength)
+          // A schema of great depth ends the stack of whatever reads it by recursion.
+          const text = yield* Effect.try({ try: () => JSON.stringify(schema), catch: () => tooDeep(loc) })
+          if (text.length > maxSchemaLength)
             return yield* invalidSchema(loc, schema, `it is longer than ${maxSchemaLength} characters`)
+          // The validator passes over a property of this name, so it would accept every value of it.
+          if (text.includes('"__proto__":')) return yield* invalidSchema(loc, schema, "it holds the name __proto__")
           if (![undefined, draft, `${draft}#`].some((known) => known === schema["$schema"]))
             return yield* invalidSchema(loc, schema, `its $schema is not ${draft}`)
           // `$async` is no part of the draft, and would make the library answer with a promise.
           if ("$async" in schema) return yield* invalidSchema(loc, schema, "it holds $async")
           const ajv = yield* metaValidator
-          if (ajv.validate(draft, schema) !== true)
+          const isSchema = yield* Effect.try({ try: () => ajv.validate(draft, schema), catch: () => tooDeep(loc) })
+          if (isSchema !== true)
             return yield* invalidSchema(loc, schema, ajv.errorsText(ajv.errors, { dataVar: "result_schema" }))
           yield* compile(schema, loc)
         }),
@@ -78,7 +86,8 @@ export class ResultSchemas extends Context.Tag("@reins/core/sessions/results/Res
           if (!("value" in result)) {
             return yield* new RequestInvalid({ loc: ["body"], issue: missingAt(["value"], result), input: result })
           }
-          const validate = yield* Effect.orDie(compile(schema))
+          // Compiling a schema that was accepted takes too long only on a machine that is very busy.
+          const validate = yield* Effect.mapError(compile(schema), () => tooSlow(result))
           const isValid = yield* Effect.try({
             try: () => inTime(() => validate(result.value)),
             catch: (error) => (isTimeout(error) ? tooSlow(result) : unchecked(result, error))
@@ -159,7 +168,7 @@ const issueOf = (error: SchemaError, result: ResultInput): ParseResult.ParseIssu
 }
 
 const tooSlow = (result: ResultInput): RequestInvalid =>
-  refused(result, "Input could not be checked in time: a pattern of the result_schema takes too long on it")
+  refused(result, "Input could not be checked in time: the result_schema, or a pattern of it, takes too long on it")
 
 /** The validator runs out of stack on a value of great depth. */
 const unchecked = (result: ResultInput, error: unknown): RequestInvalid =>
@@ -177,6 +186,9 @@ const refused = (result: ResultInput, message: string): RequestInvalid =>
 
 const missingAt = (path: readonly [string, ...Array<string | number>], result: ResultInput) =>
   new ParseResult.Pointer(path, result, new ParseResult.Missing(new SchemaAST.Type(Schema.Unknown.ast)))
+
+/** The refusal of a schema that nothing can read. It does not hold the schema, which the formatter of refusals could not read either. */
+const tooDeep = (loc: ReadonlyArray<string>): RequestInvalid => invalidSchema(loc, {}, "it is nested too deeply")
 
 const invalidSchema = (loc: ReadonlyArray<string>, schema: ResultSchema, reason: string): RequestInvalid => {
   const message = `Input should be a JSON Schema of the draft 2020-12: ${cutText(reason, 300)}`

@@ -56,6 +56,7 @@ export const changes: ReadonlyArray<string> = [
     changeset_id text not null references changesets(id),
     session_id text not null references sessions(id),
     target_session_id text not null references sessions(id),
+    turn_id text references turns(id),
     strategy text not null,
     dry_run integer not null,
     state text not null,
@@ -67,6 +68,7 @@ export const changes: ReadonlyArray<string> = [
     finished_at text
   )`,
   `create index applications_target on applications (target_session_id, id)`,
+  `create index applications_turn on applications (turn_id) where turn_id is not null`,
   `create table merge_requests (
     id text primary key,
     delivery_id text not null references deliveries(id),
@@ -147,6 +149,7 @@ export const changes: ReadonlyArray<string> = [
     name text not null,
     state text not null,
     optional integer not null,
+    on_base integer,
     url text,
     started_at text,
     ended_at text,

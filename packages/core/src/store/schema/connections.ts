@@ -24,6 +24,8 @@ export const connections: ReadonlyArray<string> = [
     fingerprint text not null,
     last4 text,
     sealed text,
+    refresh_holder text,
+    refresh_until text,
     posted_by text,
     created_at text not null,
     unique (connection_id, ordinal)

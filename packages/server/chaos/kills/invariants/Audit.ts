@@ -1,4 +1,4 @@
-import { agentsIn, shown } from "@reins/testing/executor/Processes"
+import { shown } from "@reins/testing/executor/Processes"
 import type { Acknowledged } from "@reins/testing/process/Ledger"
 import { Schema } from "effect"
 import { assert } from "vitest"
@@ -38,13 +38,13 @@ export class Audit {
 }
 
 /** The processes of agents that no session keeps for its next turn. */
-const unkept = async ({ dataDir, records }: Installation): Promise<ReadonlyArray<number>> => {
-  const kept = await records.all(
+const unkept = async (installation: Installation): Promise<ReadonlyArray<number>> => {
+  const kept = await installation.records.all(
     Schema.Struct({ lease_id: Schema.String }),
     "select id as lease_id from leases left join agent_states on agent_states.session_id = leases.session_id where state = 'ready' and (native_digest = 'live' or native_session_id is null)"
   )
   const marks = kept.map(({ lease_id }) => `REINS_LEASE=${lease_id}`)
-  return agentsIn(dataDir).filter((pid) => !marks.some((mark) => shown(pid, "environ").includes(mark)))
+  return installation.agents().filter((pid) => !marks.some((mark) => shown(pid, "environ").includes(mark)))
 }
 
 const Row = Schema.Struct({ id: Schema.String, mark: Schema.String })

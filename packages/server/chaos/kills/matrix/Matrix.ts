@@ -1,6 +1,6 @@
 import type { ServerPoint } from "@reins/core/base/Failpoint"
 import { occurrenceRunsOnce } from "./AutomationRows.js"
-import { redCheckHasOneTurn } from "./CareRows.js"
+import { conflictHasOneTurn, redCheckHasOneTurn } from "./CareRows.js"
 import {
   branchIsPushedOnce,
   captureIsSealedOnce,
@@ -102,22 +102,23 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "capture.tree_written": [turnIsInterrupted(), captureIsSealedOnce(again), executorIsReleasedOnce(again)],
   "capture.kept": [turnIsInterrupted(), captureIsSealedOnce(again), executorIsReleasedOnce(again)],
   "application.begun": [changesetIsAppliedOnce(again)],
-  "application.file_written": [changesetIsAppliedOnce(again)],
+  "application.file_written": [changesetIsAppliedOnce(again), conflictHasOneTurn],
   "application.written": [changesetIsAppliedOnce(again)],
-  "delivery.begun": [branchIsPushedOnce(again), followUpIsOneCommit(again)],
+  "delivery.begun": [branchIsPushedOnce(again), followUpIsOneCommit(again), redCheckHasOneTurn],
   "delivery.materialized": [branchIsPushedOnce(again)],
   "delivery.head_seen": [branchIsPushedOnce(again)],
-  "delivery.pushed": [branchIsPushedOnce(again), followUpIsOneCommit(again)],
-  "delivery.push_recorded": [branchIsPushedOnce(again), followUpIsOneCommit(again)],
+  "delivery.pushed": [branchIsPushedOnce(again), followUpIsOneCommit(again), redCheckHasOneTurn, conflictHasOneTurn],
+  "delivery.push_recorded": [branchIsPushedOnce(again), followUpIsOneCommit(again), redCheckHasOneTurn],
   "merge_request.looked_up": [mergeRequestIsOpenedOnce(again)],
   "merge_request.created": [mergeRequestIsOpenedOnce(again)],
-  "care.prepared": [redCheckHasOneTurn],
+  "care.base_kept": [conflictHasOneTurn],
+  "care.prepared": [redCheckHasOneTurn, conflictHasOneTurn],
   "care.begun": [redCheckHasOneTurn],
   "care.replied": [redCheckHasOneTurn],
   "merge_request.merged": [mergeRequestIsMergedOnce, heldConditionsMergeOnce],
   "conditions.held": [heldConditionsMergeOnce],
-  "look.read": [lookIsWrittenOnce],
-  "look.committed": [lookIsWrittenOnce],
+  "look.read": [lookIsWrittenOnce, redCheckHasOneTurn],
+  "look.committed": [lookIsWrittenOnce, redCheckHasOneTurn],
   "tool.called": [childIsMadeOnce("after the kill"), projectCallIsSentOnce("after the kill")],
   "tool.committed": [
     childIsMadeOnce("before the kill"),

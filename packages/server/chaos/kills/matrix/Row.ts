@@ -8,6 +8,8 @@ export type Crash = <A>(act: () => Promise<A>, passage?: number) => Promise<A>
 /** The state that must hold once the server was killed at a point and started again, besides what must hold always. */
 export interface Row {
   readonly rule: string
+  /** The series that plays this row again and again. */
+  readonly series?: "care" | "tools"
   readonly play: (installation: Installation, crash: Crash) => Promise<void>
 }
 

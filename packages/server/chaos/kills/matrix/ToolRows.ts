@@ -19,6 +19,7 @@ const retried = async (installation: Installation, turn_id: string) => {
 /** The agent of a turn delegates while the server is killed, and again in the retry of the turn. */
 export const childIsMadeOnce = (made: "before the kill" | "after the kill"): Row => ({
   rule: `an agent that delegates anew in a retry has one child, which was made ${made}`,
+  series: "tools",
   play: async (installation, crash) => {
     const session = await newSession(installation)
     const name = newName("writer")
@@ -52,6 +53,7 @@ export const childIsMadeOnce = (made: "before the kill" | "after the kill"): Row
 /** The result of a turn is accepted right before the kill. */
 export const resultIsGivenOnce: Row = {
   rule: "a turn whose result was accepted before the kill is interrupted, and its retry gives one result",
+  series: "tools",
   play: async (installation, crash) => {
     const session = await newSession(installation)
     const work = script([
@@ -82,9 +84,13 @@ const lookup = {
   input_schema: { type: "object", properties: { ticket: { type: "integer" } }, required: ["ticket"] }
 }
 
+/** The same under a name of its own, so that one program alone serves it. */
+const ownLookup = () => ({ ...lookup, name: `lookup_${randomUUID().slice(0, 8)}` })
+
 /** The agent of a turn calls a function of a program, and the server is killed before the agent has the answer. */
 export const functionIsAnsweredOnce = (stored: "before the kill" | "after the kill"): Row => ({
   rule: `a call of a function whose answer is stored ${stored} is asked once, and the retry takes the answer`,
+  series: "tools",
   play: async (installation, crash) => {
     const { interactions, messages, turns } = installation.api
     const { id: session_id } = await newSession(installation)
@@ -127,14 +133,16 @@ export const functionIsAnsweredOnce = (stored: "before the kill" | "after the ki
 /** The program has answered and the agent has the answer, and the server is killed before the end of the call is written down. */
 export const answeredFunctionIsKept: Row = {
   rule: "a function that was answered before the kill runs once, and the retry takes the answer",
+  series: "tools",
   play: async (installation, crash) => {
     const { interactions, messages, turns } = installation.api
     const { id: session_id } = await newSession(installation)
-    const work = script([{ tool: "lookup_ticket", args: { ticket: 7 } }, { say: "Done." }])
+    const lookup = ownLookup()
+    const work = script([{ tool: lookup.name, args: { ticket: 7 } }, { say: "Done." }])
     const ended = new AbortController()
     let runs = 0
     const tools = {
-      lookup_ticket: {
+      [lookup.name]: {
         description: lookup.description,
         input: lookup.input_schema,
         run: async () => {
@@ -163,7 +171,7 @@ export const answeredFunctionIsKept: Row = {
       items.map(({ result, state }) => [state, result]),
       [["answered", "Found."]]
     )
-    await holdsCalls(installation, turn.id, ["lookup_ticket outcome_unknown"])
+    await holdsCalls(installation, turn.id, [`${lookup.name} outcome_unknown`])
   }
 }
 
@@ -179,6 +187,7 @@ const holdsCalls = async (installation: Installation, turn_id: string, wanted: R
 /** The agent of a turn calls a tool of a server of its project. The service is killed before the agent has the answer. */
 export const projectCallIsSentOnce = (sent: "before the kill" | "after the kill"): Row => ({
   rule: `a call of a server of a project, which is sent ${sent}, is never sent again by itself`,
+  series: "tools",
   play: async (installation, crash) => {
     const scope = await Effect.runPromise(Scope.make())
     try {
@@ -213,6 +222,7 @@ export const projectCallIsSentOnce = (sent: "before the kill" | "after the kill"
 /** The agent of a turn calls a tool of a program that its project names, and the server is killed while the program runs. */
 export const projectProgramEnds: Row = {
   rule: "a program of a project ends with the server, and the next call starts another one",
+  series: "tools",
   play: async (installation, crash) => {
     const { messages, projects, turns } = installation.api
     const mark = randomUUID()
@@ -258,6 +268,7 @@ export const projectProgramEnds: Row = {
 /** The agent of a turn asks a person, and the server is killed before the agent has the answer. */
 export const questionIsAskedOnce = (stored: "before the kill" | "after the kill"): Row => ({
   rule: `a question of an agent whose answer is stored ${stored} is asked once, and the retry takes the answer`,
+  series: "tools",
   play: async (installation, crash) => {
     const { interactions, messages, turns } = installation.api
     const { id: session_id } = await newSession(installation)
@@ -297,6 +308,7 @@ export const questionIsAskedOnce = (stored: "before the kill" | "after the kill"
 /** The agent of a turn publishes a file, and the server is killed after that was committed. */
 export const fileIsPublishedOnce: Row = {
   rule: "a file that was published before the kill is one artifact, also when the retry publishes it anew",
+  series: "tools",
   play: async (installation, crash) => {
     const session = await newSession(installation)
     const work = script([

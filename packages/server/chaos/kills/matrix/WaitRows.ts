@@ -28,6 +28,7 @@ const holdsWake = async (
 
 export const waitIsKept: Row = {
   rule: "a wait that was stored is the same wait when it is asked for again, and wakes once",
+  series: "tools",
   play: async (installation, crash) => {
     const delegation = await delegationWithoutResult(installation)
     const { wait } = await crash(() => keepWait(installation, delegation.id))
@@ -40,6 +41,7 @@ export const waitIsKept: Row = {
 
 export const sessionIsWokenOnce: Row = {
   rule: "the session that delegated is told of the end by one message",
+  series: "tools",
   play: async (installation, crash) => {
     const delegation = await delegationWithoutResult(installation)
     await keepWait(installation, delegation.id)

@@ -73,9 +73,9 @@ const factsOf = (request: MergeRequest): ReadonlyArray<readonly [string, string]
 }
 
 /** A check that failed has its id, which its log is asked for by. */
-const checkLine = ({ id, name, optional, state, url }: RequestCheck): string =>
+const checkLine = ({ id, name, on_base, optional, state, url }: RequestCheck): string =>
   oneLine(
-    `${state.replaceAll("_", " ").padEnd(15)} ${name}${optional ? " (may fail)" : ""} ${state === "failing" ? id : ""} ${url ?? ""}`
+    `${state.replaceAll("_", " ").padEnd(15)} ${name}${optional ? " (may fail)" : ""}${on_base === true ? " (red on the base too)" : ""} ${state === "failing" ? id : ""} ${url ?? ""}`
   )
 
 const reviewLine = ({ author, body, head_sha, state }: RequestReview, head: string | null): string => {

@@ -28,10 +28,16 @@ const noteOf = ({ description, permission, standing }: CheckedTool): string => {
   }
 }
 
-const rowsOf = ({ name, problem, tools }: CheckedServer): ReadonlyArray<ReadonlyArray<string>> =>
+const rowsOf = ({ name, problem, state, tools }: CheckedServer): ReadonlyArray<ReadonlyArray<string>> =>
   problem === null
     ? tools.map((tool) => [name, tool.name, standings[tool.standing], noteOf(tool)])
-    : [[name, "-", "not reached", reasonText({ reason: null, reason_message: problem }).replaceAll("\n", " ")]]
+    : [[name, "-", unreached[state], reasonText({ reason: null, reason_message: problem }).replaceAll("\n", " ")]]
+
+const unreached: Readonly<Record<CheckedServer["state"], string>> = {
+  reached: "reached",
+  auth_required: "not authorized",
+  unreachable: "not reached"
+}
 
 /** A sentence on what keeps tools from agents, with the way to mend it; undefined where all are ready. */
 const faultOf = ({ servers }: ServerCheck, project: string): string | undefined => {

@@ -24,7 +24,7 @@ import { openRequest, tellRequest } from "./OpenRequest.js"
 import { exitCodes, type Remote, remoteCommand, workspaceOption } from "./Remote.js"
 import { addSummary, lastWords, type RunEnd, writeOutput } from "./RunReport.js"
 import { afterOpening, mergeWords, mustOpen, untilMerged } from "./RunToMerged.js"
-import { loadTools } from "./Tools.js"
+import { leaveFunctions, loadTools } from "./Tools.js"
 
 const takes = {
   message: optionalArgument("message", "The task; read from the standard input when absent"),
@@ -96,6 +96,7 @@ const runMessage = async (given: Options, connect: (workspace?: string) => Promi
     await finish(remote, given, view, sessionId, turn)
   } finally {
     ended.abort()
+    if (tools !== undefined) leaveFunctions()
   }
 }
 
@@ -152,10 +153,17 @@ const printBegun = ({ json }: Options, session_id: string, turn_id: string): voi
 
 /** The schema that a file holds. */
 const schemaIn = (file: string): { readonly [name: string]: unknown } => {
+  const schema = jsonIn(file)
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema))
+    throw new CommandFailed({ message: `The schema in ${file} is no JSON object. Write one, as {"type":"object"}.` })
+  return { ...schema }
+}
+
+const jsonIn = (file: string): unknown => {
   try {
     return JSON.parse(readFileSync(file, "utf8"))
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const [reason] = String(cause instanceof Error ? cause.message : cause).split("\n")
     throw new CommandFailed({ message: `The schema in ${file} could not be read: ${reason}` })
   }
 }

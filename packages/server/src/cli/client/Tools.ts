@@ -1,5 +1,6 @@
+import { statSync } from "node:fs"
 import { resolve } from "node:path"
-import type { CallableFunction, CallableFunctions } from "@reins/client"
+import { type CallableFunction, type CallableFunctions, later } from "@reins/client"
 import { argument, entry, flag, group, option } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
 import { takeInterrupts } from "../terminal/Interrupts.js"
@@ -12,28 +13,70 @@ import { remoteCommand, workspaceOption } from "./Remote.js"
  * URL, and no module that awaits something at its top.
  */
 export const loadTools = async (path: string): Promise<CallableFunctions> => {
-  const module: Readonly<Record<string, unknown>> = await import(resolve(path)).catch((cause: unknown) => {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new CommandFailed({ message: `The tools in ${path} could not be loaded: ${reason}` })
+  const file = resolve(path)
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (found === undefined)
+    throw new CommandFailed({ message: `There is no file ${path}. Name the module that exports your functions.` })
+  if (found.isDirectory())
+    throw new CommandFailed({ message: `${path} is a folder. Name the module in it that exports your functions.` })
+  const module: Readonly<Record<string, unknown>> = await import(file).catch((cause: unknown) => {
+    throw new CommandFailed({ message: `The tools in ${path} could not be loaded: ${loadFailure(cause)}` })
   })
-  const found = module["default"] ?? module["tools"]
-  if (typeof found !== "object" || found === null)
+  const tools = module["default"] ?? module["tools"]
+  if (typeof tools !== "object" || tools === null || Array.isArray(tools) || Object.keys(tools).length === 0)
     throw new CommandFailed({
       message: `${path} has no tools. Export an object of functions by their names as default.`
     })
-  for (const [name, tool] of Object.entries(found))
-    if (!isCallable(tool))
-      throw new CommandFailed({ message: `The tool ${name} of ${path} needs a description, an input and a run.` })
-  return found as CallableFunctions
+  for (const [name, tool] of Object.entries(tools)) {
+    const fault = faultOf(name, tool)
+    if (fault !== undefined) throw new CommandFailed({ message: `The tool ${name} of ${path} ${fault}` })
+  }
+  return tools as CallableFunctions
 }
 
-const isCallable = (tool: unknown): tool is CallableFunction =>
-  typeof tool === "object" &&
-  tool !== null &&
-  "description" in tool &&
-  "input" in tool &&
-  "run" in tool &&
-  typeof tool.run === "function"
+/** The reason why a module cannot be loaded, in one line, with the place of a mistake in its words. */
+const loadFailure = (cause: unknown): string => {
+  if (!(cause instanceof Error)) return `it throws ${String(cause)}`
+  const [message = ""] = cause.message.split("\n")
+  const code = "code" in cause ? cause.code : undefined
+  if (code === "ERR_REQUIRE_ASYNC_MODULE") return "it awaits something at its top. Await it in a function instead."
+  if (code === "MODULE_NOT_FOUND" || code === "ERR_MODULE_NOT_FOUND")
+    return `${message}. Install it, or mend the import.`
+  const [, place] = /^(?:file:\/\/)?(\/\S+:\d+)$/m.exec(cause.stack ?? "") ?? []
+  return place === undefined ? message : `${message} (${place})`
+}
+
+/** What a tool lacks; undefined for one that is whole. */
+const faultOf = (name: string, tool: unknown): string | undefined => {
+  if (!/^[A-Za-z][A-Za-z0-9_-]{0,47}$/.test(name))
+    return "needs another name: a letter, then at most 47 letters, digits, _ and -."
+  if (typeof tool !== "object" || tool === null) return "needs a description, an input and a run."
+  const { description, input, run }: { description?: unknown; input?: unknown; run?: unknown } = tool
+  if (typeof description !== "string" || description === "") return "needs a description: words for the model."
+  if (typeof input !== "object" || input === null || !("type" in input) || input.type !== "object")
+    return 'needs an input: a JSON Schema of the type "object".'
+  return typeof run === "function" ? undefined : "needs a run: the function itself."
+}
+
+/** The same functions, which tell on the terminal what they have thrown. The model is told in any case. */
+const tellingFailures = (tools: CallableFunctions): CallableFunctions =>
+  Object.fromEntries(
+    Object.entries(tools).map(([name, tool]) => {
+      const run: CallableFunction["run"] = async (input, call) => {
+        try {
+          return await tool.run(input, call)
+        } catch (error) {
+          const words = error instanceof Error ? error.message || error.name : String(error)
+          if (error !== later) tell(`${name} has failed: ${harmless(words)}`)
+          throw error
+        }
+      }
+      return [name, { ...tool, run }]
+    })
+  )
+
+/** Ends the process soon, which a function that never ends would keep. */
+export const leaveFunctions = (): void => void setTimeout(() => process.exit(), 500).unref()
 
 const serve = remoteCommand({
   takes: {
@@ -47,7 +90,7 @@ const serve = remoteCommand({
     ["reins tools serve ./tools.mjs --concurrency 16", "Answer more of them at once"]
   ],
   run: async ({ concurrency, module, workspace }, connect) => {
-    const tools = await loadTools(module)
+    const tools = tellingFailures(await loadTools(module))
     const most = concurrency === undefined ? 4 : Number(concurrency)
     if (!Number.isInteger(most) || most < 1)
       throw new CommandFailed({ message: "--concurrency takes a whole number, 1 at least." })
@@ -60,6 +103,7 @@ const serve = remoteCommand({
       await reins.serveTools({ workspace_id, tools, concurrency: most, signal: stopped.signal })
     } finally {
       interrupts.release()
+      leaveFunctions()
     }
   }
 })

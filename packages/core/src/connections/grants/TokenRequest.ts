@@ -1,0 +1,170 @@
+import { Effect, Option, Redacted, Schema } from "effect"
+import { scrubber } from "../../harness/Secrets.js"
+import type { Outbound, OutboundAnswer } from "../../outbound/Outbound.js"
+import type { OpenConnection } from "../OpenConnection.js"
+import { boundIssuer, type GrantAnswer, type GrantedToken, GrantRefused, type TokenPlace } from "./Grant.js"
+import { grantLimits, unasked } from "./TokenPlaces.js"
+
+// Owns the request of RFC 6749 for an access token, with the resource of RFC 8707, and its answer.
+
+/** The refusals that the standards name. Another word may be anything, so nobody is told of it. */
+const knownErrors: ReadonlySet<unknown> = new Set([
+  "access_denied",
+  "invalid_client",
+  "invalid_grant",
+  "invalid_request",
+  "invalid_scope",
+  "invalid_target",
+  "server_error",
+  "slow_down",
+  "temporarily_unavailable",
+  "unauthorized_client",
+  "unsupported_grant_type"
+])
+
+/** Refusals that say nothing of the credential. */
+const passing: ReadonlySet<unknown> = new Set(["server_error", "slow_down", "temporarily_unavailable"])
+
+/** A token that says nothing of its life is asked for anew after this time, in milliseconds. */
+const unknownLifeMs = 5 * 60_000
+
+/** The longest time for which a token is believed to be good, in milliseconds. */
+const longestLifeMs = 60 * 60_000
+
+const Answer = Schema.Struct({
+  access_token: Schema.optional(Schema.Unknown),
+  token_type: Schema.optional(Schema.Unknown),
+  expires_in: Schema.optional(Schema.Unknown),
+  refresh_token: Schema.optional(Schema.Unknown),
+  error: Schema.optional(Schema.Unknown)
+})
+type Answer = typeof Answer.Type
+
+const AccessToken = Schema.String.pipe(Schema.pattern(/^[\x21-\x7e]{1,16384}$/))
+const RefreshToken = Schema.String.pipe(Schema.pattern(/^[\x20-\x7e]{1,20000}$/))
+
+type Method = "client_secret_basic" | "client_secret_post" | "none"
+
+/** Asks a place for a token, with the refresh token where there is one, else in the name of the client itself. */
+export const askPlace = Effect.fnUntraced(function* (
+  place: TokenPlace,
+  connection: OpenConnection,
+  outbound: Outbound["Type"]
+): Effect.fn.Return<GrantAnswer> {
+  const { [boundIssuer]: _, ...secrets } = connection.secrets
+  const words = scrubber(secrets)
+  const refused = (failure: GrantRefused): GrantAnswer => ({
+    found: new GrantRefused({ reason: failure.reason, message: words.scrub(failure.message) }),
+    replaced: {}
+  })
+  const method = methodOf(place, connection)
+  if (method === undefined) return refused(noMethod(place))
+  const first = yield* Effect.either(send(place, connection, method, outbound))
+  if (first._tag === "Left") return refused(unasked(first.left))
+  const isUnknownWay = place.methods === undefined && method === "client_secret_basic"
+  if (!isUnknownWay || errorOf(first.right) !== "invalid_client") return answerOf(place, connection, first.right)
+  // Nobody has told which way the place takes, and it has taken nothing yet.
+  const second = yield* Effect.either(send(place, connection, "client_secret_post", outbound))
+  return second._tag === "Left" ? refused(unasked(second.left)) : answerOf(place, connection, second.right)
+})
+
+/** The way in which the client says who it is; undefined where the place takes none that it can. */
+const methodOf = ({ methods }: TokenPlace, { secrets }: OpenConnection): Method | undefined => {
+  if (secrets["client_secret"] === undefined) return "none"
+  if (methods === undefined) return "client_secret_basic"
+  return (["client_secret_basic", "client_secret_post"] as const).find((way) => methods.includes(way))
+}
+
+const noMethod = ({ endpoint }: TokenPlace) =>
+  new GrantRefused({
+    reason: "unexpected_answer",
+    message: `${endpoint.host} takes a client secret neither as HTTP Basic nor in the body, and no other way is known here.`
+  })
+
+const valueOf = (connection: OpenConnection, name: string): string | undefined => {
+  const secret = connection.secrets[name]
+  return secret === undefined ? undefined : Redacted.value(secret)
+}
+
+/** A text as forms write it, which is how RFC 6749 puts it into HTTP Basic. */
+const inForm = (text: string): string => new URLSearchParams({ "": text }).toString().slice(1)
+
+const send = (
+  { endpoint, resource }: TokenPlace,
+  connection: OpenConnection,
+  method: Method,
+  outbound: Outbound["Type"]
+) => {
+  const { client_id = "", scopes } = connection.settings
+  const secret = valueOf(connection, "client_secret") ?? ""
+  const refresh = valueOf(connection, "refresh_token")
+  const form = new URLSearchParams(
+    refresh === undefined
+      ? { grant_type: "client_credentials" }
+      : { grant_type: "refresh_token", refresh_token: refresh }
+  )
+  if (scopes !== undefined) form.set("scope", scopes)
+  form.set("resource", resource)
+  if (method !== "client_secret_basic") form.set("client_id", client_id)
+  if (method === "client_secret_post") form.set("client_secret", secret)
+  const basic = Buffer.from(`${inForm(client_id)}:${inForm(secret)}`).toString("base64")
+  const headers = {
+    accept: "application/json",
+    "content-type": "application/x-www-form-urlencoded",
+    ...(method === "client_secret_basic" && { authorization: `Basic ${basic}` })
+  }
+  return outbound.fetch(endpoint.href, { method: "POST", headers, body: form.toString() }, grantLimits)
+}
+
+const decodeAnswer = Schema.decodeOption(Schema.parseJson(Answer))
+
+const bodyOf = ({ body }: OutboundAnswer): Answer => Option.getOrElse(decodeAnswer(body), () => ({}))
+
+const errorOf = (answer: OutboundAnswer): unknown => bodyOf(answer).error
+
+const answerOf = ({ endpoint }: TokenPlace, connection: OpenConnection, answer: OutboundAnswer): GrantAnswer => {
+  const { access_token, error, expires_in, refresh_token, token_type } = bodyOf(answer)
+  const replaced =
+    Schema.is(RefreshToken)(refresh_token) && refresh_token !== valueOf(connection, "refresh_token")
+      ? { refresh_token: Redacted.make(refresh_token) }
+      : {}
+  const unusable = (what: string): GrantAnswer => ({
+    found: new GrantRefused({ reason: "unexpected_answer", message: `${endpoint.host} ${what}` }),
+    replaced
+  })
+  if (answer.status !== 200 || error !== undefined)
+    return { found: refusalOf(endpoint, connection, answer), replaced: {} }
+  if (access_token === undefined) return unusable("answers with something that is no token.")
+  if (typeof token_type !== "string" || token_type.toLowerCase() !== "bearer")
+    return unusable("gives a token of another type than Bearer.")
+  if (!Schema.is(AccessToken)(access_token)) return unusable("gives a token that headers cannot have.")
+  const found: GrantedToken = { token: Redacted.make(access_token), lifeMs: lifeOf(expires_in) }
+  return { found, replaced }
+}
+
+/** The time for which a token is good. Some places say it as a text. */
+const lifeOf = (expiresIn: unknown): number => {
+  const seconds = typeof expiresIn === "string" && /^\d{1,12}$/.test(expiresIn) ? Number(expiresIn) : expiresIn
+  if (typeof seconds !== "number" || !Number.isFinite(seconds)) return unknownLifeMs
+  return Math.min(Math.max(seconds, 0) * 1000, longestLifeMs)
+}
+
+const refusalOf = (endpoint: URL, { secrets }: OpenConnection, answer: OutboundAnswer): GrantRefused => {
+  const error = errorOf(answer)
+  const how = `(${knownErrors.has(error) ? String(error) : answer.status})`
+  const failed = (reason: GrantRefused["reason"], what: string) =>
+    new GrantRefused({ reason, message: `${endpoint.host} ${what}` })
+  if (answer.status === 429 || error === "slow_down") return failed("rate_limited", `was asked too often ${how}.`)
+  if (answer.status >= 500 || passing.has(error)) return failed("upstream_error", `failed ${how}.`)
+  if (error === undefined && answer.status !== 400 && answer.status !== 401 && answer.status !== 403)
+    return failed("unexpected_answer", `answers with the status ${answer.status} and no token.`)
+  if (error === "invalid_grant" && secrets["refresh_token"] !== undefined)
+    return failed(
+      "credential_refused",
+      `refuses the refresh token ${how}: it has ended, or it was used already. Get another one there, and give the connection the new credential.`
+    )
+  return failed(
+    "credential_refused",
+    `refuses the credential ${how}. Check it there, and give the connection a new credential.`
+  )
+}

@@ -1,0 +1,53 @@
+import { Effect, ParseResult, Schema } from "effect"
+import { ConnectionKinds } from "../connections/ConnectionKinds.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { isSameServer } from "../connections/grants/ServerUrl.js"
+import type { ProjectVersionId } from "../domain/Ids.js"
+import { notFound } from "../domain/ReinsError.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import type { Database } from "../store/Database.js"
+import type { ProjectSpec } from "./Project.js"
+
+/**
+ * Fails, at its place in the request, for a connection of a server that gives no tokens for that server. A token is sent to the server that its
+ * connection names, and to no other that a spec names.
+ */
+export const requireServerConnections = Effect.gen(function* () {
+  const kinds = yield* ConnectionKinds
+  const store = yield* ConnectionStore
+  return Effect.fnUntraced(function* (workspaceId: string, { tools }: ProjectSpec) {
+    for (const [index, { connection_id, url = "" }] of (tools?.mcp_servers ?? []).entries()) {
+      if (connection_id === undefined) continue
+      const found = yield* store.find(connection_id)
+      if (found === undefined || found.workspace_id !== workspaceId) return yield* notFound()
+      const problem =
+        kinds.find(found.kind)?.grant === undefined
+          ? "the connection gives no tokens: name one of the kind mcp_oauth"
+          : isSameServer(JSON.parse(found.settings).server_url ?? "", url)
+            ? undefined
+            : "the connection is for another server: its server_url is not the url of this one"
+      if (problem !== undefined) return yield* refused(index, connection_id, problem)
+    }
+  })
+})
+
+/** Those of some versions whose servers name a connection. */
+export const versionsNaming = (
+  { all, sql }: Database["Type"],
+  connectionId: string,
+  versionIds: ReadonlyArray<ProjectVersionId>
+): Effect.Effect<ReadonlySet<ProjectVersionId>> =>
+  versionIds.length === 0
+    ? Effect.succeed(new Set())
+    : Effect.map(
+        all(sql<{ id: ProjectVersionId }>`select id from project_versions
+          where ${sql.in("id", [...new Set(versionIds)])} and spec like ${`%"connection_id":"${connectionId}"%`}`),
+        (rows) => new Set(rows.map(({ id }) => id))
+      )
+
+const refused = (index: number, input: string, problem: string): RequestInvalid =>
+  new RequestInvalid({
+    loc: ["body", "spec", "tools", "mcp_servers", String(index), "connection_id"],
+    issue: new ParseResult.Type(Schema.Unknown.ast, input, problem),
+    input
+  })

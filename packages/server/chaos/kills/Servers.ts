@@ -1,0 +1,115 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
+
+/** A server of an installation, which starts again on its data directory and port. */
+export interface Seat {
+  readonly dataDir: string
+  readonly port: number
+  /** Its name as a node; none when it is the only server. */
+  readonly node?: string
+}
+
+/** How each start of a server begins. */
+export interface Starting {
+  readonly env: Readonly<Record<string, string>>
+  readonly agent: string | undefined
+  /** True for the server with points, without the one that is published. */
+  readonly failpoints: boolean
+  /** The file that names the point. All servers read the same. */
+  readonly directory: string
+}
+
+/** The servers of an installation, which are killed at named points and started again. */
+export class Servers {
+  private readonly running = new Map<Seat, ServerProcess>()
+
+  constructor(
+    readonly seats: ReadonlyArray<Seat>,
+    private readonly starting: Starting
+  ) {}
+
+  /** Starts every server that does not run. */
+  async start(): Promise<void> {
+    // The first one makes the tables.
+    for (const seat of this.seats) {
+      const server = this.running.get(seat)
+      if (server !== undefined && (await Promise.race([server.ended, "running"])) === "running") continue
+      this.disarm()
+      this.running.set(seat, await this.startAt(seat))
+    }
+  }
+
+  /** Kills every server at once. */
+  async kill(): Promise<void> {
+    const servers = [...this.running.values()]
+    for (const server of servers) server.kill("SIGKILL")
+    await Promise.all(servers.map(({ ended }) => ended))
+  }
+
+  /** The one that is killed where there is no other. */
+  get first(): ServerProcess {
+    const [server] = this.running.values()
+    if (server === undefined) throw new Error("There is no server to be killed")
+    return server
+  }
+
+  /** What the servers that run have written to their standard error. */
+  log(): string {
+    return [...this.running.values()].map((server) => server.log()).join("\n")
+  }
+
+  /** Names the point at which a server is killed, as `name:passage`, or at which each that comes is held, as `name*`. */
+  arm(point: string): void {
+    writeFileSync(this.failpointFile, point)
+  }
+
+  disarm(): void {
+    rmSync(this.failpointFile, { force: true })
+  }
+
+  /** The process of each that is held, once for each. */
+  held(): ReadonlyArray<number> {
+    if (!existsSync(this.heldFile)) return []
+    return readFileSync(this.heldFile, "utf8").trim().split("\n").map(Number)
+  }
+
+  /** Kills the servers that hold somebody, one after the other. Each starts again before the next one is killed. Gives the number that was held. */
+  async killHolders(): Promise<number> {
+    this.disarm()
+    const killed = new Set<number>()
+    for (;;) {
+      const pid = this.held().find((each) => !killed.has(each))
+      if (pid === undefined) break
+      killed.add(pid)
+      const [seat, server] = [...this.running].find(([, server]) => server.pid === pid) ?? []
+      if (seat === undefined || server === undefined) throw new Error(`No server is the process ${pid}`)
+      server.kill("SIGKILL")
+      await server.ended
+      this.running.set(seat, await this.startAt(seat))
+    }
+    const count = this.held().length
+    rmSync(this.heldFile, { force: true })
+    return count
+  }
+
+  private startAt({ dataDir, node, port }: Seat): Promise<ServerProcess> {
+    const { agent, env, failpoints } = this.starting
+    const ofNode = node === undefined ? [] : ["--node", node, "--node-address", `http://127.0.0.1:${port}`]
+    return startServer({
+      dataDir,
+      agent,
+      ...(failpoints && { failpointFile: this.failpointFile }),
+      args: ["--port", String(port), ...ofNode],
+      env
+    })
+  }
+
+  private get failpointFile(): string {
+    return join(this.starting.directory, "failpoint")
+  }
+
+  private get heldFile(): string {
+    return `${this.failpointFile}.held`
+  }
+}

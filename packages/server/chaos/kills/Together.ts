@@ -1,0 +1,66 @@
+import type { ServerPoint } from "@reins/core/base/Failpoint"
+import { assert } from "vitest"
+import type { Installation } from "./Installation.js"
+import type { Crash, Row } from "./matrix/Row.js"
+
+/**
+ * Plays a row so many times at once. Each play is held at the point. When all are there, every server that holds one is killed, one after the other.
+ * Gives the failures.
+ */
+export const playTogether = async (
+  installation: Installation,
+  point: ServerPoint,
+  { play }: Row,
+  count: number
+): Promise<ReadonlyArray<unknown>> => {
+  let expected = count
+  let ready = 0
+  let begin = () => {}
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve
+  })
+  const beginOnceAllAreReady = () => {
+    if (ready < expected || expected === 0) return
+    installation.servers.arm(`${point}*`)
+    begin()
+  }
+  const killed = begun.then(async () => {
+    const held = () => installation.servers.held().length
+    try {
+      await installation.until(() => held() >= expected, `${expected} to be held at ${point}`)
+    } finally {
+      assert.strictEqual(await installation.servers.killHolders(), expected, `were held at ${point}`)
+    }
+  })
+  // Each play looks at its failure.
+  killed.catch(() => {})
+  const outcomes = Array.from({ length: count }, async () => {
+    let isReady = false
+    const crash: Crash = async (act) => {
+      isReady = true
+      ready++
+      beginOnceAllAreReady()
+      await begun
+      const acted = act()
+      // Its failure is looked at below, once the server is back.
+      acted.catch(() => {})
+      await killed
+      const result = await acted
+      await installation.settled()
+      return result
+    }
+    try {
+      await play(installation, crash)
+    } finally {
+      // One that fails before its kill is not waited for.
+      if (!isReady) {
+        expected--
+        beginOnceAllAreReady()
+      }
+    }
+  })
+  const failures = (await Promise.allSettled(outcomes)).flatMap((each) =>
+    each.status === "rejected" ? [each.reason] : []
+  )
+  return failures
+}

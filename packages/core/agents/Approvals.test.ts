@@ -67,6 +67,9 @@ it.scopedLive(
           yield* until(({ payload, type }) => type.startsWith("tool.") && payload["kind"] === "execute")
           const steered = yield* messages.send(principal, session.id, { content: "Steer left.", routing: "steer" })
           assert.deepStrictEqual([steered.message.routing, steered.turn_id], ["steer", turnId])
+          const isHeard = ({ payload, type }: Event) =>
+            type === "message.delivered" && payload["message_id"] === steered.message.id
+          yield* until(isHeard)
           const { workTree } = yield* pathsOf(session.id)
           writeFileSync(join(workTree, "steered.txt"), "")
           const events = yield* until(() => false)
@@ -76,11 +79,7 @@ it.scopedLive(
           const heard = gateway.requests.flatMap((request) => request.messages.map(({ text }) => text)).join("\n")
           assert.include(heard, "Steer left.")
           assert.include(heard, "Mind the gap.")
-          assert.isTrue(
-            events.some(
-              ({ payload, type }) => type === "message.delivered" && payload["message_id"] === steered.message.id
-            )
-          )
+          assert.isTrue(events.some(isHeard))
         }),
       {},
       Manifests.layer

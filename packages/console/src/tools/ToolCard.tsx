@@ -62,7 +62,7 @@ const editsOf = ({ diffs, input }: ToolPayload): ReadonlyArray<Edit> =>
     ? diffs.map(({ new_text, old_text, path }) => ({ path: shortPath(path), before: old_text, after: new_text }))
     : editsIn(input)
 
-/** What a tool was given that has no words of its own, as a function of a caller: the values by name. */
+/** The input of a tool, the values by name. The page has no other words for a function of a caller. */
 const inputOf = ({ input }: ToolPayload): string | undefined =>
   typeof input === "object" && input !== null && Object.keys(input).length > 0
     ? shortPaths(JSON.stringify(input, null, 2))

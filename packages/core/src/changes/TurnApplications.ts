@@ -97,7 +97,7 @@ export class TurnApplications extends Context.Tag("@reins/core/changes/TurnAppli
             Effect.catchTag("JobError", (failure) => Effect.succeed(endedBy(failure))),
             Effect.tapDefect(() => journal.commit(store.move(id, brokenOff, actor)))
           )
-          // Whoever ended the turn meanwhile has ended its applications.
+          // The end of the turn ends its applications, and may have come meanwhile.
           const ended = Effect.gen(function* () {
             yield* sessions.lock(principal.via.sessionId)
             if ((yield* existing(id)).state === "executing") yield* store.move(id, change, actorOf(principal))

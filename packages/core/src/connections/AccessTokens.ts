@@ -27,8 +27,8 @@ export interface Bearer {
 }
 
 /**
- * Has authorization servers make access tokens from the credentials of connections. A token is held in the memory of this process alone. A
- * refresh token is used by one process at a time, and the one that takes its place is sealed before the access token is used.
+ * Has authorization servers make access tokens from the credentials of connections. A token is held in the memory of this process alone. One process
+ * at a time uses a refresh token. The one that takes its place is sealed before the access token is used.
  */
 export class AccessTokens extends Context.Tag("@reins/core/connections/AccessTokens")<
   AccessTokens,

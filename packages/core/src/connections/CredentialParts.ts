@@ -25,7 +25,7 @@ export const partsOf = (kind: ConnectionKind, credential: unknown): Effect.Effec
     })
   )
 
-/** What is told of secrets. */
+/** The parts of secrets that may be shown or compared: the last characters, and the text that the fingerprint is made of. */
 export const marksOf = (secrets: CredentialParts["secrets"]): Pick<CredentialParts, "last4" | "fingerprintOf"> => {
   const [main] = Object.values(secrets)
   return {

@@ -51,7 +51,7 @@ export interface TreeMethods {
   }) => Effect.Effect<void, GitError>
   /**
    * The paths that differ between two captures of a workspace and whose files were written before a time, as the system tells it. A path that
-   * has no file any more is none of them, nor is a file of the last 10 ms, because the system's time of a file is up to a tick early.
+   * has no file any more is none of them. Nor is a file of the last 10 ms: the system's time of a file is up to a tick early.
    */
   readonly writtenBefore: (request: WrittenRequest) => Effect.Effect<ReadonlyArray<string>, GitError>
   /**

@@ -1,6 +1,6 @@
 import type { Gateway } from "reins-example-scripted-gateway/gateway.mjs"
 
-/** What the model was told by the tools of the service, in order. */
+/** The answers of the service's tools to the model, in order. */
 export const toldBy = (gateway: Gateway): ReadonlyArray<Record<string, unknown> & { readonly text: string }> => {
   const longest = gateway.requests.reduce<Gateway["requests"][number]["messages"]>(
     (most, { messages }) => (messages.length > most.length ? messages : most),

@@ -120,7 +120,7 @@ const isSame = (one: Json, other: Json): boolean => {
   )
 }
 
-/** What the draft says of the keywords above, written by hand. It shares nothing with the validator. */
+/** True for a value that the draft accepts. It is written by hand for the keywords above, and shares nothing with the validator. */
 const fits = (of: Json, value: Json): boolean => {
   if (typeof of === "boolean") return of
   const rules = of as Schema

@@ -25,13 +25,13 @@ const submit = (lines: unknown) => ({
 /** An agent without tools says the result in its last words. */
 const say = (lines: unknown) => ({ say: `Counted.\n\n\`\`\`json\n${JSON.stringify({ lines })}\n\`\`\`\n` })
 
-/** Agents that hold a call against the schema of its tool themselves. What does not fit comes to their model, and never to the service. */
+/** Agents that hold a call against the schema of its tool themselves. A call that does not fit goes back to their model, and never reaches the service. */
 const checking: ReadonlyArray<string> = ["gemini", "qwen"]
 
 /** The reasons of a turn whose agent gives wrong results for ever, where it is another one. Qwen Code stops a model that calls again and again. */
 const reasonOf: Readonly<Record<string, string>> = { gemini: "result_missing", qwen: "upstream_error" }
 
-/** What the turn has come to, with the results that it tried. */
+/** Sends the task, and gives the end of its turn with the results that the agent tried. */
 const ask = async (client: Reins, session_id: string, ...steps: ReadonlyArray<object>) => {
   const { turn_id = "" } = await client.messages.send({
     session_id,

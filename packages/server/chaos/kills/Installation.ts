@@ -24,7 +24,7 @@ type Origin = Effect.Effect.Success<ReturnType<typeof remote>>
 /** The time that anything may take that comes about by itself. */
 const patienceMs = 120_000
 
-/** How an installation is made. */
+/** The choices for a new installation. */
 export interface Making {
   /** True for servers that `crash` can kill, without the one that is published. */
   readonly failpoints: boolean
@@ -34,7 +34,7 @@ export interface Making {
   readonly agent?: string | undefined
 }
 
-/** What is around the servers of an installation. */
+/** The services that the servers of an installation use. */
 interface Around {
   readonly gateway: Gateway
   readonly origin: Origin
@@ -219,7 +219,7 @@ export class Installation {
   }
 }
 
-/** What the model does where no message says it: it resolves conflicts. */
+/** The steps of the model for a message without a script: it resolves conflicts. */
 const planOf = (messages: ReadonlyArray<ChatMessage>): Array<Step> | null =>
   conflictSteps(messages.findLast(({ role }) => role === "user")?.text ?? "")
 

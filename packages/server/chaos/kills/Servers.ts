@@ -10,7 +10,7 @@ export interface Seat {
   readonly node?: string
 }
 
-/** How each start of a server begins. */
+/** The settings of each start of a server. */
 export interface Starting {
   readonly env: Readonly<Record<string, string>>
   readonly agent: string | undefined
@@ -54,7 +54,7 @@ export class Servers {
     return server
   }
 
-  /** What the servers that run have written to their standard error. */
+  /** The standard error of the servers that run. */
   log(): string {
     return [...this.running.values()].map((server) => server.log()).join("\n")
   }

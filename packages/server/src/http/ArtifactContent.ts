@@ -11,8 +11,8 @@ export interface PartRequest {
 }
 
 /**
- * Answers a request for the content of an artifact (RFC 9110, 13 and 14): 304 for a client that has it, 206 for one range of bytes, 416 for one that
- * begins behind its end, and the whole for everything else. A content never changes, so its digest is its tag. `read` is asked for what is sent alone.
+ * Answers a request for the content of an artifact (RFC 9110, 13 and 14). A client that has it gets 304. One range of bytes gets 206, and 416 where
+ * it begins behind the end. Everything else gets the whole. A content never changes, so its digest is its tag. `read` reads the sent part alone.
  */
 export const contentReply = <E>(
   artifact: Artifact,

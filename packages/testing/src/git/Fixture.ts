@@ -76,7 +76,7 @@ export const bareRemote = (root: string, files: Readonly<Record<string, string>>
   return join(root, "remote.git")
 }
 
-/** The commit of a branch of a bare repository, as its files tell it: forges of tests are asked hundreds of times, and git is a process each. */
+/** The commit of a branch of a bare repository, read from its files. A forge of a test is asked hundreds of times, and git would be a process each. */
 export const branchHead = (bare: string, branch: string): string | undefined => {
   const ref = `refs/heads/${branch}`
   const own = textOf(join(bare, ref)).trim()

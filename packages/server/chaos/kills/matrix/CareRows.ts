@@ -86,7 +86,7 @@ export const conflictHasOneTurn: Row = {
   play: async (installation, crash) => {
     const { origin } = installation
     const { attentions, before, cared, holds, path } = await caredFor(installation, { conflicts: "fix" })
-    // What was uploaded does not stay: the conflict is resolved there.
+    // The uploaded file does not stay, because the model resolves the conflict in it.
     installation.ledger.forget(path)
     origin.forge.odd.conflicts = "by_git"
     let base = ""
@@ -99,7 +99,7 @@ export const conflictHasOneTurn: Row = {
       caring.catch(() => {})
       await kept()
       base = (await attentions())[0]?.base_sha ?? ""
-      // Whoever goes on after the kill finds another commit there.
+      // The server that goes on after the kill finds another commit there.
       origin.commitOn("main", `${path}.later`, "Later.\n")
       await caring
     })

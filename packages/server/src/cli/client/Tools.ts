@@ -46,7 +46,7 @@ const loadFailure = (cause: unknown): string => {
   return place === undefined ? message : `${message} (${place})`
 }
 
-/** What a tool lacks; undefined for one that is whole. */
+/** The fault of a tool of a module, as a sentence; undefined for one that is whole. */
 const faultOf = (name: string, tool: unknown): string | undefined => {
   if (!/^[A-Za-z][A-Za-z0-9_-]{0,47}$/.test(name))
     return "needs another name: a letter, then at most 47 letters, digits, _ and -."

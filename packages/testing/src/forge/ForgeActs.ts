@@ -7,7 +7,7 @@ export interface ActsHeld {
   readonly checks: ReadonlyArray<HeldCheck>
   readonly comments: ReadonlyArray<HeldComment>
   readonly check: (check: Pick<HeldCheck, "head" | "name" | "state">) => HeldCheck
-  readonly comment: (comment: Pick<HeldComment, "author" | "body">) => HeldComment
+  readonly comment: (comment: Pick<HeldComment, "pull" | "author" | "body">) => HeldComment
 }
 
 interface Act {
@@ -44,8 +44,8 @@ const shown = ({ author, body, id }: HeldComment) => ({
 const patterns = {
   again: /^\/(?:actions\/jobs\/(\d+)\/rerun|jobs\/(\d+)\/retry)$/,
   remarks: /^\/check-runs\/(\d+)\/annotations$/,
-  talk: /^\/(?:issues\/\d+\/comments|merge_requests\/\d+\/notes)$/,
-  notes: /^\/merge_requests\/\d+\/notes$/
+  talk: /^\/(?:issues\/(\d+)\/comments|merge_requests\/(\d+)\/notes)$/,
+  notes: /^\/merge_requests\/(\d+)\/notes$/
 }
 
 /** Answers what is done around a merge request; undefined for any other call. */
@@ -54,11 +54,16 @@ export const answerAct = (held: ActsHeld, act: Act): Answer | undefined => {
   const [, ...run] = (method === "POST" && patterns.again.exec(rest)) || []
   if (run.length > 0) return again(held, run.find(Boolean))
   if (method === "GET" && patterns.remarks.test(rest)) return { status: 200, body: [] }
-  if (method === "POST" && patterns.talk.test(rest)) {
-    const comment = held.comment({ author: "ann", body: Schema.decodeUnknownSync(Body)(body).body })
+  const [, ...talk] = (method === "POST" && patterns.talk.exec(rest)) || []
+  if (talk.length > 0) {
+    const pull = Number(talk.find(Boolean))
+    const comment = held.comment({ pull, author: "ann", body: Schema.decodeUnknownSync(Body)(body).body })
     return { status: 201, body: shown(comment) }
   }
-  if (method === "GET" && patterns.notes.test(rest))
-    return { status: 200, body: url.searchParams.get("page") === "1" ? held.comments.map(shown) : [] }
+  const [, notesOf] = (method === "GET" && patterns.notes.exec(rest)) || []
+  if (notesOf !== undefined) {
+    const notes = held.comments.filter(({ pull }) => pull === Number(notesOf))
+    return { status: 200, body: url.searchParams.get("page") === "1" ? notes.map(shown) : [] }
+  }
   return undefined
 }

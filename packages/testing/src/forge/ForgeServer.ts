@@ -8,7 +8,7 @@ import { callHook, type ForgeNews, hookDialects } from "./ForgeHookCalls.js"
 import { ForgeHookList } from "./ForgeHookList.js"
 import { answerLog, answerStore } from "./ForgeLogs.js"
 import type { RulingRoute } from "./ForgeRuling.js"
-import type { HeldCheck, HeldComment, HeldReview, Oddities, StandingRoute } from "./ForgeStanding.js"
+import type { Held, HeldCheck, HeldComment, HeldReview, Oddities, StandingRoute } from "./ForgeStanding.js"
 
 /** A pull or merge request as the server holds it. */
 export interface Pull {
@@ -61,6 +61,9 @@ export type ForgeOperation =
   | { readonly name: "get" | "merge"; readonly number: number }
 
 const Body = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+
+/** The paths of a merge request, with its number. */
+const numbered = /^\/(?:pulls|issues|merge_requests)\/(\d+)/
 
 /** One repository of a forge that imitates the paths, status codes and bodies of a product. */
 export class ForgeServer {
@@ -126,22 +129,24 @@ export class ForgeServer {
     return added
   }
 
-  /** Adds a review of the present head of the first merge request. */
+  /** Adds a review of the present head of a merge request, the newest one if none is named. */
   readonly review = (review: Partial<HeldReview> & Pick<HeldReview, "author" | "state">): HeldReview => {
-    const added: HeldReview = { id: ++this.ids, head: this.firstHead(), body: "", dismissed: false, ...review }
+    const pull = review.pull ?? this.newest()
+    const added: HeldReview = { id: ++this.ids, pull, head: this.headOf(pull), body: "", dismissed: false, ...review }
     this.reviews.push(added)
     return added
   }
 
-  /** Adds a comment to the first merge request. */
+  /** Adds a comment to a merge request, the newest one if none is named. */
   readonly comment = (comment: Partial<HeldComment> & Pick<HeldComment, "author" | "body">): HeldComment => {
+    const pull = comment.pull ?? this.newest()
     const added: HeldComment = {
       id: ++this.ids,
-      pull: 1,
+      pull,
       isBot: false,
       place: undefined,
       replyTo: undefined,
-      head: this.firstHead(),
+      head: this.headOf(pull),
       outdated: false,
       resolved: false,
       ...comment
@@ -164,7 +169,23 @@ export class ForgeServer {
         this.tellHooks({ what: "merge_request", pull, sha: news.sha })
   }
 
-  private readonly firstHead = (): string => this.branches.headOf(this.pulls[0]?.head ?? "") ?? ""
+  private readonly newest = (): number => this.pulls.at(-1)?.number ?? 1
+
+  private readonly headOf = (pull: number): string =>
+    this.branches.headOf(this.pulls.find(({ number }) => number === pull)?.head ?? "") ?? ""
+
+  /** The reviews and comments of the merge request that a call names. */
+  private readonly heldOf = (rest: string, body: string): Held => {
+    const [, number] = (rest === "/graphql" ? /"number":(\d+)/.exec(body) : numbered.exec(rest)) ?? []
+    if (number === undefined) return this
+    const isIts = ({ pull }: { readonly pull: number }) => pull === Number(number)
+    return {
+      checks: this.checks,
+      reviews: this.reviews.filter(isIts),
+      comments: this.comments.filter(isIts),
+      odd: this.odd
+    }
+  }
 
   /** Answers a request to the API and gives true; false for any other. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): boolean => {
@@ -251,7 +272,7 @@ export class ForgeServer {
       const method = request.method ?? ""
       const answer =
         answerAct(this, { method, rest, url, body: raw }) ??
-        standing(this, rest, url, raw) ??
+        standing(this.heldOf(rest, raw), rest, url, raw) ??
         answerLog(kind, this.checks, rest, notFound, request) ??
         ruling(this, method, rest, url)
       if (answer !== undefined) return answer

@@ -17,6 +17,7 @@ export interface HeldCheck {
 export interface HeldReview {
   readonly id: number
   readonly author: string
+  readonly pull: number
   readonly state: "approved" | "changes_requested" | "commented"
   readonly head: string
   readonly body: string

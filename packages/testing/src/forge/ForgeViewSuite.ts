@@ -106,6 +106,30 @@ export const forgeViewSuite = (subject: ForgeSubject): void => {
       }).pipe(Effect.provide(allowed))
     )
 
+    it.scopedLive("reviews and threads of another merge request are not among them", () =>
+      Effect.gen(function* () {
+        const { forge, number, server } = yield* opened(subject)
+        const other = server.add({ head: "theirs", base: "main" }).number
+        const place = { path: "sum.js", line: 7, side: "new" } as const
+        const root = server.comment({ author: "bob", body: "Why 7?", place })
+        server.comment({ author: "cleo", body: "Indeed.", place, replyTo: root.id })
+        server.comment({ author: "bob", body: "In the talk." })
+        server.review({ author: "cleo", state: "changes_requested", body: "Not yet." })
+        root.resolved = true
+        const counts = ({
+          reviews,
+          threads
+        }: { readonly [Part in "reviews" | "threads"]: { readonly state: string } }) =>
+          [reviews, threads].map((part) =>
+            "value" in part && Array.isArray(part.value) ? part.value.length : part.state
+          )
+        assert.deepStrictEqual(counts(yield* forge.view(number, {})), [0, 0])
+        const [reviews, threads] = counts(yield* forge.view(other, {}))
+        assert.isAbove(Number(reviews), 0)
+        assert.strictEqual(threads, 2)
+      }).pipe(Effect.provide(allowed))
+    )
+
     it.scopedLive("costs few calls while nothing changes, and no body where the forge has ETags", () =>
       Effect.gen(function* () {
         const { forge, headSha, number, seen, server } = yield* opened(subject)

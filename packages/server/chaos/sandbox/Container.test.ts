@@ -23,6 +23,7 @@ import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, it } from "vitest"
 import { dockerPlace } from "../../../../scripts/docker.mjs"
 import { type EnginePlace, podmanPlace } from "../../../../scripts/podman.mjs"
+import { assertSplitsUp } from "../agents/SplitUp.js"
 import { escapesOn } from "./Escapes.js"
 
 const place = placeForEachTest()
@@ -40,6 +41,20 @@ const contained = (env: Readonly<Record<string, string>> = {}) => {
     launcher: engine.launcher,
     env: { ...engine.env, REINS_EXECUTOR: "container", REINS_CONTAINER_IMAGE: engine.image, ...env }
   }
+}
+
+/** Copies installed agents to where the user without rights can read them, and gives the directory of their cache. */
+const copyAgents = (prefixes: ReadonlyArray<string>): string => {
+  const { directory } = place
+  const cache = join(directory, "cache")
+  const installed = join(cacheDir, "harnesses")
+  for (const name of readdirSync(installed).filter((each) => prefixes.some((prefix) => each.startsWith(prefix))))
+    cpSync(join(installed, name), join(cache, "harnesses", name), {
+      recursive: true,
+      mode: copying.COPYFILE_FICLONE
+    })
+  spawnSync("chown", ["-R", `${engine.uid}:${engine.gid}`, directory])
+  return cache
 }
 
 /** The containers of the engine, also those that have ended. */
@@ -119,16 +134,8 @@ it("what a killed server has left in containers is ended by the next one, with t
 })
 
 it("a setup and the limits of a project hold in containers, and a real agent works there, also when it is kept", async () => {
-  const { directory, dataDir, gateway } = place
-  const cache = join(directory, "cache")
-  // The user without rights cannot read those of root.
-  for (const name of readdirSync(join(cacheDir, "harnesses")).filter((each) => each.startsWith("opencode-")))
-    cpSync(join(cacheDir, "harnesses", name), join(cache, "harnesses", name), {
-      recursive: true,
-      mode: copying.COPYFILE_FICLONE
-    })
-  spawnSync("chown", ["-R", `${engine.uid}:${engine.gid}`, directory])
-  const started = await startServer({ ...contained({ REINS_CACHE_DIR: cache }), dataDir })
+  const { dataDir, gateway } = place
+  const started = await startServer({ ...contained({ REINS_CACHE_DIR: copyAgents(["opencode-"]) }), dataDir })
   const caller = await newCaller(started, dataDir, gateway)
   const client = caller.at(started)
   const sh = (line: string) => ({ name: "step", argv: ["sh", "-c", line] })
@@ -173,6 +180,21 @@ it("a setup and the limits of a project hold in containers, and a real agent wor
   const [changeset] = (await client.sessions.listChangesets({ session_id: other })).items
   const { diff } = await client.changesets.getDiff({ changeset_id: changeset?.id ?? "" })
   assert.match(diff, new RegExp(`\\+${engine.inside}\\n\\+${engine.inside}`))
+  started.kill("SIGTERM")
+  await started.ended
+  assert.strictEqual(containers(), "")
+})
+
+it("real agents in containers delegate to each other, and apply what comes of it", async () => {
+  const { dataDir, gateway } = place
+  const cache = copyAgents(["opencode-", "codex-acp-"])
+  const started = await startServer({ ...contained({ REINS_CACHE_DIR: cache }), dataDir })
+  const { at, workspaceId } = await newCaller(started, dataDir, gateway)
+  for (const [parent, child] of [
+    ["alpha", "beta"],
+    ["beta", "alpha"]
+  ] as const)
+    await assertSplitsUp(at(started), workspaceId, { backend: "container", parent, child })
   started.kill("SIGTERM")
   await started.ended
   assert.strictEqual(containers(), "")

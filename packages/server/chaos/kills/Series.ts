@@ -44,6 +44,8 @@ export const killedInSeries = (
               const seconds = (performance.now() - startedAt) / 1000
               const held = `${seriesKills - failures.length} of ${seriesKills}`
               process.stdout.write(`${point}, ${row.rule}: ${held}, ${(seconds / seriesKills).toFixed(1)} s for each\n`)
+              for (const failure of failures)
+                process.stdout.write(`${failure instanceof Error ? failure.stack : String(failure)}\n`)
               if (failures.length > 0) throw new AggregateError(failures, `${held}:\n${failures.join("\n")}`)
               await audits.get(installation)?.holds()
             }),

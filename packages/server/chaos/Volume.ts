@@ -32,8 +32,8 @@ export const askedTurns = share(3, 100)
 /** The kills at each point of a delivery onto the head of its branch. */
 export const followUpKills = share(1, 17)
 
-/** The kills at each point of a series. */
-export const seriesKills = share(1, 50)
+/** The kills at each point of a series. `REINS_SERIES_KILLS` is another number of them. */
+export const seriesKills = Number(process.env["REINS_SERIES_KILLS"] ?? share(1, 50))
 
 export const randomKills = share(15, 100)
 

@@ -68,6 +68,8 @@ export type ServerPoint =
   | "tool.committed"
   | "tool.asked"
   | "tool.answered"
+  | "grant.answered"
+  | "grant.kept"
   | "result.accepted"
   | "wait.kept"
   | "wait.delivered"

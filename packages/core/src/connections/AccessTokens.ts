@@ -1,4 +1,5 @@
 import { Clock, Context, Duration, Effect, Fiber, Layer, Redacted, Schedule, type Scope } from "effect"
+import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import type { WorkspaceId } from "../domain/Ids.js"
 import { Outbound } from "../outbound/Outbound.js"
@@ -181,12 +182,14 @@ const makeToken = Effect.gen(function* () {
     holder: string | undefined
   ) {
     const { found, replaced } = yield* grant.ask(place, connection, outbound)
+    yield* failpoint("grant.answered")
     yield* settle({
       connection,
       holder,
       replaced: { ...replaced, ...bindingOf(place.issuer, connection, found) },
       health: healthOf(found)
     })
+    yield* failpoint("grant.kept")
     return found instanceof GrantRefused ? yield* found : found
   })
 

@@ -7,7 +7,10 @@ import * as Core from "@reins/core/Core"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import * as Cluster from "@reins/core/placement/cluster/Cluster"
 import { Placements } from "@reins/core/placement/Placements"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import { Database } from "@reins/core/store/Database"
+import { existingOf } from "@reins/core/store/Existing"
 import { Journal } from "@reins/core/store/Journal"
 import * as Postgres from "@reins/core/store/Postgres"
 import { SessionFiles } from "@reins/core/worktrees/SessionFiles"
@@ -58,6 +61,10 @@ it.scopedLive(
           mode: "0600"
         })
         assert.isFalse(yield* (yield* Snapshots).exists(id))
+        // Its first turn runs, and its agent has answered.
+        const { run, sql } = yield* Database
+        yield* run(sql`insert into agent_states (session_id, native_session_id, native_candidate)
+          values (${id}, 'lost', 'lost')`)
         return { id, principal }
       }).pipe(Effect.provide(node(url, directory, "one")))
       rmSync(join(directory, "one"), { recursive: true })
@@ -71,6 +78,8 @@ it.scopedLive(
           ["a.txt", "a\n"]
         ] as const)
           assert.strictEqual((yield* files.read(principal, id, path)).content, content)
+        const { agent } = yield* existingOf("session", (yield* SessionStore).find)(id)
+        assert.deepInclude(agent, { native_session_id: null, native_candidate: null })
       }).pipe(Effect.provide(node(url, directory, "two")))
     })
 )

@@ -13,6 +13,7 @@ import { Effect, Exit, Redacted, Schema, Scope } from "effect"
 import { type ChatMessage, type Gateway, type Step, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { conflictSteps } from "../agent/conflict.mjs"
 import { agent } from "../Volume.js"
+import { installedAgent } from "./InstalledAgent.js"
 import { type MailServer, startMailServer } from "./MailServer.js"
 import { postgresRecords, type Records, sqliteRecords } from "./Records.js"
 import { type Seat, Servers } from "./Servers.js"
@@ -23,6 +24,9 @@ type Origin = Effect.Effect.Success<ReturnType<typeof remote>>
 
 /** The time that anything may take that comes about by itself. */
 const patienceMs = 120_000
+
+/** Another node goes on with the work of one that was killed as soon as the shortest leases have run out. */
+const takenOverSoon = { REINS_LEASE_SECONDS: "3", REINS_NODE_LEASE_SECONDS: "3", REINS_NODE_RECLAIM_SECONDS: "0" }
 
 /** The choices for a new installation. */
 export interface Making {
@@ -96,8 +100,8 @@ export class Installation {
     const env = {
       REINS_SMTP_URL: mail.url,
       REINS_MAIL_FROM: "Reins <reins@example.com>",
-      // Agents run without a sandbox, and programs of projects in one.
-      REINS_EXECUTOR: "local,bubblewrap",
+      // Agents run without a sandbox, and programs of projects in one. The paths of several nodes are the same in a sandbox alone.
+      REINS_EXECUTOR: nodes.length > 0 ? "bubblewrap" : "local,bubblewrap",
       // Where every life is short, agents that start all at once would never get to work.
       ...(!failpoints && { REINS_MAX_RUNNING_TURNS: "2" }),
       ...(databaseUrl !== undefined && { REINS_DATABASE_URL: databaseUrl }),
@@ -107,12 +111,20 @@ export class Installation {
     for (const node of nodes) seats.push({ node, dataDir: join(dataDir, node), port: await steadyPort() })
     if (nodes.length === 0) seats.push({ dataDir, port: await steadyPort() })
     const program = "agent" in making ? making.agent : agent
-    const servers = new Servers(seats, { env, agent: program, failpoints, directory: dataDir })
+    const inSandbox = program !== undefined && nodes.length > 0 ? installedAgent(dataDir, program) : undefined
+    const ofServers = { ...env, ...(nodes.length > 0 && takenOverSoon), ...inSandbox?.env }
+    const starting = { env: ofServers, agent: inSandbox?.agent ?? program, failpoints, directory: dataDir }
+    const servers = new Servers(seats, starting)
     const around = { gateway, origin, mail, records, databaseUrl, outside }
     const installation = new Installation(database, dataDir, servers, around, env)
-    await servers.start()
-    installation.key = installation.newAccount("owner@example.com")
-    await installation.connect()
+    try {
+      await servers.start()
+      installation.key = installation.newAccount("owner@example.com")
+      await installation.connect()
+    } catch (error) {
+      await installation.end()
+      throw error
+    }
     return installation
   }
 

@@ -33,18 +33,30 @@ export class Servers {
   async start(): Promise<void> {
     // The first one makes the tables.
     for (const seat of this.seats) {
-      const server = this.running.get(seat)
-      if (server !== undefined && (await Promise.race([server.ended, "running"])) === "running") continue
+      if (this.running.has(seat)) continue
       this.disarm()
-      this.running.set(seat, await this.startAt(seat))
+      await this.startAt(seat)
     }
+  }
+
+  /** Has one server run, and no other. */
+  async startOne(): Promise<void> {
+    const [, ...others] = this.running.values()
+    for (const server of others) await end(server)
+    const [seat] = this.seats
+    if (this.running.size > 0 || seat === undefined) return
+    this.disarm()
+    await this.startAt(seat)
   }
 
   /** Kills every server at once. */
   async kill(): Promise<void> {
-    const servers = [...this.running.values()]
-    for (const server of servers) server.kill("SIGKILL")
-    await Promise.all(servers.map(({ ended }) => ended))
+    await Promise.all([...this.running.values()].map(end))
+  }
+
+  /** The processes of the servers that run. */
+  get pids(): ReadonlyArray<number> {
+    return [...this.running.values()].map(({ pid }) => pid)
   }
 
   /** The one that is killed where there is no other. */
@@ -74,7 +86,10 @@ export class Servers {
     return readFileSync(this.heldFile, "utf8").trim().split("\n").map(Number)
   }
 
-  /** Kills the servers that hold somebody, one after the other. Each starts again before the next one is killed. Gives the number that was held. */
+  /**
+   * Kills the servers that hold somebody, one after the other. Where no other server runs, it starts again before the next one is killed. Gives the
+   * number that was held.
+   */
   async killHolders(): Promise<number> {
     this.disarm()
     const killed = new Set<number>()
@@ -84,24 +99,29 @@ export class Servers {
       killed.add(pid)
       const [seat, server] = [...this.running].find(([, server]) => server.pid === pid) ?? []
       if (seat === undefined || server === undefined) throw new Error(`No server is the process ${pid}`)
-      server.kill("SIGKILL")
-      await server.ended
-      this.running.set(seat, await this.startAt(seat))
+      await end(server)
+      this.running.delete(seat)
+      if (this.running.size === 0) await this.startAt(seat)
     }
     const count = this.held().length
     rmSync(this.heldFile, { force: true })
     return count
   }
 
-  private startAt({ dataDir, node, port }: Seat): Promise<ServerProcess> {
+  private async startAt(seat: Seat): Promise<void> {
+    const { dataDir, node, port } = seat
     const { agent, env, failpoints } = this.starting
     const ofNode = node === undefined ? [] : ["--node", node, "--node-address", `http://127.0.0.1:${port}`]
-    return startServer({
+    const server = await startServer({
       dataDir,
       agent,
       ...(failpoints && { failpointFile: this.failpointFile }),
       args: ["--port", String(port), ...ofNode],
       env
+    })
+    this.running.set(seat, server)
+    void server.ended.then(() => {
+      if (this.running.get(seat) === server) this.running.delete(seat)
     })
   }
 
@@ -112,4 +132,9 @@ export class Servers {
   private get heldFile(): string {
     return `${this.failpointFile}.held`
   }
+}
+
+const end = async (server: ServerProcess): Promise<void> => {
+  server.kill("SIGKILL")
+  await server.ended
 }

@@ -4,8 +4,8 @@ import type { Installation } from "./Installation.js"
 import type { Crash, Row } from "./matrix/Row.js"
 
 /**
- * Plays a row so many times at once. Each play is held at the point. When all are there, every server that holds one is killed, one after the other.
- * Gives the failures.
+ * Plays a row so many times at once, on one server. Each play is held at the point. When all are there, the other servers start, and the one that
+ * holds them is killed. Where there are others, it stays away. Gives the failures.
  */
 export const playTogether = async (
   installation: Installation,
@@ -28,6 +28,7 @@ export const playTogether = async (
     const held = () => installation.servers.held().length
     try {
       await installation.until(() => held() >= expected, `${expected} to be held at ${point}`)
+      await installation.servers.start()
     } finally {
       assert.strictEqual(await installation.servers.killHolders(), expected, `were held at ${point}`)
     }

@@ -5,6 +5,7 @@ import type { SessionId } from "../../domain/Ids.js"
 import { NotRestored, Placements } from "../../placement/Placements.js"
 import type { SessionRow } from "../../sessions/SessionRow.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
+import { Database } from "../../store/Database.js"
 import { existingOf } from "../../store/Existing.js"
 import { Journal } from "../../store/Journal.js"
 import { AgentStateStore } from "../AgentStateStore.js"
@@ -20,6 +21,7 @@ const actor = systemActor("workspaces")
  */
 export const awaitedFiles = Effect.gen(function* () {
   const { disk } = yield* Bench
+  const db = yield* Database
   const journal = yield* Journal
   const leases = yield* Leases
   const placements = yield* Placements
@@ -28,10 +30,23 @@ export const awaitedFiles = Effect.gen(function* () {
   const states = yield* AgentStateStore
   const snapshots = yield* Snapshots
 
-  /** Nothing of the session was ever sealed. No agent goes on from a record that is not there. */
+  /** True for a session that has a turn whose end was seen, so that there is something to go on with. */
+  const hasWorked = (id: SessionId) =>
+    Effect.map(
+      db.first(db.sql`select id from turns
+        where session_id = ${id} and state in ('succeeded', 'failed', 'cancelled') limit 1`),
+      (row) => row !== undefined
+    )
+
+  /**
+   * Nothing of the session was ever sealed. No agent goes on from a record that is not there. Where all turns were lost too, the next one opens
+   * another native session.
+   */
   const beginAnew = Effect.fnUntraced(function* (row: SessionRow) {
     if (row.tree.state === "ready" || row.tree.state === "preparing") yield* files.move(row, "none")
-    if (row.agent.native_session_id !== null) yield* states.change(row.id, { native_digest: null })
+    const { native_session_id } = row.agent
+    const kept = native_session_id !== null && (yield* hasWorked(row.id)) ? native_session_id : null
+    yield* states.change(row.id, { native_session_id: kept, native_candidate: null, native_digest: null })
   })
 
   const settle = (id: SessionId, restored: Restored | undefined) =>

@@ -1,8 +1,8 @@
-import { shown } from "@reins/testing/executor/Processes"
 import type { Acknowledged } from "@reins/testing/process/Ledger"
 import { Schema } from "effect"
 import { assert } from "vitest"
 import type { Installation } from "../Installation.js"
+import { holdsAtRest } from "./AtRest.js"
 import { History } from "./History.js"
 import { holdsOutside } from "./Outside.js"
 
@@ -33,18 +33,8 @@ export class Audit {
     await holdsJobs(installation)
     await this.history.holds()
     await holdsOutside(installation)
-    assert.deepStrictEqual(await unkept(installation), [], "processes of agents that outlived their turn")
+    await holdsAtRest(installation)
   }
-}
-
-/** The processes of agents that no session keeps for its next turn. */
-const unkept = async (installation: Installation): Promise<ReadonlyArray<number>> => {
-  const kept = await installation.records.all(
-    Schema.Struct({ lease_id: Schema.String }),
-    "select id as lease_id from leases left join agent_states on agent_states.session_id = leases.session_id where state = 'ready' and (native_digest = 'live' or native_session_id is null)"
-  )
-  const marks = kept.map(({ lease_id }) => `REINS_LEASE=${lease_id}`)
-  return installation.agents().filter((pid) => !marks.some((mark) => shown(pid, "environ").includes(mark)))
 }
 
 const Row = Schema.Struct({ id: Schema.String, mark: Schema.String })

@@ -20,15 +20,16 @@ import {
   workspaceIsSetUp
 } from "./ExecutorRows.js"
 import { lookIsWrittenOnce } from "./LookRows.js"
+import { projectCallIsSentOnce, projectProgramEnds, refreshTokenIsUsedOnce } from "./ProjectServerRows.js"
 import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
 import {
   answeredFunctionIsKept,
+  changesOfChildAreWhole,
   childIsMadeOnce,
   fileIsPublishedOnce,
   functionIsAnsweredOnce,
-  projectCallIsSentOnce,
-  projectProgramEnds,
+  functionIsClaimedOnce,
   questionIsAskedOnce,
   resultIsGivenOnce
 } from "./ToolRows.js"
@@ -46,8 +47,14 @@ import { endpointIsDisabledOnce, eventsArrive } from "./WebhookRows.js"
 
 /** Every point with what must hold after a kill there. A point without a row is a type error. */
 export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
-  "request.begun": [...requestIsDoneOnce("commit"), mailArrives(1)],
-  "request.committed": [...requestIsDoneOnce("answer"), turnIsCancelled, idleAgentIsEnded, mailArrives(1)],
+  "request.begun": [...requestIsDoneOnce("commit"), functionIsClaimedOnce, mailArrives(1)],
+  "request.committed": [
+    ...requestIsDoneOnce("answer"),
+    turnIsCancelled,
+    idleAgentIsEnded,
+    functionIsClaimedOnce,
+    mailArrives(1)
+  ],
   "job.claimed": [
     turnRunsOnce(again),
     executorIsActivatedOnce(again),
@@ -102,7 +109,7 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "capture.tree_written": [turnIsInterrupted(), captureIsSealedOnce(again), executorIsReleasedOnce(again)],
   "capture.kept": [turnIsInterrupted(), captureIsSealedOnce(again), executorIsReleasedOnce(again)],
   "application.begun": [changesetIsAppliedOnce(again)],
-  "application.file_written": [changesetIsAppliedOnce(again), conflictHasOneTurn],
+  "application.file_written": [changesetIsAppliedOnce(again), changesOfChildAreWhole, conflictHasOneTurn],
   "application.written": [changesetIsAppliedOnce(again)],
   "delivery.begun": [branchIsPushedOnce(again), followUpIsOneCommit(again), redCheckHasOneTurn],
   "delivery.materialized": [branchIsPushedOnce(again)],
@@ -129,6 +136,8 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   ],
   "tool.asked": [functionIsAnsweredOnce("after the kill"), questionIsAskedOnce("after the kill")],
   "tool.answered": [functionIsAnsweredOnce("before the kill"), questionIsAskedOnce("before the kill")],
+  "grant.answered": [refreshTokenIsUsedOnce("never")],
+  "grant.kept": [refreshTokenIsUsedOnce("before the kill")],
   "result.accepted": [resultIsGivenOnce],
   "wait.kept": [waitIsKept],
   "wait.delivered": [sessionIsWokenOnce],
@@ -163,6 +172,7 @@ export const onPostgres: ReadonlyArray<ServerPoint> = [
   "wait.delivered",
   "tool.committed",
   "tool.answered",
+  "grant.kept",
   "result.accepted",
   "mail.sent",
   "webhook.sent",

@@ -1,16 +1,14 @@
 import { randomUUID } from "node:crypto"
-import { processesWhere, shown } from "@reins/testing/executor/Processes"
-import { mcpServer } from "@reins/testing/mcp/McpServer"
-import { stdioServer } from "@reins/testing/mcp/StdioServer"
+import { ReinsApiError } from "@reins/client"
 import { eventually } from "@reins/testing/process/Waiting"
-import { Effect, Exit, Scope } from "effect"
+import { Schema } from "effect"
 import { assert } from "vitest"
 import type { Installation } from "../Installation.js"
 import { newName, newSession, say, script } from "../Scenes.js"
 import type { Row } from "./Row.js"
 
 /** The turn that tries another one again, at its end. */
-const retried = async (installation: Installation, turn_id: string) => {
+export const retried = async (installation: Installation, turn_id: string) => {
   const turn = await installation.api.turns.retry({ turn_id })
   await installation.settled()
   return await installation.api.turns.get({ turn_id: turn.id })
@@ -130,6 +128,41 @@ export const functionIsAnsweredOnce = (stored: "before the kill" | "after the ki
   }
 })
 
+/** A program claims the call of a function while the server is killed. */
+export const functionIsClaimedOnce: Row = {
+  rule: "a program that claims a call through the kill has it alone, and the retry takes its answer",
+  series: "tools",
+  play: async (installation, crash) => {
+    const { interactions, messages, turns } = installation.api
+    const { id: session_id } = await newSession(installation)
+    const work = script([{ tool: "lookup_ticket", args: { ticket: 7 } }, { say: "Done." }])
+    const { turn_id = "" } = await messages.send({
+      session_id,
+      content: `Triage it. ${work}`,
+      tools: { functions: [lookup] }
+    })
+    const open = async () => (await interactions.list({ session_id })).items
+    await installation.until(async () => (await open()).length > 0, "the call")
+    const [{ id: interaction_id = "" } = {}] = await open()
+    const claim = (holder: string) => interactions.claim({ interaction_id, holder, seconds: 300 })
+    const { attempt, claim_id } = await crash(() => claim("one"))
+    assert.strictEqual(attempt, 1)
+    const refused = await claim("another").catch((error: unknown) => error)
+    assert.strictEqual(refused instanceof ReinsApiError && refused.code, "already_claimed")
+    const turn = await turns.get({ turn_id })
+    assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
+    await interactions.answer({ interaction_id, claim_id, result: "Found." })
+    const again = await retried(installation, turn.id)
+    assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
+    assert.deepStrictEqual(
+      (await open()).map(({ result, state }) => [state, result]),
+      [["answered", "Found."]]
+    )
+    await holdsCalls(installation, turn.id, ["lookup_ticket outcome_unknown"])
+    await holdsCalls(installation, again.id, ["lookup_ticket succeeded"])
+  }
+}
+
 /** The program has answered and the agent has the answer, and the server is killed before the end of the call is written down. */
 export const answeredFunctionIsKept: Row = {
   rule: "a function that was answered before the kill runs once, and the retry takes the answer",
@@ -176,93 +209,12 @@ export const answeredFunctionIsKept: Row = {
 }
 
 /** The calls of a turn, none of which runs any more. */
-const holdsCalls = async (installation: Installation, turn_id: string, wanted: ReadonlyArray<string>) => {
+export const holdsCalls = async (installation: Installation, turn_id: string, wanted: ReadonlyArray<string>) => {
   const { items } = await installation.api.toolCalls.list({ turn_id })
   assert.deepStrictEqual(
     items.map(({ state, tool }) => `${tool} ${state}`),
     wanted
   )
-}
-
-/** The agent of a turn calls a tool of a server of its project. The service is killed before the agent has the answer. */
-export const projectCallIsSentOnce = (sent: "before the kill" | "after the kill"): Row => ({
-  rule: `a call of a server of a project, which is sent ${sent}, is never sent again by itself`,
-  series: "tools",
-  play: async (installation, crash) => {
-    const scope = await Effect.runPromise(Scope.make())
-    try {
-      const lab = await Effect.runPromise(Scope.extend(mcpServer(), scope))
-      const { projects, messages, turns, interactions } = installation.api
-      const project = await projects.create({
-        workspace_id: installation.workspaceId,
-        slug: `lab-${randomUUID()}`,
-        name: "Lab",
-        spec: { tools: { mcp_servers: [{ name: "lab", url: lab.url, allow: ["get_issue"] }] } }
-      })
-      const { id: session_id } = await newSession(installation, { project_id: project.id })
-      const work = script([{ tool: "lab_get_issue", args: { number: 7 } }, { say: "Done." }])
-      const given = await crash(() => messages.send({ session_id, content: `Look it up. ${work}` }))
-      const turn = await turns.get({ turn_id: given.turn_id ?? "" })
-      assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
-      await holdsCalls(installation, turn.id, ["get_issue outcome_unknown"])
-      const before = sent === "before the kill" ? 1 : 0
-      assert.lengthOf(lab.calls, before)
-      const again = await retried(installation, turn.id)
-      assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
-      await holdsCalls(installation, again.id, ["get_issue succeeded"])
-      // The model of the retry has called it anew.
-      assert.lengthOf(lab.calls, before + 1)
-      assert.deepStrictEqual((await interactions.list({ session_id })).items, [])
-    } finally {
-      await Effect.runPromise(Scope.close(scope, Exit.void))
-    }
-  }
-})
-
-/** The agent of a turn calls a tool of a program that its project names, and the server is killed while the program runs. */
-export const projectProgramEnds: Row = {
-  rule: "a program of a project ends with the server, and the next call starts another one",
-  series: "tools",
-  play: async (installation, crash) => {
-    const { messages, projects, turns } = installation.api
-    const mark = randomUUID()
-    const running = () => processesWhere((pid) => shown(pid, "environ").includes(`LAB_MODE=${mark}`))
-    const project = await projects.create({
-      workspace_id: installation.workspaceId,
-      slug: `program-${mark}`,
-      name: "Program",
-      spec: {
-        tools: {
-          mcp_servers: [
-            {
-              name: "lab",
-              command: [...stdioServer],
-              environment: [{ name: "LAB_MODE", value: mark }],
-              allow: ["get_issue"]
-            }
-          ]
-        }
-      }
-    })
-    const { id: session_id } = await newSession(installation, { project_id: project.id })
-    const work = script([{ tool: "lab_get_issue", args: { number: 7 } }, { say: "Done." }])
-    let before: ReadonlyArray<number> = []
-    const given = await crash(async () => {
-      const sent = messages.send({ session_id, content: `Look it up. ${work}` })
-      await eventually("the program runs", () => {
-        before = running()
-        return before.length > 0
-      })
-      return await sent
-    })
-    const turn = await turns.get({ turn_id: given.turn_id ?? "" })
-    assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
-    await holdsCalls(installation, turn.id, ["get_issue outcome_unknown"])
-    await eventually("the program has ended", () => !running().some((pid) => before.includes(pid)))
-    const again = await retried(installation, turn.id)
-    assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
-    await holdsCalls(installation, again.id, ["get_issue succeeded"])
-  }
 }
 
 /** The agent of a turn asks a person, and the server is killed before the agent has the answer. */
@@ -326,6 +278,49 @@ export const fileIsPublishedOnce: Row = {
     assert.deepStrictEqual(
       items.map(({ size, title, turn_id }) => [title, size, turn_id]),
       [["The report", 10, turn.id]]
+    )
+  }
+}
+
+/** The agent of a turn brings the changes of its child over, and the server is killed between two of the files. */
+export const changesOfChildAreWhole: Row = {
+  rule: "an application in a turn that was broken off names its paths, and the retry brings every file over",
+  series: "tools",
+  play: async (installation, crash) => {
+    const { id: session_id } = await newSession(installation)
+    const name = newName("writer")
+    const files = { "a.txt": newName("a"), "b.txt": newName("b"), "c.txt": newName("c") }
+    const writes = Object.entries(files).map(([path, content]) => ({ tool: "write", path, content }))
+    const work = script([
+      { tool: "delegate", args: { name, instructions: script([...writes, { say: "Written." }]) } },
+      { tool: "wait", args: { delegation_ids: [name] } },
+      { tool: "apply_changeset", args: { delegation_id: name } },
+      { say: "Done." }
+    ])
+    const sent = await crash(() => installation.api.messages.send({ session_id, content: `Split this up. ${work}` }))
+    const turn = await installation.api.turns.get({ turn_id: sent.turn_id ?? "" })
+    assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
+    const applications = () =>
+      installation.records.all(
+        Schema.Struct({ state: Schema.String, changed: Schema.parseJson(Schema.Array(Schema.String)) }),
+        `select state, changed from applications where target_session_id = '${session_id}' order by id`
+      )
+    assert.deepStrictEqual(
+      (await applications()).map(({ state }) => state),
+      ["failed"]
+    )
+    const again = await retried(installation, turn.id)
+    assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
+    assert.deepStrictEqual(
+      (await applications()).map(({ state }) => state),
+      ["failed", "applied"]
+    )
+    for (const [path, content] of Object.entries(files))
+      assert.strictEqual((await installation.api.sessions.getFile({ session_id, path })).content, content)
+    const { items } = await installation.api.sessions.listDelegations({ session_id })
+    assert.deepStrictEqual(
+      items.map(({ role, state }) => [role, state]),
+      [[name, "succeeded"]]
     )
   }
 }

@@ -1,0 +1,3 @@
+import { killedInSeries } from "./Series.js"
+
+killedInSeries("care", "PostgreSQL", [], 2)

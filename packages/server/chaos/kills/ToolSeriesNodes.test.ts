@@ -1,0 +1,3 @@
+import { killedInSeries } from "./Series.js"
+
+killedInSeries("tools", "PostgreSQL", ["a", "b"], 1)

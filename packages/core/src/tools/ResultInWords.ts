@@ -4,7 +4,7 @@ import type { ToolAnswer } from "../relay/mcp/ToolOffer.js"
  * An answer that always has words, for models and pages that read words alone. They tell what an answer without a text has. An agent that takes no
  * images gets their number in the place of them.
  */
-export const inWords = ({ images = [], is_error, text }: ToolAnswer, takesImages: boolean): ToolAnswer => {
+export const putInWords = ({ images = [], is_error, text }: ToolAnswer, takesImages: boolean): ToolAnswer => {
   const isBare = text.trim() === ""
   if (images.length === 0)
     return isBare ? { is_error, text: is_error ? silentFailure : emptyAnswer } : { is_error, text }

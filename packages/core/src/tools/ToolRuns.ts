@@ -14,7 +14,7 @@ import { logDefect } from "../store/FailedStatement.js"
 import { makeMayCall, turnPrincipal } from "./Acting.js"
 import { CallLedger } from "./CallLedger.js"
 import { makeFittingAnswer } from "./FittingAnswer.js"
-import { inWords } from "./ResultInWords.js"
+import { putInWords } from "./ResultInWords.js"
 import { type HostedTool, ToolFailed, type ToolFailure, ToolReply, type ToolTurn, textOfTool } from "./Tool.js"
 import { awaitCall, ownServer, ToolSources, toolKey } from "./ToolSources.js"
 
@@ -70,7 +70,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
             ),
             Effect.onInterrupt(() => ledger.end(id, "cancelled", null))
           )
-        const told = inWords(whole, takesImages)
+        const told = putInWords(whole, takesImages)
         const answer = { ...told, text: yield* fitting(turn.session.id, told.text) }
         yield* failpoint("tool.committed")
         yield* ledger.end(id, state, answer)

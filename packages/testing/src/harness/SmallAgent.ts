@@ -88,7 +88,7 @@ export const callingAgents = Manifests.layerOf([
 
 /** Alpha with the small agent, which calls tools and passes no image on to its model. */
 export const blindAgents = Manifests.layerOf([
-  vouched(withSmallAgent({ ...alpha, tools: { ...alpha.tools, images: false } }, "allow", { TOOLS: "1" }))
+  vouched({ ...withSmallAgent(alpha, "allow", { TOOLS: "1" }), tools: { ...alpha.tools, images: false } })
 ])
 
 /** Alpha with the small agent, which looks for instructions and skills where another agent does. */

@@ -237,6 +237,10 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
   ...(settings.offered_tools !== undefined && { offeredTools: settings.offered_tools }),
   ...(settings.tool_input_characters !== undefined && { toolInputCharacters: settings.tool_input_characters }),
   ...(settings.tool_answer_characters !== undefined && { toolAnswerCharacters: settings.tool_answer_characters }),
+  ...(settings.tool_answer_images !== undefined && { toolAnswerImages: settings.tool_answer_images }),
+  ...(settings.server_answer_bytes !== undefined && { serverAnswerBytes: settings.server_answer_bytes }),
+  ...(settings.servers_per_version !== undefined && { serversPerVersion: settings.servers_per_version }),
+  ...(settings.server_tools_per_version !== undefined && { serverToolsPerVersion: settings.server_tools_per_version }),
   ...(settings.registrations_per_hour !== undefined && { registrationsPerHour: settings.registrations_per_hour }),
   ...(settings.sessions_per_workspace !== undefined && { sessionsPerWorkspace: settings.sessions_per_workspace }),
   ...(settings.working_trees_per_workspace !== undefined && {

@@ -51,6 +51,9 @@ export const sparseTrees = share(8, 500)
 /** Random schemas of results and of functions, and as many that may be wrong. */
 export const randomSchemas = share(60, 500)
 
+/** Changesets of an agent that has a skill, for each database. */
+export const skilledChangesets = share(10, 100)
+
 /** Answers to calls of functions that meet the deadline of their call, for each database. */
 export const answersAtDeadlines = share(40, 1000)
 

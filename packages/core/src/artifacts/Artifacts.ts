@@ -138,6 +138,9 @@ export class Artifacts extends Context.Tag("@reins/core/artifacts/Artifacts")<
 const tooMany = (resource: "turn" | "session", limit: number) =>
   new ReinsError({
     code: "quota_exhausted",
-    message: `A ${resource} publishes at most ${limit} files.`,
+    message:
+      resource === "turn"
+        ? `A turn publishes at most ${limit} files, and this one has published them. Put what is left into one file in the next turn.`
+        : `A session keeps at most ${limit} published files, and this one keeps them. Ask a person to delete some.`,
     details: { quota: "artifacts", used: limit, limit }
   })

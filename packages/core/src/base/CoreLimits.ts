@@ -43,6 +43,14 @@ export interface CoreLimits {
   readonly toolInputCharacters: number
   /** The answer of a tool that a model gets. A longer one is cut in the middle. */
   readonly toolAnswerCharacters: number
+  /** The images of an answer that a model gets. */
+  readonly toolAnswerImages: number
+  /** The answer of a server of a project. */
+  readonly serverAnswerBytes: number
+  /** The servers that a project version names. It cannot be more than 50, the bound of the contract. */
+  readonly serversPerVersion: number
+  /** The tools that the servers of a project version are allowed together. It cannot be more than 256, the bound of the contract. */
+  readonly serverToolsPerVersion: number
   /** Requests of one caller of the server within a minute. Null allows any number. */
   readonly requestsPerMinute: number | null
   /** Registrations of one client within an hour. Null allows any number. */
@@ -83,6 +91,10 @@ export const defaultLimits: CoreLimits = {
   offeredTools: 100,
   toolInputCharacters: 262_144,
   toolAnswerCharacters: 100_000,
+  toolAnswerImages: 4,
+  serverAnswerBytes: 4 * MiB,
+  serversPerVersion: 20,
+  serverToolsPerVersion: 64,
   requestsPerMinute: 600,
   registrationsPerHour: 30,
   sessionsPerWorkspace: null,

@@ -67,6 +67,16 @@ export const Limits = Schema.Struct({
   artifacts_per_session: field(Schema.Int, "The most published files that a session keeps."),
   offered_tools: field(Schema.Int, "The most tools that an agent is offered, with those of the service."),
   tool_calls_per_turn: field(Schema.Int, "The most calls of tools in a turn."),
+  open_tool_calls_per_turn: field(Schema.Int, "The most calls of tools of a turn that are open at once."),
+  tool_input_characters: field(Schema.Int, "The longest input of a call of a tool, in characters of its JSON."),
+  tool_answer_characters: field(Schema.Int, "The longest answer of a tool that a model gets, in characters."),
+  tool_answer_images: field(Schema.Int, "The most images of an answer of a tool that a model gets."),
+  server_answer_bytes: field(Schema.Int, "The longest answer of a server of a project, in bytes."),
+  servers_per_version: field(Schema.Int, "The most servers of tools that a project version names."),
+  server_tools_per_version: field(
+    Schema.Int,
+    "The most tools that all servers of a project version are allowed together."
+  ),
   requests_per_minute: field(
     Schema.NullOr(Schema.Int),
     "The requests of one caller in a minute; null when there is no limit."

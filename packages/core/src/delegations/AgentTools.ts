@@ -1,10 +1,10 @@
-import { Duration, Effect, Layer, Schema } from "effect"
+import { Duration, Effect, Layer, Schedule, Schema } from "effect"
 import { canonicalJson } from "../base/CanonicalJson.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { cutText } from "../base/CutText.js"
 import { Changesets } from "../changes/Changesets.js"
 import { ChangesetId } from "../domain/Ids.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { ResultSchema } from "../sessions/results/TurnResult.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import type { Command } from "../store/Command.js"
@@ -47,23 +47,32 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-/** Runs a command once for a key, and tells whether it had run before. What is stored is the id that it gives. */
+/** A call of the same key runs at the same time: its answer is there in a moment. */
+const isBeside = (error: unknown): boolean => error instanceof ReinsError && error.code === "idempotency_in_progress"
+
+/**
+ * Runs a command once for a key, and tells whether it had run before. What is stored is the id that it gives. A refusal is decided anew, because
+ * what stood in the way may be gone.
+ */
 const makeOnce = Effect.map(
   Idempotency,
   (idempotency) =>
     <A, E>(turn: ToolTurn, key: string, command: Command<A, ReinsError | E>, idOf: (result: A) => string) =>
       Effect.flatMap(
-        idempotency.run({
-          scope: `tool:${turn.session.id}`,
-          workspace: turn.session.workspace_id,
-          key,
-          // The words may differ when the model asks again: the key alone tells what it wants.
-          fingerprint: "tool",
-          sealed: false,
-          command,
-          encode: (result) => ({ status: 200, body: JSON.stringify({ id: idOf(result) }) }),
-          encodeError: ({ message }) => ({ status: 409, body: JSON.stringify({ message }) })
-        }),
+        Effect.retry(
+          idempotency.run({
+            scope: `tool:${turn.session.id}`,
+            workspace: turn.session.workspace_id,
+            key,
+            // The words may differ when the model asks again: the key alone tells what it wants.
+            fingerprint: "tool",
+            sealed: false,
+            command,
+            encode: (result) => ({ status: 200, body: JSON.stringify({ id: idOf(result) }) }),
+            encodeError: null
+          }),
+          { while: isBeside, schedule: Schedule.spaced("50 millis"), times: 200 }
+        ),
         ({ answer, replayed }) => {
           const stored: { readonly id?: string; readonly message?: string } = JSON.parse(answer.body ?? "{}")
           return stored.id === undefined
@@ -213,11 +222,25 @@ const messageTool = Effect.gen(function* () {
     run: Effect.fnUntraced(function* (turn, input) {
       const { id } = yield* find(turn, input.delegation_id)
       const command = delegations.send(turn.principal, id, { content: input.content })
-      const sent = yield* runOnce(turn, keyOf(turn, input), command, ({ message }) => message.id)
-      return { message_id: sent.id, existing: sent.replayed }
+      const sent = yield* Effect.catchIf(
+        runOnce(turn, keyOf(turn, input), command, ({ message }) => message.id),
+        isEnded,
+        () => Effect.flatMap(delegations.get(turn.principal, id), hearsNothing)
+      )
+      const { state } = yield* delegations.get(turn.principal, id)
+      return { message_id: sent.id, existing: sent.replayed, state }
     })
   })
 })
+
+const isEnded = (error: unknown): boolean => error instanceof ReinsError && error.code === "invalid_transition"
+
+const hearsNothing = ({ role, state }: Delegation) =>
+  new ToolFailed({
+    message:
+      `The work ${JSON.stringify(role)} has ended: it is ${state}, and its agent reads no more messages. ` +
+      "Call wait for its result, and delegate what is left under another name."
+  })
 
 /** The longest page of a diff, in characters. */
 const diffPage = 60_000

@@ -77,8 +77,8 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
     readonly findTurn: (delegationId: string) => Effect.Effect<TurnId | undefined>
     /** The newest delegation of a session with a name. */
     readonly findNamed: (sessionId: SessionId, name: string) => Effect.Effect<Delegation | undefined>
-    /** The number of delegations in the tree that a session belongs to. */
-    readonly countTree: (session: SessionRow) => Effect.Effect<number>
+    /** The number of delegations in the tree that a session belongs to. The commit holds the root of the tree, so nobody else adds one meanwhile. */
+    readonly countTree: (session: SessionRow) => Effect.Effect<number, never, Commit>
     /** The delegations of a session, newest first. */
     readonly list: (
       sessionId: SessionId,
@@ -136,12 +136,13 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
           return rows.map(toDelegation).find(({ role }) => role === name)
         }),
         countTree: fn("DelegationStore.countTree")(function* ({ id }) {
-          const row = yield* db.first(sql<{ count: number }>`with recursive
-            above (id, parent) as (
+          const root = yield* db.first(sql<{ id: SessionId }>`with recursive above (id, parent) as (
               select id, parent_session_id from sessions where id = ${id}
               union all select sessions.id, sessions.parent_session_id from sessions join above on sessions.id = above.parent
-            ), tree (id) as (
-              select id from above where parent is null
+            ) select id from above where parent is null`)
+          if (root !== undefined && root.id !== id) yield* sessions.lock(root.id)
+          const row = yield* db.first(sql<{ count: number }>`with recursive tree (id) as (
+              select id from sessions where id = ${root?.id ?? id}
               union all select sessions.id from sessions join tree on sessions.parent_session_id = tree.id
             ) select cast(count(*) as integer) as count from delegations where session_id in (select id from tree)`)
           return row?.count ?? 0

@@ -111,7 +111,9 @@ export const ToolManners = Schema.Struct({
   /** True for an agent that waits for as long as it hears of progress. */
   progress: Schema.Boolean,
   /** `always_load`: it hides tools from its model unless they say that they are always to be there. */
-  needs: Schema.Array(Schema.Literal("always_load"))
+  needs: Schema.Array(Schema.Literal("always_load")),
+  /** False for an agent that passes no image of an answer on to its model. */
+  images: exactOptional(Schema.Boolean)
 })
 export type ToolManners = typeof ToolManners.Type
 

@@ -98,7 +98,10 @@ const toResponse = (url: URL, answer: IncomingMessage, { ended, maxBytes }: Fetc
   let size = 0
   answer.on("data", (piece: Buffer) => {
     size += piece.length
-    if (size > maxBytes) answer.destroy(new ServerUnusable(`${url.host} answers with more than ${maxBytes} bytes.`))
+    if (size > maxBytes)
+      answer.destroy(
+        new ServerUnusable(`${url.host} answers with more than ${maxBytes} bytes. Ask it for less at once.`)
+      )
   })
   answer.pause()
   let problem: Error | undefined

@@ -52,14 +52,18 @@ export const programTransport = (
       Effect.sync(() => {
         if (isClosed) return
         if (Buffer.byteLength(line) > maxBytes)
-          return ended(new ServerUnusable(`The program answers with more than ${maxBytes} bytes.`))
+          return ended(
+            new ServerUnusable(`The program answers with more than ${maxBytes} bytes. Ask it for less at once.`)
+          )
         const message = messageOf(line)
         if (message !== undefined) transport.onmessage?.(message)
       })
     const over = Effect.sync(() => ended())
     yield* Effect.addFinalizer(() => over)
-    yield* Effect.forkScoped(
-      Effect.zipRight(Effect.ignore(Stream.runForEach(lines, take)), Effect.zipRight(exit, over))
+    // No answer comes any more of a program whose lines cannot be read, also where it writes on.
+    const read = Effect.catchAll(Stream.runForEach(lines, take), () =>
+      Effect.sync(() => ended(new ServerUnusable("The program wrote a line that does not end.")))
     )
+    yield* Effect.forkScoped(Effect.zipRight(read, Effect.zipRight(exit, over)))
     return { transport, over: Deferred.await(closed) }
   })

@@ -218,6 +218,18 @@ const toListed = ({ annotations, description, inputSchema, name }: Mcp.Tool): Li
   return { name, description: description ?? "", input_schema, is_read_only: annotations?.readOnlyHint === true }
 }
 
+/** An image of a resource is an image. Other bytes are told by their address, because models read none. */
+const takeResource = (
+  resource: Mcp.EmbeddedResource["resource"],
+  texts: Array<string>,
+  images: Array<ServerAnswer["images"][number]>
+): void => {
+  const { mimeType = "application/octet-stream", uri } = resource
+  if ("text" in resource) texts.push(resource.text)
+  else if (/^image\//.test(mimeType)) images.push({ data: resource.blob, mime_type: mimeType })
+  else texts.push(`[${mimeType} that is not shown: ${uri}]`)
+}
+
 const toAnswer = (result: Mcp.CallToolResult): ServerAnswer => {
   const texts: Array<string> = []
   const images: Array<{ readonly data: string; readonly mime_type: string }> = []
@@ -225,11 +237,10 @@ const toAnswer = (result: Mcp.CallToolResult): ServerAnswer => {
     if (block.type === "text") texts.push(block.text)
     else if (block.type === "image") images.push({ data: block.data, mime_type: block.mimeType })
     else if (block.type === "resource_link") texts.push(`${block.name}: ${block.uri}`)
-    else if (block.type === "resource") texts.push("text" in block.resource ? block.resource.text : block.resource.uri)
+    else if (block.type === "resource") takeResource(block.resource, texts, images)
     else texts.push(`[${block.type} that is not shown]`)
   }
-  // Agents read texts alone, so a value stands as JSON where the server gives nothing else.
-  if (texts.length === 0 && images.length === 0 && result.structuredContent !== undefined)
-    texts.push(JSON.stringify(result.structuredContent))
+  // Agents read texts alone, so a value stands as JSON where the server gives no text.
+  if (texts.length === 0 && result.structuredContent !== undefined) texts.push(JSON.stringify(result.structuredContent))
   return { text: texts.join("\n"), is_error: result.isError === true, images }
 }

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { Outbound } from "../outbound/Outbound.js"
 import { blankBoth } from "./BlankSecrets.js"
 import { guardedFetch } from "./GuardedFetch.js"
@@ -81,5 +82,9 @@ export class ServerLinks extends Context.Tag("@reins/core/mcp/ServerLinks")<
       })
     )
 
-  static readonly layer = ServerLinks.layerWith(serverBounds)
+  static readonly layer = Layer.unwrapEffect(
+    Effect.map(CoreConfig, ({ limits }) =>
+      ServerLinks.layerWith({ ...serverBounds, maxBytes: limits.serverAnswerBytes })
+    )
+  )
 }

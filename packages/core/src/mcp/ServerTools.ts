@@ -1,17 +1,17 @@
 import { Effect, Layer } from "effect"
 import { actorOf } from "../access/Access.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { shortened } from "../base/CutText.js"
 import type { ProjectServer } from "../projects/ProjectServer.js"
 import { Projects } from "../projects/Projects.js"
 import type { Interaction } from "../sessions/Interaction.js"
-import { maxAnswerImages } from "../sessions/questions/CallAnswer.js"
 import { InteractionStore } from "../sessions/questions/InteractionStore.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { Journal } from "../store/Journal.js"
 import { type HostedTool, ToolFailed, ToolReply, type ToolTurn } from "../tools/Tool.js"
 import { ToolSources } from "../tools/ToolSources.js"
 import type { NamingVersion } from "./OpenServer.js"
-import type { ListedTool, ServerFailed } from "./ServerClient.js"
+import type { ListedTool, ServerAnswer, ServerFailed } from "./ServerClient.js"
 import { ServerLinks } from "./ServerLinks.js"
 import { ServerLooks } from "./ServerLooks.js"
 import { serverNews } from "./ServerNews.js"
@@ -58,6 +58,7 @@ const makeServerTool = Effect.gen(function* () {
   const looks = yield* ServerLooks
   const links = yield* ServerLinks
   const ask = yield* makeAsk
+  const { toolAnswerImages } = (yield* CoreConfig).limits
 
   /** The tool as it is now. A tool that nobody can call, or that has changed, is told to the model. */
   const current = Effect.fnUntraced(function* (version: NamingVersion, server: ProjectServer, name: string) {
@@ -94,12 +95,20 @@ const makeServerTool = Effect.gen(function* () {
           return yield* link.call(found, asObject(input))
         })
         const answer = yield* Effect.mapError(Effect.scoped(called), (failure) => failureOf(server.name, failure))
-        return new ToolReply({ ...answer, images: answer.images.slice(0, maxAnswerImages) })
+        return new ToolReply(withFewerImages(answer, toolAnswerImages))
       })
     }
     return tool
   }
 })
+
+/** An answer with so many images at most. It says how many are left out. */
+const withFewerImages = ({ images, is_error, text }: ServerAnswer, most: number): ServerAnswer => {
+  const left = images.length - most
+  if (left <= 0) return { images, is_error, text }
+  const note = `[${left} of ${images.length} images are left out: an answer has at most ${most}. Ask for fewer at once.]`
+  return { images: images.slice(0, most), is_error, text: text === "" ? note : `${text}\n${note}` }
+}
 
 const asObject = (input: unknown): Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input) ? Object.fromEntries(Object.entries(input)) : {}

@@ -115,7 +115,7 @@ export const ProjectTools = Schema.Struct({
   ...ToolSelection.fields,
   mcp_servers: field(
     optional(ProjectServers),
-    "Servers of the Model Context Protocol, whose tools agents are offered, at most 20 with 64 tools in all. Their keys never reach an agent."
+    "Servers of the Model Context Protocol, whose tools agents are offered. `servers_per_version` and `server_tools_per_version` of the limits bound them. Their keys never reach an agent."
   )
 }).annotations({ identifier: "ProjectTools", description: "The tools that the agents of a project are offered." })
 export type ProjectTools = typeof ProjectTools.Type

@@ -6,11 +6,9 @@ import { environmentValue, SecretName, VariableName } from "./ProjectSetup.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
-/** The most servers of a version. */
-const maxServers = 20
-
-/** The most tools of servers that one session is offered. Model gateways refuse more than 128 tools, and the agent has others besides. */
-const maxTools = 64
+/** The bounds of the contract. An operator sets lower ones, which `ServerQuota` keeps. */
+const maxServers = 50
+const maxTools = 256
 
 const maxHeaders = 20
 
@@ -182,15 +180,6 @@ export const ProjectServer = ServerFields.pipe(
 })
 export type ProjectServer = typeof ProjectServer.Type
 
-/** The most tools, and the servers that have the most of them. */
-const tooMany = (servers: ReadonlyArray<ProjectServer>) => {
-  const count = servers.reduce((sum, { allow }) => sum + allow.length, 0)
-  if (count <= maxTools) return []
-  const largest = [...servers].sort((one, other) => other.allow.length - one.allow.length).slice(0, 3)
-  const told = largest.map(({ allow, name }) => `${name} ${allow.length}`).join(", ")
-  return [{ path: [], message: `Input allows ${count} tools, and a session is offered ${maxTools}: ${told}` }]
-}
-
 const namedTwice = (servers: ReadonlyArray<ProjectServer>) =>
   servers.flatMap(({ name }, index) =>
     servers.findIndex((server) => server.name === name) === index
@@ -198,7 +187,4 @@ const namedTwice = (servers: ReadonlyArray<ProjectServer>) =>
       : [{ path: [index, "name"], message: `Input should be another name: two servers are called ${name}` }]
   )
 
-export const ProjectServers = Schema.Array(ProjectServer).pipe(
-  Schema.maxItems(maxServers),
-  Schema.filter((servers) => [...namedTwice(servers), ...tooMany(servers)])
-)
+export const ProjectServers = Schema.Array(ProjectServer).pipe(Schema.maxItems(maxServers), Schema.filter(namedTwice))

@@ -15,6 +15,7 @@ import type { Project, ProjectSpec, ProjectVersion } from "./Project.js"
 import { type ProjectFilter, ProjectStore } from "./ProjectStore.js"
 import type { ProjectInput, ProjectPatch, ProjectVersionInput } from "./ProjectsApi.js"
 import { requireServerConnections } from "./ServerConnections.js"
+import { requireServerQuota } from "./ServerQuota.js"
 import { requireSkills } from "./skills/Skills.js"
 
 /**
@@ -33,7 +34,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
     /**
      * Makes a project; a spec that is given with it becomes version 1. Fails with `already_exists` when the workspace has a project of that
      * slug, an archived one too, with `not_found` for a connection of the spec that the workspace does not have, and with `RequestInvalid` for a
-     * repository that this installation never contacts, and for a skill, because a new project has none.
+     * repository that this installation never contacts, for too many servers or tools, and for a skill, because a new project has none.
      */
     readonly create: (
       principal: Principal,
@@ -60,7 +61,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
     /**
      * Adds a version; versions are numbered from 1. The same spec again gives back the version that has it. Fails with `invalid_transition` for
      * an archived project, with `not_found` for a connection of the spec that the workspace does not have, and with `RequestInvalid` for a
-     * repository that this installation never contacts, and for a skill that the project does not have.
+     * repository that this installation never contacts, for too many servers or tools, and for a skill that the project does not have.
      */
     readonly publish: (
       principal: Principal,
@@ -96,6 +97,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       const git = yield* Git
       const checkSkills = yield* requireSkills
       const checkConnections = yield* requireServerConnections
+      const checkQuota = yield* requireServerQuota
 
       const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const project = yield* store.find(id)
@@ -120,6 +122,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
             Effect.gen(function* () {
               yield* access.write(principal, workspaceId)
               yield* checkPosted(git, ["body", "spec", "repository"], spec?.repository)
+              if (spec !== undefined) yield* checkQuota(spec)
               if (spec !== undefined) yield* checkSkills("", spec)
               if (spec !== undefined) yield* checkConnections(workspaceId, spec)
               const id = yield* store.insert({ workspaceId, slug, name, description })
@@ -159,6 +162,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
               const project = yield* locked(principal, projectId)
               if (project.archived_at !== null) return yield* archived(project.archived_at, "publishing a version")
               yield* checkPosted(git, ["body", "spec", "repository"], spec.repository)
+              yield* checkQuota(spec)
               yield* checkSkills(project.id, spec)
               yield* checkConnections(project.workspace_id, spec)
               return yield* store.addVersion(project, spec, notes)

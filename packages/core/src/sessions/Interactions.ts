@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { canonicalJson } from "../base/CanonicalJson.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import type { Page } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
@@ -53,6 +54,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
   static readonly layer = Layer.effect(
     Interactions,
     Effect.gen(function* () {
+      const { toolAnswerImages } = (yield* CoreConfig).limits
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const interactions = yield* InteractionStore
@@ -82,7 +84,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
             Effect.gen(function* () {
               const interaction = yield* held(principal, interactionId)
               const isCall = interaction.kind === "tool_call"
-              const given = yield* isCall ? callAnswer(input) : optionAnswer(interaction, input)
+              const given = yield* isCall ? callAnswer(input, toolAnswerImages) : optionAnswer(interaction, input)
               const { state } = interaction
               if (state === "answered" && isSame(interaction, given)) return interaction
               if (!interactionStates.allows(state, "answered")) return yield* resolvedAlready(interaction)

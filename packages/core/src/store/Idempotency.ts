@@ -12,7 +12,8 @@ export interface MutationRequest<A, E = never> extends AnswerStore.AnswerKey {
   /** It may fail with any code, because every mutation of the API comes through here. Errors besides `ReinsError` are never stored. */
   readonly command: Command<A, ReinsError | E>
   readonly encode: (result: A) => AnswerStore.StoredAnswer
-  readonly encodeError: (error: ReinsError) => AnswerStore.StoredAnswer
+  /** Null where each refusal is decided anew: none is stored, and the caller gets the error. */
+  readonly encodeError: ((error: ReinsError) => AnswerStore.StoredAnswer) | null
 }
 
 /** The answer to a mutation. A replayed one was given before. */
@@ -84,7 +85,8 @@ const execute = Effect.fnUntraced(function* <A, E>(
   const outcome = yield* Effect.either(request.command.answered(record))
   if (Either.isLeft(outcome)) {
     const error = outcome.left
-    if (!(error instanceof ReinsError) || !isStored(error)) return yield* Effect.fail(error)
+    if (request.encodeError === null || !(error instanceof ReinsError) || !isStored(error))
+      return yield* Effect.fail(error)
     answer = request.encodeError(error)
     yield* answers.insert(request, answer)
   }

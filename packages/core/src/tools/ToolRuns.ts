@@ -14,6 +14,7 @@ import { logDefect } from "../store/FailedStatement.js"
 import { makeMayCall, turnPrincipal } from "./Acting.js"
 import { CallLedger } from "./CallLedger.js"
 import { makeFittingAnswer } from "./FittingAnswer.js"
+import { putInWords } from "./ResultInWords.js"
 import { type HostedTool, ToolFailed, type ToolFailure, ToolReply, type ToolTurn, textOfTool } from "./Tool.js"
 import { awaitCall, ownServer, ToolSources, toolKey } from "./ToolSources.js"
 
@@ -52,7 +53,7 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
         turn: ToolTurn,
         tool: HostedTool,
         call: OfferedCall,
-        patienceMs: number
+        { patienceMs, takesImages }: CallerManners
       ) {
         const key = tool.keyOf(turn, call.input)
         const id = yield* ledger.open(turn.turn, call, key)
@@ -69,7 +70,8 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
             ),
             Effect.onInterrupt(() => ledger.end(id, "cancelled", null))
           )
-        const answer = { ...whole, text: yield* fitting(turn.session.id, whole.text) }
+        const told = putInWords(whole, takesImages)
+        const answer = { ...told, text: yield* fitting(turn.session.id, told.text) }
         yield* failpoint("tool.committed")
         yield* ledger.end(id, state, answer)
         return answer
@@ -97,7 +99,8 @@ export class ToolRuns extends Context.Tag("@reins/core/tools/ToolRuns")<
             if (tool === undefined) return said(`The tool ${call.tool} is not there any more.`, true)
             if (toolTurn === undefined) return said(nobodysTurn, true)
             if (!(yield* mayAct(toolTurn.principal))) return said(noRight, true)
-            const running = run(toolTurn, tool, call, patienceOf(call))
+            const caller = { patienceMs: patienceOf(call), takesImages: manners?.images !== false }
+            const running = run(toolTurn, tool, call, caller)
             return yield* calls.join(call, patienceOf(call), { run: running, isKept: tool.isKept === true })
           })
           return answer
@@ -117,7 +120,15 @@ const isUnknown = (failure: ToolFailure): boolean => failure instanceof ToolFail
 const answerOf = (value: unknown): ToolAnswer => {
   if (value instanceof ToolReply)
     return { ...said(value.text, value.is_error), ...(value.images.length > 0 && { images: value.images }) }
-  return said(typeof value === "string" ? value : JSON.stringify(value), false)
+  return said(typeof value === "string" ? value : (JSON.stringify(value) ?? ""), false)
+}
+
+/** What the agent of a call takes. */
+interface CallerManners {
+  /** The longest time until it has to have an answer, in milliseconds. */
+  readonly patienceMs: number
+  /** False where it passes no image on to its model. */
+  readonly takesImages: boolean
 }
 
 /** A call that runs, or that has run. */

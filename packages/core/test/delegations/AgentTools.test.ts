@@ -82,7 +82,7 @@ for (const { layer: database, name } of databases) {
               assert.include(String(read?.["diff"]), "+from the child")
               assert.deepInclude(read, { next_offset: null, files: 1 })
               assert.deepInclude(again, { existing: true, state: "succeeded", delegation_id: children[0]?.id })
-              assert.include(message?.text, "Error: The delegation has ended")
+              assert.include(message?.text, 'Error: The work "writer" has ended: it is succeeded')
               assert.include(cancelled?.text, 'Error: This session has no delegation "nobody"')
               assert.include(misspelt?.text, "instructions: is missing.")
               assert.include(misspelt?.text, "instruction: is unexpected")

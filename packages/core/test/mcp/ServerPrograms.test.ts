@@ -6,7 +6,7 @@ import { ServerChecks } from "@reins/core/mcp/ServerChecks"
 import type { ProjectServer } from "@reins/core/projects/ProjectServer"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { sandboxed } from "@reins/testing/executor/Sandbox"
-import { stdioServer } from "@reins/testing/mcp/StdioServer"
+import { stdioServer, stdioServerOf } from "@reins/testing/mcp/StdioServer"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Fiber, Schedule } from "effect"
@@ -19,7 +19,7 @@ const program = (more: Partial<ProjectServer> = {}): ProjectServer => ({
     { name: "LAB_KEY", secret: "LAB_KEY" },
     { name: "LAB_MODE", value: "test" }
   ],
-  allow: ["get_issue", "add_comment", "look", "large", "die", "hang"],
+  allow: ["get_issue", "add_comment", "look", "large", "die", "hang", "flood"],
   permissions: { add_comment: "ask" },
   ...more
 })
@@ -46,7 +46,7 @@ for (const { layer: database, name } of databases) {
       Effect.gen(function* () {
         const given = yield* project(program())
         const agent = yield* begin(given)
-        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab get_issue add_comment look large die hang")
+        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab get_issue add_comment look large die hang flood")
         assert.notInclude(JSON.stringify(yield* agent.offer), key)
         const answer = yield* agent.call("get_issue", { number: 7 })
         assert.isFalse(answer.is_error, answer.text)
@@ -59,10 +59,23 @@ for (const { layer: database, name } of databases) {
         const seen = yield* (yield* ServerChecks).check(given.principal, given.project.id, { pin: true })
         assert.deepStrictEqual(
           [seen.servers[0]?.state, seen.servers[0]?.listed, seen.version.ordinal],
-          ["reached", 6, 2]
+          ["reached", 7, 2]
         )
       }).pipe(withServices)
     )
+
+    for (const era of ["2024-11-05", "2025-11-25", "2026-07-28"] as const)
+      sandboxed(`an agent calls the tools of a program that speaks the protocol of ${era} alone`, () =>
+        Effect.gen(function* () {
+          const given = yield* project(program({ command: stdioServerOf(era) }))
+          const agent = yield* begin(given)
+          assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab get_issue add_comment look large die hang flood")
+          const answer = yield* agent.call("get_issue", { number: 7 })
+          assert.strictEqual(answer.text, 'Issue {"number":7} [secret] call 1')
+          const [checked] = (yield* (yield* ServerChecks).check(given.principal, given.project.id, {})).servers
+          assert.deepStrictEqual([checked?.state, checked?.protocol], ["reached", era])
+        }).pipe(withServices)
+      )
 
     sandboxed("a program reads no file of the service, and connects to the hosts of its list alone", () =>
       Effect.gen(function* () {
@@ -113,6 +126,18 @@ for (const { layer: database, name } of databases) {
         const large = yield* agent.call("large")
         assert.isTrue(large.is_error)
         assert.isBelow(large.text.length, 1000)
+      }).pipe(withServices)
+    )
+
+    sandboxed("a line without an end fails its call, and the next call starts the program anew", () =>
+      Effect.gen(function* () {
+        const agent = yield* begin(yield* project(program()))
+        assert.strictEqual(countIn((yield* agent.call("get_issue", {})).text), 1)
+        const flooded = yield* agent.call("flood")
+        assert.isTrue(flooded.is_error)
+        assert.include(flooded.text, "The program wrote a line that does not end.")
+        assert.include(flooded.text, "may have happened")
+        assert.strictEqual(countIn((yield* agent.call("get_issue", {})).text), 1)
       }).pipe(withServices)
     )
 

@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Interactions } from "@reins/core/sessions/Interactions"
-import { InteractionAnswer } from "@reins/core/sessions/InteractionsApi"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { callingAgents, deafAgents } from "@reins/testing/harness/SmallAgent"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Either, ParseResult, Schedule, Schema } from "effect"
+import { Effect, Schedule } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, withAgent } from "../execution/Agent.js"
 
@@ -15,22 +14,6 @@ const lookup = {
   description: "Looks a ticket up.",
   input_schema: { type: "object", properties: { ticket: { type: "integer" } }, required: ["ticket"] }
 }
-
-it("an answer has four images at most, and each further one is refused at its place", () => {
-  const image = { type: "image", data: "aGk=", mime_type: "image/png" }
-  const text = { type: "text", text: "A picture." }
-  const placesOf = (blocks: ReadonlyArray<unknown>) => {
-    const read = Schema.decodeUnknownEither(InteractionAnswer, { errors: "all" })({ blocks })
-    if (Either.isRight(read)) return []
-    // The field may also be null, of which the shortest place tells.
-    return ParseResult.ArrayFormatter.formatErrorSync(read.left).flatMap(({ path }) => (path.length > 1 ? [path] : []))
-  }
-  assert.isEmpty(placesOf([image, image, text, image, image]))
-  assert.deepStrictEqual(placesOf([image, image, text, image, image, image, image]), [
-    ["blocks", 5],
-    ["blocks", 6]
-  ])
-})
 
 for (const { layer: database, name } of databases) {
   describe(`functions that agents call on ${name}`, () => {

@@ -213,6 +213,19 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     does: "The answer of a tool that a model gets. A longer one is cut in the middle, and the agent gets a file with the whole.",
     unit: "characters"
   },
+  tool_answer_images: {
+    does: "The images of an answer of a tool that a model gets. An answer of a server with more says how many are left out; one of a function is refused.",
+    unit: "images"
+  },
+  server_answer_bytes: {
+    does: "The answer of a server of a project. A longer one is not read to its end, and the model is told.",
+    unit: "bytes"
+  },
+  servers_per_version: { does: "The servers of tools that a project version names.", unit: "servers" },
+  server_tools_per_version: {
+    does: "The tools that all servers of a project version are allowed together, within the tools that an agent is offered.",
+    unit: "tools"
+  },
   registrations_per_hour: {
     does: "The accounts that one client may register within an hour; any number when the rate limit is off.",
     unit: "accounts"

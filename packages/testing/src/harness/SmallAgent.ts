@@ -86,6 +86,15 @@ export const callingAgents = Manifests.layerOf([
   vouched(withSmallAgent(beta, "allow", { TOOLS: "1" }))
 ])
 
+/** Alpha with the small agent, which calls tools and passes no image on to its model. */
+export const blindAgents = Manifests.layerOf([
+  vouched({ ...withSmallAgent(alpha, "allow", { TOOLS: "1" }), tools: { ...alpha.tools, images: false } })
+])
+
+/** Alpha with the small agent, which looks for instructions and skills where another agent does. */
+export const guidedAgents = (guidance: { readonly instructions: string; readonly skills: string | null }) =>
+  Manifests.layerOf([vouched({ ...withSmallAgent(alpha, "allow"), guidance })])
+
 /** Alpha as it is, and beta with the small agent, which can be asked, steered and interrupted. It asks where the permissions say so. */
 export const talkingAgents = Manifests.layerOf([
   vouched(withSmallAgent(alpha, "allow")),

@@ -127,7 +127,8 @@ const listTools = async (sessionId) => {
 const runLent = async ({ server, tool }, input, callId) => {
   const params = { name: tool.name, arguments: input, _meta: { callId } }
   const { content, isError } = await askServer(server, "tools/call", params)
-  return `${isError ? "Error: " : ""}${content.map(({ text }) => text).join("")}`
+  const shown = content.map(({ text, type }) => (type === "image" ? "<image>" : text))
+  return `${isError ? "Error: " : ""}${shown.join("")}`
 }
 
 /** The gateway's answer. Fails with its status and its words when it refuses. */

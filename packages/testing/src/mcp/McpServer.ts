@@ -42,6 +42,8 @@ export interface McpServer {
   readonly sessions: Set<string>
   manner: Manner
   elsewhere: string
+  /** The result of each call in the place of the usual one. */
+  result: object | undefined
   /** The authorization servers that its metadata names; undefined for a server without metadata. */
   authorization: ReadonlyArray<string> | undefined
 }
@@ -101,6 +103,7 @@ export const mcpServer = (
     const server = {
       manner: "good" as Manner,
       elsewhere: "",
+      result: undefined as McpServer["result"],
       authorization: undefined as McpServer["authorization"],
       calls: [] as McpServer["calls"],
       sessions: new Set<string>()
@@ -111,6 +114,7 @@ export const mcpServer = (
 
     const answerCall = (id: unknown, name: string, input: unknown, response: ServerResponse): unknown => {
       server.calls.push({ tool: name, input })
+      if (server.result !== undefined) return json(response, 200, { jsonrpc: "2.0", id, result: server.result })
       const result = (text: string) => ({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } })
       switch (server.manner) {
         case "large":

@@ -1,12 +1,18 @@
-/** A server of the Model Context Protocol of 2025 over standard input and output, as code for `node -e`. Its tools say what it can reach. */
-const code = `
+/** The protocols that a program may speak alone: the oldest one, that of 2025, and the newest one, which has no sessions. */
+export type StdioEra = "2024-11-05" | "2025-11-25" | "2026-07-28"
+
+/** A server of the Model Context Protocol over standard input and output, as code for `node -e`. Its tools say what it can reach. */
+const codeOf = (era: StdioEra) => `
+const era = "${era}"
 const fs = require("node:fs")
 const net = require("node:net")
 const { stderr, stdin, stdout, env } = process
 let count = 0
 stdout.write("Starting.\\n")
 const tool = (name, description) => ({ name, description, inputSchema: { type: "object", properties: {} } })
-const say = (id, result) => stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n")
+const cached = era === "2026-07-28" && { ttlMs: 0, cacheScope: "private" }
+const isNew = era === "2026-07-28"
+const say = (id, result) => stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result: isNew ? { resultType: "complete", ...result } : result }) + "\\n")
 const text = (words) => ({ content: [{ type: "text", text: words }] })
 const reach = (path) => { try { return fs.readFileSync(path, "utf8").length > 0 } catch { return false } }
 const connects = (port) => new Promise((done) => {
@@ -18,18 +24,31 @@ const calls = {
   add_comment: async () => text("Added."),
   look: async ({ path, port }) => text(JSON.stringify({ reads: reach(path), connects: await connects(port), home: env.HOME, names: Object.keys(env).sort() })),
   large: async () => text("x".repeat(5000000)),
+  flood: () => new Promise(() => {
+    stdout.on("error", () => {})
+    const go = () => { while (stdout.write("x".repeat(65536))); stdout.once("drain", go) }
+    go()
+  }),
   hang: () => new Promise(() => {}),
   die: async () => { stderr.write("I die with " + env.LAB_KEY + "\\n", () => process.exit(3)); return new Promise(() => {}) }
 }
 require("node:readline").createInterface({ input: stdin }).on("line", async (line) => {
   const { id, method, params } = JSON.parse(line)
   if (id === undefined) return
-  if (method === "initialize") say(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "lab", version: "1" } })
-  else if (method === "tools/list") say(id, { tools: Object.keys(calls).map((name) => tool(name, "Does " + name + ".")) })
+  const asked = params?._meta?.["io.modelcontextprotocol/protocolVersion"]
+  const refuse = (code, message, data) => stdout.write(JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } }) + "\\n")
+  if (isNew && method === "server/discover") say(id, { supportedVersions: [era], capabilities: { tools: {} }, serverInfo: { name: "lab", version: "1" }, ...cached })
+  else if (isNew && asked !== era) refuse(-32022, "Unsupported protocol version", { supported: [era], requested: asked })
+  else if (!isNew && asked !== undefined) refuse(-32601, "Method not found")
+  else if (method === "initialize" && !isNew) say(id, { protocolVersion: era, capabilities: { tools: {} }, serverInfo: { name: "lab", version: "1" } })
+  else if (method === "tools/list") say(id, { tools: Object.keys(calls).map((name) => tool(name, "Does " + name + ".")), ...cached })
   else if (method === "tools/call") say(id, await calls[params.name](params.arguments))
   else stdout.write(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } }) + "\\n")
 })
 `
 
 /** The command of that server. */
-export const stdioServer: ReadonlyArray<string> = ["node", "-e", code]
+export const stdioServerOf = (era: StdioEra): ReadonlyArray<string> => ["node", "-e", codeOf(era)]
+
+/** The same in the protocol of 2025. */
+export const stdioServer: ReadonlyArray<string> = stdioServerOf("2025-11-25")

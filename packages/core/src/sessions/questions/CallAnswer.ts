@@ -12,23 +12,13 @@ const ImageContent = Schema.Struct({
   mime_type: field(Schema.String.pipe(Schema.pattern(/^image\/[\w.+-]+$/)), "Their type, as in `image/png`.")
 }).annotations({ identifier: "CallImage", description: "An image of the answer to a tool call." })
 
-/** The most images of one answer that a model is shown. */
-export const maxAnswerImages = 4
-
-const description = "The answer to a tool call as blocks, at most 50, of which 4 may be images."
+const description =
+  "The answer to a tool call as blocks, at most 50. `tool_answer_images` of the limits bounds the images among them."
 
 export const CallBlocks = Schema.Array(Schema.Union(TextContent, ImageContent))
-  .pipe(
-    Schema.maxItems(50, { description }),
-    Schema.filter((blocks) => {
-      const images = blocks.flatMap(({ type }, at) => (type === "image" ? [at] : []))
-      return images.slice(maxAnswerImages).map((at) => ({ path: [at], message: tooManyImages }))
-    })
-  )
+  .pipe(Schema.maxItems(50, { description }))
   .annotations({ identifier: "CallBlocks", description })
 export type CallBlocks = typeof CallBlocks.Type
-
-const tooManyImages = `Input should be text: an answer has at most ${maxAnswerImages} images`
 
 /** The longest answer to a tool call, in characters of its JSON. */
 export const maxCallAnswer = 1_000_000

@@ -3,7 +3,7 @@ import type { FormContent } from "../../domain/Form.js"
 import { RequestInvalid } from "../../domain/RequestInvalid.js"
 import type { Interaction } from "../Interaction.js"
 import type { InteractionAnswer } from "../InteractionsApi.js"
-import { maxCallAnswer } from "./CallAnswer.js"
+import { type CallBlocks, maxCallAnswer } from "./CallAnswer.js"
 import { faultOf } from "./FormAnswers.js"
 import { type GivenAnswer, nothing } from "./ResolveInteraction.js"
 
@@ -24,8 +24,8 @@ export const optionAnswer = (
     return { ...nothing, answer, content, note }
   })
 
-/** The answer to a tool call: a result as JSON, or blocks. */
-export const callAnswer = (input: InteractionAnswer): Effect.Effect<GivenAnswer, RequestInvalid> =>
+/** The answer to a tool call: a result as JSON, or blocks with at most so many images. */
+export const callAnswer = (input: InteractionAnswer, mostImages: number): Effect.Effect<GivenAnswer, RequestInvalid> =>
   Effect.gen(function* () {
     const { blocks = null, is_error = false } = input
     for (const name of ["answer", "note", "content"] as const)
@@ -34,6 +34,7 @@ export const callAnswer = (input: InteractionAnswer): Effect.Effect<GivenAnswer,
     const hasResult = "result" in input
     if (hasResult && blocks !== null) return yield* refused("blocks", blocks, "give blocks or a result, and not both")
     if (!hasResult && blocks === null) return yield* missing("result", input)
+    if (blocks !== null) yield* checkImages(blocks, mostImages)
     const given = hasResult ? input.result : blocks
     const length = JSON.stringify(given).length
     if (length > maxCallAnswer) {
@@ -42,6 +43,22 @@ export const callAnswer = (input: InteractionAnswer): Effect.Effect<GivenAnswer,
     }
     return { ...nothing, is_error, ...(hasResult ? { result: input.result } : { blocks }) }
   })
+
+/** Each image beyond the limit is refused at its place. */
+const checkImages = (blocks: CallBlocks, most: number): Effect.Effect<void, RequestInvalid> => {
+  const over = blocks.flatMap(({ type }, at) => (type === "image" ? [at] : [])).slice(most)
+  if (over.length === 0) return Effect.void
+  const ast = Schema.Unknown.ast
+  const problem = `Input should be text: an answer has at most ${most} images. Give fewer, or answer with their addresses`
+  const issues = over.map((at) => new ParseResult.Pointer([at], blocks, new ParseResult.Type(ast, null, problem)))
+  const [first, ...others] = issues
+  if (first === undefined) return Effect.void
+  return new RequestInvalid({
+    loc: ["body", "blocks"],
+    issue: new ParseResult.Composite(ast, blocks, [first, ...others]),
+    input: blocks
+  })
+}
 
 const refused = (name: string, input: unknown, problem: string): RequestInvalid =>
   new RequestInvalid({

@@ -92,7 +92,7 @@ export const handsOver = (given: Opened, reason: CareReason, { comments = 1 }: {
     assert.deepInclude(care, { reason, reason_message: sentence }, JSON.stringify(care))
     const events = yield* given.told("merge_request.care_handed_over")
     assert.lengthOf(events, 1)
-    assert.deepInclude(events[0]?.payload, { reason, reason_message: sentence, state: "handed_over" })
+    assert.deepInclude(Object(events[0]?.payload), { reason, reason_message: sentence, state: "handed_over" })
     const [mail, ...others] = yield* waitFor(mailsOf(given.id), ({ length }) => length > 0)
     assert.lengthOf(others, 0)
     assert.include(mail, "A merge request needs you")

@@ -20,10 +20,10 @@ const careReasons: Readonly<Record<Reason, string>> = {
   merge_conflict: `Commits of others change the same lines, and no turn has brought them together. Merge them by hand. ${goOn}`,
   undelivered_changes: `The session has changes that were not delivered. Deliver them, or take them back. ${goOn}`,
   checks_need_approval: `A check waits for an approval on the forge. Give it there. ${goOn}`,
-  checks_do_not_run: `The checks were cancelled, or none has reported within ten minutes. Look at the CI. ${goOn}`,
+  checks_do_not_run: `Checks were cancelled, or have not reported in time. Look at the CI. ${goOn}`,
   red_on_base: `The failed checks fail on the base branch too. Mend them there, and bring that into the branch. ${goOn}`,
   fork: "The branch is in another repository, and Reins does not push there. Go on by hand.",
-  branch_gone: `The forge no longer has the branch. Push it again. ${goOn}`,
+  branch_gone: `The branch, its merge request or its repository is no longer where it was. Push the branch again, or correct the address. ${goOn}`,
   auth_required: `The forge refused the credential. Mend the connection. ${goOn}`,
   push_refused: `The repository refused the push. Look at the delivery, and mend its reason. ${goOn}`,
   owner_lost_access:
@@ -43,7 +43,7 @@ const givenUpReasons: Readonly<Record<NonNullable<Conditions["reason"]>, string>
   base_changed:
     "Somebody changed the base branch on the forge. Look at what would be merged there, then set the conditions again.",
   checks_do_not_run:
-    "No check has reported within ten minutes, nor ever before. Merge it yourself, or set the conditions again without checks.",
+    "No check has reported in time, or one that the forge demands has not. Look at the CI, or merge it yourself.",
   closed: "The merge request was closed, or could not be opened."
 }
 

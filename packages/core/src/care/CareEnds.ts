@@ -113,6 +113,8 @@ const reasons: Partial<Record<DeliveryReason, CareReason>> = {
   remote_head_changed: "head_keeps_moving",
   merge_conflict: "merge_conflict",
   branch_gone: "branch_gone",
+  repository_not_found: "branch_gone",
+  redirected: "branch_gone",
   auth_required: "auth_required",
   empty_changeset: "no_change"
 }

@@ -152,12 +152,6 @@ export class CareStore extends Context.Tag("@reins/core/care/CareStore")<
       id: MergeRequestId,
       page: PageRequest
     ) => Effect.Effect<Page<Attention>, ReinsError<"invalid_cursor">>
-    /** The causes that had a turn, the checks that were begun anew, and what was red before each turn of this generation. */
-    readonly memory: (row: CareRow) => Effect.Effect<{
-      readonly handled: ReadonlySet<string>
-      readonly reruns: ReadonlySet<string>
-      readonly failures: ReadonlyArray<string>
-    }>
     /** Adds an attention with its causes. */
     readonly attend: (row: AttentionRow, causes: ReadonlyArray<string>) => Effect.Effect<void, never, Commit>
     /** Moves an attention. Dies for a move that `attentionStates` does not draw. */
@@ -303,18 +297,6 @@ const postRows = Effect.map(
   Database,
   ({ all, first, run, sql }) =>
     ({
-      memory: Effect.fnUntraced(function* ({ generation, merge_request_id: id }) {
-        const causes = yield* all(sql<{ key: string }>`select key from attention_causes where merge_request_id = ${id}`)
-        const reruns = yield* all(sql<{ key: string }>`select key from care_reruns where merge_request_id = ${id}`)
-        const failures = yield* all(sql<{ fingerprint: string }>`select fingerprint from attentions
-            where merge_request_id = ${id} and generation = ${generation} and fingerprint is not null
-              and turn_id is not null`)
-        return {
-          handled: new Set(causes.map(({ key }) => key)),
-          reruns: new Set(reruns.map(({ key }) => key)),
-          failures: failures.map(({ fingerprint }) => fingerprint)
-        }
-      }),
       settle: (id, causes) =>
         Effect.forEach(
           causes,

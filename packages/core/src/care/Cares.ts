@@ -15,8 +15,9 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { type Attention, attentionStates, type Care, type CareEnd, careStates } from "./Care.js"
-import { type CareRow, CareStore, policyIn, policyOf, toCare } from "./CareStore.js"
+import { type CareRow, CareStore, policyIn, toCare } from "./CareStore.js"
 import { makeDeciding } from "./Deciding.js"
+import { makeHandOver } from "./HandOver.js"
 import { makeDeliverProposed } from "./Proposals.js"
 
 type Unready = ReinsError<"invalid_transition">
@@ -144,7 +145,10 @@ const makeEnd = Effect.gen(function* () {
 const listen = Effect.gen(function* () {
   const listeners = yield* RequestListeners
   const store = yield* CareStore
+  const sessions = yield* SessionStore
+  const requests = yield* MergeRequestStore
   const looked = yield* makeDeciding
+  const handOver = yield* makeHandOver
   const end = yield* makeEnd
   yield* listeners.register({
     looked,
@@ -157,11 +161,15 @@ const listen = Effect.gen(function* () {
       if (row === undefined || row.state === "ended") return
       yield* Effect.asVoid(end.care(request, row, request.state === "merged" ? "merged" : "closed"))
     }),
+    refused: Effect.fnUntraced(function* ({ id, session_id: sessionId }, reason) {
+      yield* sessions.lock(sessionId)
+      const row = yield* store.lock(id)
+      const request = yield* requests.find(id)
+      // A turn or a delivery that is under way meets the same refusal by itself.
+      if (row?.state === "watching" && request !== undefined) yield* handOver(request, row, reason)
+    }),
+    // Any of them may stop it, whatever it is for.
     wantsWriters: ({ id }) =>
-      Effect.map(
-        store.find(id),
-        (row) =>
-          row !== undefined && row.state !== "ended" && row.state !== "handed_over" && policyOf(row).reviews !== "off"
-      )
+      Effect.map(store.find(id), (row) => row !== undefined && row.state !== "ended" && row.state !== "handed_over")
   })
 })

@@ -11,10 +11,12 @@ import { Forges } from "../forge/Forges.js"
 import { JobStore } from "../jobs/JobStore.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { makeCareMayAct } from "./Acting.js"
 import type { AttentionCause } from "./Care.js"
 import { type CareRow, CareStore, leftOf, policyOf } from "./CareStore.js"
 import { type CareSeen, type CareStep, decide, type SeenComment } from "./Decision.js"
 import { makeHandOver } from "./HandOver.js"
+import { makeMemory } from "./Memory.js"
 
 /** The kind of the job that makes the turn of an attention ready. */
 export const prepareJobKind = "care.prepare"
@@ -28,10 +30,59 @@ export const makeDeciding = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const jobs = yield* JobStore
   const handOver = yield* makeHandOver
+  const attend = yield* makeAttend
+  const mayAct = yield* makeCareMayAct
+  const memoryOf = yield* makeMemory
   const seenOf = yield* makeSeen
   const supersede = yield* makeSupersede
 
-  const attend = Effect.fnUntraced(function* (
+  const act = Effect.fnUntraced(function* (sight: RequestSight, row: CareRow, session: SessionRow, step: CareStep) {
+    const { request } = sight
+    switch (step.do) {
+      case "wait":
+        return step.untilMs === undefined ? undefined : Math.max(0, step.untilMs - sight.nowMs)
+      case "hand_over":
+        yield* store.settle(request.id, step.causes)
+        yield* handOver(request, row, step.reason)
+        return undefined
+      case "rerun":
+        if (!(yield* mayAct(row, session.workspace_id)))
+          return yield* Effect.as(handOver(request, row, "owner_lost_access"), undefined)
+        yield* store.noteReruns(request.id, step.keys)
+        yield* jobs.enqueue({
+          kind: rerunJobKind,
+          subject: { type: "merge_request", id: request.id },
+          workspaceId: session.workspace_id,
+          payload: { check_ids: step.checks },
+          maxAttempts: 5
+        })
+        return undefined
+      case "turn":
+        return yield* Effect.as(attend(sight, row, session, step), undefined)
+    }
+  })
+
+  return Effect.fnUntraced(function* (sight: RequestSight) {
+    const { request } = sight
+    if ((yield* store.find(request.id)) === undefined) return undefined
+    const session = yield* sessions.lock(request.session_id)
+    const locked = yield* store.lock(request.id)
+    if (session === undefined || locked === undefined) return undefined
+    const row = yield* supersede(locked, request.head_sha)
+    if (row.state !== "watching") return undefined
+    const rules = policyOf(row)
+    const known = yield* memoryOf(row, request.head_sha ?? "")
+    const memory = { ...known, turns: row.turns, isSpent: leftOf(row) === undefined }
+    return yield* act(sight, row, session, decide(yield* seenOf(sight, session), memory, rules, sight.nowMs))
+  })
+})
+
+/** Gives the function that begins an attention, whose turn a job makes ready. */
+const makeAttend = Effect.gen(function* () {
+  const store = yield* CareStore
+  const jobs = yield* JobStore
+
+  return Effect.fnUntraced(function* (
     { request }: RequestSight,
     row: CareRow,
     session: SessionRow,
@@ -73,43 +124,6 @@ export const makeDeciding = Effect.gen(function* () {
       filesOf: session.id,
       maxAttempts: 8
     })
-  })
-
-  const act = Effect.fnUntraced(function* (sight: RequestSight, row: CareRow, session: SessionRow, step: CareStep) {
-    const { request } = sight
-    switch (step.do) {
-      case "wait":
-        return step.untilMs === undefined ? undefined : Math.max(0, step.untilMs - sight.nowMs)
-      case "hand_over":
-        yield* store.settle(request.id, step.causes)
-        yield* handOver(request, row, step.reason)
-        return undefined
-      case "rerun":
-        yield* store.noteReruns(request.id, step.keys)
-        yield* jobs.enqueue({
-          kind: rerunJobKind,
-          subject: { type: "merge_request", id: request.id },
-          workspaceId: session.workspace_id,
-          payload: { check_ids: step.checks },
-          maxAttempts: 5
-        })
-        return undefined
-      case "turn":
-        return yield* Effect.as(attend(sight, row, session, step), undefined)
-    }
-  })
-
-  return Effect.fnUntraced(function* (sight: RequestSight) {
-    const { request } = sight
-    if ((yield* store.find(request.id)) === undefined) return undefined
-    const session = yield* sessions.lock(request.session_id)
-    const locked = yield* store.lock(request.id)
-    if (session === undefined || locked === undefined) return undefined
-    const row = yield* supersede(locked, request.head_sha)
-    if (row.state !== "watching") return undefined
-    const rules = policyOf(row)
-    const memory = { ...(yield* store.memory(row)), turns: row.turns, isSpent: leftOf(row) === undefined }
-    return yield* act(sight, row, session, decide(yield* seenOf(sight, session), memory, rules, sight.nowMs))
   })
 })
 
@@ -155,22 +169,28 @@ const makeSeen = Effect.gen(function* () {
       isBusy: session.turns.active !== null || session.turns.queued > 0,
       isUndelivered: yield* isUndelivered(session, pushed[0]),
       checks:
-        request.standing === null || request.standing.waiting_for.some(({ kind }) => kind === "checks_unreadable")
+        request.standing === null || sight.unread.has("checks")
           ? undefined
           : sight.checks.map(({ ended_at, id, key, name, on_base: onBase, optional, started_at, state }) => {
               const at = Date.parse(ended_at ?? started_at ?? "")
               return { id, key, name, onBase, optional, state, endedMs: Number.isNaN(at) ? null : at }
             }),
+      baseUnreadSinceMs: sight.baseUnreadSinceMs,
       canRerun: forges.find(request.forge)?.can.has("rerun") === true,
       comments: commentsOf(sight, isOurs),
       isSilent:
-        request.standing?.waiting_for.some(({ kind }) => kind === "no_check_reports") === true &&
-        !(yield* hasChecks(request.id)),
+        isMissing(sight) ||
+        (request.standing?.waiting_for.some(({ kind }) => kind === "no_check_reports") === true &&
+          !(yield* hasChecks(request.id))),
       isConflicted: request.standing?.conflicts === "conflicts"
     }
     return seen
   })
 })
+
+/** True when the conditions of this head were given up, because a demanded check does not report. */
+const isMissing = ({ request: { conditions, head_sha: head } }: RequestSight): boolean =>
+  conditions?.state === "given_up" && conditions.reason === "checks_do_not_run" && conditions.head_sha === head
 
 /** True for a head that was there before our newest push, which the forge has not looked at yet. */
 const isBehind = (pushed: ReadonlyArray<EarlierDelivery>, head: string, nowMs: number): boolean => {
@@ -191,11 +211,12 @@ const makeIsUndelivered = Effect.gen(function* () {
   })
 })
 
+/** The comments that this look has read. Those of an earlier one may be resolved or gone. */
 const commentsOf = (
-  { reviews, threads, writers }: RequestSight,
+  { reviews, threads, unread, writers }: RequestSight,
   isOurs: (id: string, body: string) => boolean
 ): ReadonlyArray<SeenComment> => [
-  ...threads.flatMap(({ comments, resolved }) =>
+  ...(unread.has("threads") ? [] : threads).flatMap(({ comments, resolved }) =>
     comments.map(({ author, body, forge_id, written_at }) => ({
       id: forge_id,
       author: { login: author.login, isBot: author.kind === "bot", mayWrite: writers[author.login] === true },
@@ -205,7 +226,7 @@ const commentsOf = (
       body
     }))
   ),
-  ...reviews
+  ...(unread.has("reviews") ? [] : reviews)
     .filter(({ body, state }) => body.trim() !== "" && (state === "changes_requested" || state === "commented"))
     .map(({ author, body, id, submitted_at }) => ({
       id,

@@ -40,12 +40,14 @@ export interface CareSeen {
   readonly isUndelivered: boolean
   /** Undefined when the forge does not show them all. */
   readonly checks: ReadonlyArray<SeenRed> | undefined
+  /** The first of the looks in a row that could not read the checks of the base branch; null when the last one could, or need not. */
+  readonly baseUnreadSinceMs: number | null
   /** True when the forge can begin checks anew. */
   readonly canRerun: boolean
   readonly comments: ReadonlyArray<SeenComment>
-  /** True when no check has ever reported, although one would have by now. */
+  /** True when no check has ever reported, or a demanded one has not, although it would have by now. */
   readonly isSilent: boolean
-  /** True when it does not merge with its base branch. */
+  /** True when the forge says that it does not merge with its base branch. Git has to prove it. */
   readonly isConflicted: boolean
 }
 
@@ -53,6 +55,10 @@ export interface CareSeen {
 export interface CareMemory {
   /** The causes that had their turn. */
   readonly handled: ReadonlySet<string>
+  /** The causes for which git has found no conflict, and when. */
+  readonly clean: ReadonlyMap<string, number>
+  /** The turns for this head that were given up before they began, as when git has another head than the forge. */
+  readonly vain: { readonly count: number; readonly lastMs: number }
   /** The checks that were begun anew, each with its head. */
   readonly reruns: ReadonlySet<string>
   /** The red checks before each turn. */
@@ -101,6 +107,12 @@ const settleMs = 2 * 60_000
 const settleMostMs = 15 * 60_000
 /** A reviewer may still be writing. */
 const quietMs = 60_000
+/** A conflict that git does not find is proved once more after so long, and then a person is asked. */
+const proveAgainMs = 10 * 60_000
+/** A turn that was given up before it began is tried again after so long, then after twice as long each time. */
+const vainMs = 10_000
+const vainMostMs = 10 * 60_000
+const mostVain = 8
 
 const wait = (untilMs?: number): CareStep => ({ do: "wait", ...(untilMs !== undefined && { untilMs }) })
 const handOver = (reason: CareReason, causes: ReadonlyArray<string> = []): CareStep => ({
@@ -111,22 +123,28 @@ const handOver = (reason: CareReason, causes: ReadonlyArray<string> = []): CareS
 
 export const decide = (seen: CareSeen, memory: CareMemory, rules: CareRules, nowMs: number): CareStep => {
   if (seen.isFork) return handOver("fork")
-  const counted = rules.reviews === "off" ? [] : seen.comments.filter((comment) => counts(comment, rules, memory))
-  const stops = counted.filter(({ body }) => stopWord.test(body)).map(({ id }) => commentCause(id))
+  const stops = seen.comments.filter((comment) => isStop(comment, rules, memory)).map(({ id }) => commentCause(id))
   if (stops.length > 0) return handOver("stopped_by_comment", stops)
   if (seen.isBehind || seen.isBusy) return wait()
-  const conflict = conflictOf(seen, memory, rules)
-  if (conflict !== undefined)
+  const step = stepOf(seen, memory, rules, nowMs)
+  return step.do === "turn" ? (afterVain(memory, nowMs) ?? step) : step
+}
+
+/** What has to be done in the place of a turn which was given up before it began; undefined when it may be tried now. */
+const afterVain = ({ vain: { count, lastMs } }: CareMemory, nowMs: number): CareStep | undefined => {
+  if (count === 0) return undefined
+  if (count >= mostVain) return handOver("head_keeps_moving")
+  const untilMs = lastMs + Math.min(vainMostMs, vainMs * 2 ** (count - 1))
+  return nowMs < untilMs ? wait(untilMs) : undefined
+}
+
+const stepOf = (seen: CareSeen, memory: CareMemory, rules: CareRules, nowMs: number): CareStep => {
+  const counted = rules.reviews === "off" ? [] : seen.comments.filter((comment) => counts(comment, rules, memory))
+  const conflict = rules.conflicts === "off" ? undefined : proofOf(seen, memory, nowMs)
+  if (conflict !== undefined && "cause" in conflict)
     return (
-      capOf(seen, memory, rules, conflict.fingerprint) ?? {
-        do: "turn",
-        causes: [conflict.cause],
-        fingerprint: conflict.fingerprint,
-        checks: [],
-        comments: [],
-        isConflict: true,
-        proposes: rules.conflicts === "propose"
-      }
+      capOf(seen, memory, rules, conflictWith(seen.base)) ??
+      aboutConflict(seen, conflict.cause, rules.conflicts === "propose")
     )
   const red = redOf(seen, memory, rules, nowMs)
   if (red !== undefined && "do" in red) return red
@@ -134,7 +152,7 @@ export const decide = (seen: CareSeen, memory: CareMemory, rules: CareRules, now
   // A time of a forge whose clock is ahead is no reason to wait.
   if (counted.length > 0 && last <= nowMs && nowMs < last + quietMs) return wait(last + quietMs)
   const causes = [...(red === undefined ? [] : [red.cause]), ...counted.map(({ id }) => commentCause(id))]
-  if (causes.length === 0) return idle(seen, rules)
+  if (causes.length === 0) return idle(seen, memory, rules, nowMs)
   const fingerprint = red?.fingerprint ?? null
   return (
     capOf(seen, memory, rules, fingerprint) ?? {
@@ -166,24 +184,55 @@ const capOf = (
 /** The fingerprint of a conflict with a base branch. */
 export const conflictWith = (base: string): string => `conflict:${base}`
 
-/** The conflict that a turn is due for. It goes before checks, because some forges start none while there is one. */
-const conflictOf = ({ base, head, isConflicted }: CareSeen, { handled }: CareMemory, { conflicts }: CareRules) => {
-  const cause = `conflict:${head}:${base}`
-  return conflicts === "off" || !isConflicted || handled.has(cause)
-    ? undefined
-    : { cause, fingerprint: conflictWith(base) }
+/**
+ * The conflict that git has to prove, before a turn or a person. It goes before checks, because some forges start none while there is one. `againMs` is
+ * the time at which that is looked at once more, after git has found none; 0 when it was proved. Undefined for no conflict.
+ */
+const proofOf = (
+  { base, head, isConflicted }: CareSeen,
+  { clean, handled }: CareMemory,
+  nowMs: number
+): { readonly cause: string } | { readonly againMs: number } | undefined => {
+  if (!isConflicted) return undefined
+  const first = `conflict:${head}:${base}`
+  for (const cause of [first, `${first}:again`]) {
+    if (!handled.has(cause)) return { cause }
+    const cleanMs = clean.get(cause)
+    if (cleanMs === undefined) break
+    if (nowMs < cleanMs + proveAgainMs) return { againMs: cleanMs + proveAgainMs }
+  }
+  return { againMs: 0 }
 }
+
+/** Has git prove a conflict. A turn follows where the policy wants one. */
+const aboutConflict = ({ base }: CareSeen, cause: string, proposes: boolean): CareStep => ({
+  do: "turn",
+  causes: [cause],
+  fingerprint: conflictWith(base),
+  checks: [],
+  comments: [],
+  isConflict: true,
+  proposes
+})
 
 const stopWord = /^\/reins stop[ \t]*\r?$/m
 
 export const commentCause = (id: string): string => `comment:${id}`
 
+const isNew = (comment: SeenComment, { handled }: CareMemory): boolean =>
+  !comment.isOurs && !comment.isResolved && !handled.has(commentCause(comment.id))
+
 /** The comments that may cost a turn: those of people who may write to the repository, and of bots that the policy names. */
-const counts = (comment: SeenComment, { bots }: CareRules, { handled }: CareMemory): boolean =>
-  !comment.isOurs &&
-  !comment.isResolved &&
-  !handled.has(commentCause(comment.id)) &&
-  (comment.author.isBot ? bots.includes(comment.author.login) : comment.author.mayWrite)
+const counts = (comment: SeenComment, { bots }: CareRules, memory: CareMemory): boolean =>
+  isNew(comment, memory) && (bots.includes(comment.author.login) || (!comment.author.isBot && comment.author.mayWrite))
+
+/** The comments that end the care, whatever it is for. A bot may repeat the words of anybody. */
+const isStop = (comment: SeenComment, { bots }: CareRules, memory: CareMemory): boolean =>
+  isNew(comment, memory) &&
+  !comment.author.isBot &&
+  comment.author.mayWrite &&
+  !bots.includes(comment.author.login) &&
+  stopWord.test(comment.body)
 
 interface Red {
   readonly cause: string
@@ -215,6 +264,9 @@ const redOf = (seen: CareSeen, memory: CareMemory, rules: CareRules, nowMs: numb
   const first = Math.min(...failed.map(({ endedMs }) => endedMs ?? nowMs - settleMs))
   const settledMs = first + (isPending ? settleMostMs : settleMs)
   if (nowMs < settledMs && first <= nowMs) return wait(settledMs)
+  // The base branch may be the cause, which nobody could read a moment ago.
+  const readMs = (seen.baseUnreadSinceMs ?? Number.NEGATIVE_INFINITY) + settleMostMs
+  if (nowMs < readMs && failed.some(({ onBase }) => onBase === null)) return wait(readMs)
   const untried = rules.rerun_first && seen.canRerun ? failed.filter((check) => !wasRerun(check)) : []
   if (untried.length > 0) return again(untried)
   const fingerprint = [...new Set(failed.map(({ name }) => name))].sort().join(",")
@@ -222,15 +274,21 @@ const redOf = (seen: CareSeen, memory: CareMemory, rules: CareRules, nowMs: numb
   return memory.handled.has(cause) ? undefined : { cause, fingerprint, ids: failed.map(({ id }) => id) }
 }
 
-const idle = ({ checks, isConflicted, isSilent }: CareSeen, rules: CareRules): CareStep => {
+const idle = (seen: CareSeen, memory: CareMemory, rules: CareRules, nowMs: number): CareStep => {
+  const { baseUnreadSinceMs, checks, isSilent } = seen
   // Some forges start no check while there is a conflict, which looks like waiting.
-  if (isConflicted && (rules.checks !== "off" || rules.reviews !== "off" || rules.conflicts !== "off"))
-    return handOver("merge_conflict")
+  const isCared = rules.checks !== "off" || rules.reviews !== "off" || rules.conflicts !== "off"
+  const conflict = isCared ? proofOf(seen, memory, nowMs) : undefined
+  if (conflict !== undefined) {
+    if ("cause" in conflict) return aboutConflict(seen, conflict.cause, false)
+    return nowMs < conflict.againMs ? wait(conflict.againMs) : handOver("merge_conflict")
+  }
   // Nothing else is waited for, so the care would wait for ever.
   if (isSilent && rules.checks !== "off" && rules.reviews === "off" && rules.conflicts === "off")
     return handOver("checks_do_not_run")
   // The base branch is for others to mend. Only comments and conflicts are still to come.
-  const isRedOnBase = (checks ?? []).some(isBroken) && rules.reviews === "off" && rules.conflicts === "off"
+  const isAlone = rules.reviews === "off" && rules.conflicts === "off"
+  const isRedOnBase = isAlone && baseUnreadSinceMs === null && (checks ?? []).some(isBroken)
   const held = (checks ?? []).filter(({ optional, state }) => !optional && state === "action_required")
   const isPending = (checks ?? []).some(({ state }) => state === "pending")
   if (rules.checks === "off" || isPending) return wait()

@@ -69,7 +69,13 @@ export const prepareJob = Effect.gen(function* () {
   } satisfies JobKind
 })
 
-const reasonOf = ({ code }: JobFailure): CareReason => (code === "auth_required" ? "auth_required" : "turn_failed")
+const reasons: Readonly<Record<string, CareReason>> = {
+  auth_required: "auth_required",
+  redirected: "branch_gone",
+  repository_not_found: "branch_gone"
+}
+
+const reasonOf = ({ code }: JobFailure): CareReason => reasons[code] ?? "turn_failed"
 
 /** Gives the commit that queues the turn. A turn of somebody else that came in between goes first, and the causes count again after it. */
 const makeBegin = Effect.gen(function* () {
@@ -79,6 +85,7 @@ const makeBegin = Effect.gen(function* () {
   const snapshots = yield* Snapshots
   const find = yield* makeFindWork
   const end = yield* makeEndWork
+  const mayAct = yield* makeCareMayAct
 
   return Effect.fnUntraced(function* (
     { attention: { id }, session: { id: sessionId } }: CareWork,
@@ -88,6 +95,7 @@ const makeBegin = Effect.gen(function* () {
     const session = yield* sessions.lock(sessionId)
     const work = yield* find(id, "preparing")
     if (session === undefined || work === undefined) return
+    if (!(yield* mayAct(work.row, session.workspace_id))) return yield* end(id, "owner_lost_access")
     if (synced.isSynced || synced.conflicts.length > 0) yield* snapshots.changed(sessionId)
     if (session.turns.active !== null || session.turns.queued > 0) return yield* end(id, undefined)
     const budget = leftOf(work.row)

@@ -17,12 +17,12 @@ export const reasonMessages: Readonly<Record<CareReason | CareEnd, string>> = {
     "The session has changes that were not delivered. Deliver them or take them back, then put the care again.",
   checks_need_approval:
     "A check waits for the approval of a person on the forge. Approve it there, then put the care again.",
-  checks_do_not_run:
-    "Checks were cancelled, or none has reported within ten minutes. Look at the CI, then put the care again.",
+  checks_do_not_run: "Checks were cancelled, or have not reported in time. Look at the CI, then put the care again.",
   red_on_base:
     "The failed checks have failed on the base branch too. Mend them there, bring that into the branch, then put the care again.",
   fork: "The branch is in another repository, where Reins does not push. Go on by hand.",
-  branch_gone: "The branch is gone from the forge. Push it again, then put the care again.",
+  branch_gone:
+    "The branch, its merge request or its repository is no longer where it was. Push the branch again or correct the address, then put the care again.",
   auth_required:
     "The forge or the repository does not accept the credential. Mend the connection, then put the care again.",
   push_refused: "The repository does not take the push. Look at the delivery, mend its reason, and put the care again.",

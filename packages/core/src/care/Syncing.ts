@@ -5,6 +5,7 @@ import { DeliveryStore } from "../changes/DeliveryStore.js"
 import { JobError, type RunningAttempt } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
+import { policyOf } from "./CareStore.js"
 import { isAboutConflict, makeMergeBase } from "./Merging.js"
 import type { CareWork } from "./Work.js"
 
@@ -42,6 +43,8 @@ export const makeSync = Effect.gen(function* () {
     if (joined.state !== "merged") return "merge_conflict" as const
     const base = isAboutConflict(attention) ? yield* mergeBase(attempt, work, remote) : undefined
     if (typeof base === "string") return base
+    // It is proved, and nobody wants a turn for it.
+    if (base !== undefined && policyOf(work.row).conflicts === "off") return "merge_conflict" as const
     const synced: Synced = {
       tree: base?.tree ?? joined.tree,
       isSynced: joined.tree !== tree,

@@ -127,7 +127,15 @@ export const gitLabView =
           most: mostComments,
           schema: Discussion
         })
-        return { value: value.flatMap((discussion) => threadOf(discussion, headSha)), complete }
+        // One discussion may have any number of notes.
+        const threads: Array<RemoteThread> = []
+        let left = mostComments
+        for (const thread of value.flatMap((discussion) => threadOf(discussion, headSha))) {
+          const comments = thread.comments.slice(0, Math.max(0, left))
+          if (comments.length > 0) threads.push({ ...thread, comments })
+          left -= thread.comments.length
+        }
+        return { value: threads, complete: complete && left >= 0 }
       })
     })
   }

@@ -158,7 +158,7 @@ const keyOf = ({ body, graphql, path }: ForgeCall): string =>
 
 const declined = (refusal: Refusal): ForgeError =>
   new ForgeError({
-    kind: refusal.status === 404 ? "not_found" : "rejected",
+    kind: refusal.status === 404 || refusal.status === 410 ? "not_found" : "rejected",
     message: `The forge does not show this (${refusedWith(refusal)})`
   })
 
@@ -172,7 +172,7 @@ export const headOfBranch = Effect.fnUntraced(function* (get: Get, path: string)
   return (
     commit.sha ??
     commit.id ??
-    (yield* new ForgeError({ kind: "unavailable", message: "The forge names no commit of the base branch." }))
+    (yield* new ForgeError({ kind: "rejected", message: "The forge names no commit of the base branch." }))
   )
 })
 

@@ -184,20 +184,5 @@ for (const { layer: database, name } of databases) {
         assert.strictEqual(head(), before)
       })
     )
-
-    it.scoped("a conflict that git does not find costs no turn", () =>
-      Effect.gen(function* () {
-        const given = yield* opened("github", { conflicts: "fix" })
-        given.forge.odd.conflicts = true
-        yield* given.ring
-        yield* Effect.repeat(given.care, {
-          schedule: Schedule.spaced("40 millis"),
-          until: ({ state }) => state === "handed_over"
-        }).pipe(Effect.timeout("60 seconds"))
-        assert.deepInclude(yield* given.care, { reason: "merge_conflict", turns: 0 })
-        const [attention] = yield* given.attentions
-        assert.deepInclude(attention, { state: "superseded", turn_id: null })
-      })
-    )
   })
 }

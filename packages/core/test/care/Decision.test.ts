@@ -28,6 +28,7 @@ const seen = (more: Partial<CareSeen> = {}): CareSeen => ({
   isBusy: false,
   isUndelivered: false,
   checks: [],
+  baseUnreadSinceMs: null,
   canRerun: true,
   comments: [],
   isSilent: false,
@@ -36,6 +37,8 @@ const seen = (more: Partial<CareSeen> = {}): CareSeen => ({
 })
 const memory = (more: Partial<CareMemory> = {}): CareMemory => ({
   handled: new Set(),
+  clean: new Map(),
+  vain: { count: 0, lastMs: 0 },
   reruns: new Set(),
   failures: [],
   turns: 0,
@@ -68,6 +71,16 @@ const told = (now: CareSeen, known = memory(), policy: Partial<CareRules> = {}, 
   const step = decide(now, known, { ...rules, ...policy }, nowMs)
   return step.do === "turn" ? step.causes.join(" ") : step.do === "hand_over" ? step.reason : step.do
 }
+
+/** Git has found no conflict so many minutes ago, once or twice. */
+const unfound = (...minutes: ReadonlyArray<number>): CareMemory => {
+  const causes = ["conflict:h1:main", "conflict:h1:main:again"]
+  const clean = new Map(minutes.map((ago, at) => [causes[at] ?? "", later - ago * 60_000]))
+  return memory({ clean, handled: new Set(clean.keys()) })
+}
+
+/** Turns that were given up before they began, the last one so many milliseconds ago. */
+const vain = (count: number, agoMs: number) => memory({ vain: { count, lastMs: later - agoMs } })
 
 const scenarios: ReadonlyArray<readonly [string, string, string]> = [
   ["a red check", told(seen({ checks: [red()] })), "checks:h1:test"],
@@ -142,6 +155,49 @@ const scenarios: ReadonlyArray<readonly [string, string, string]> = [
   ["a comment of a person", told(seen({ comments: [comment()] })), "comment:7"],
   ["a comment of a moment ago", told(seen({ comments: [comment({ writtenMs: later - 10 })] })), "wait"],
   ["our own words through a person's token", told(seen({ comments: [comment({ isOurs: true })] })), "wait"],
+  [
+    "a writer who asks to stop, while nobody cares for comments",
+    told(seen({ comments: [comment({ body: "/reins stop" })], checks: [red()] }), memory(), { reviews: "off" }),
+    "stopped_by_comment"
+  ],
+  [
+    "a bot by its name that repeats the word of somebody",
+    told(seen({ comments: [comment({ body: "/reins stop" }, { login: "lint[bot]", isBot: true })] })),
+    "comment:7"
+  ],
+  [
+    "a bot by its name, where the forge knows no bots",
+    told(seen({ comments: [comment({ body: "/reins stop" }, { login: "lint[bot]" })] })),
+    "comment:7"
+  ],
+  [
+    "red, while the base could not be read a moment ago",
+    told(seen({ checks: [red()], baseUnreadSinceMs: later - 60_000 })),
+    "wait"
+  ],
+  [
+    "red and green on the base, while the base could not be read a moment ago",
+    told(seen({ checks: [red({ onBase: false })], baseUnreadSinceMs: later - 60_000 })),
+    "checks:h1:test"
+  ],
+  [
+    "red, while the base could not be read for a quarter of an hour",
+    told(seen({ checks: [red()], baseUnreadSinceMs: later - 15 * 60_000 })),
+    "checks:h1:test"
+  ],
+  [
+    "red on the base once, while the base cannot be read",
+    told(seen({ checks: [red({ onBase: true })], baseUnreadSinceMs: 0 }), memory(), { reviews: "off" }),
+    "wait"
+  ],
+  ["red, and git had another head a moment ago", told(seen({ checks: [red()] }), vain(1, 9_000)), "wait"],
+  ["red, and git had another head before that", told(seen({ checks: [red()] }), vain(1, 10_000)), "checks:h1:test"],
+  ["red, and git had another head twice", told(seen({ checks: [red()] }), vain(2, 19_000)), "wait"],
+  [
+    "red, and git has had another head eight times",
+    told(seen({ checks: [red()] }), vain(8, 10_000)),
+    "head_keeps_moving"
+  ],
   ["a stranger", told(seen({ comments: [comment({}, stranger)] })), "wait"],
   ["a stranger who asks to stop", told(seen({ comments: [comment({ body: "/reins stop" }, stranger)] })), "wait"],
   [
@@ -181,7 +237,12 @@ const scenarios: ReadonlyArray<readonly [string, string, string]> = [
     "checks:h1:test"
   ],
   ["all together", told(seen({ checks: [red()], comments: [comment()] })), "checks:h1:test comment:7"],
-  ["a conflict with the base", told(seen({ isConflicted: true })), "merge_conflict"],
+  ["a conflict with the base, which git proves first", told(seen({ isConflicted: true })), "conflict:h1:main"],
+  [
+    "a conflict with the base, which git has proved",
+    told(seen({ isConflicted: true }), memory({ handled: new Set(["conflict:h1:main"]) })),
+    "merge_conflict"
+  ],
   ["a conflict beside a red check", told(seen({ isConflicted: true, checks: [red()] })), "checks:h1:test"],
   [
     "a conflict that nobody cares for",
@@ -205,8 +266,22 @@ const scenarios: ReadonlyArray<readonly [string, string, string]> = [
     "conflict:h1:next"
   ],
   [
-    "a conflict that git does not find",
+    "a conflict that had its turn",
     told(seen({ isConflicted: true }), memory({ handled: new Set(["conflict:h1:main"]) }), conflicts),
+    "merge_conflict"
+  ],
+  ["a conflict that git has not found a moment ago", told(seen({ isConflicted: true }), unfound(1), conflicts), "wait"],
+  ["the same, beside a red check", told(seen({ isConflicted: true, checks: [red()] }), unfound(1)), "checks:h1:test"],
+  [
+    "a conflict that git has not found ten minutes ago",
+    told(seen({ isConflicted: true }), unfound(10), conflicts),
+    "conflict:h1:main:again"
+  ],
+  ["the same, which nobody mends", told(seen({ isConflicted: true }), unfound(10)), "conflict:h1:main:again"],
+  ["a conflict that git has not found again", told(seen({ isConflicted: true }), unfound(20, 1), conflicts), "wait"],
+  [
+    "a conflict that git has not found twice, ten minutes ago",
+    told(seen({ isConflicted: true }), unfound(20, 10), conflicts),
     "merge_conflict"
   ],
   [
@@ -322,7 +397,7 @@ describe("the decision of care", () => {
           const head = `h${heads}`
           const step = decide(
             seen({ head, checks, comments, isBusy }),
-            { handled, reruns, failures, turns, isSpent: false },
+            { ...memory(), handled, reruns, failures, turns },
             policy,
             nowMs
           )

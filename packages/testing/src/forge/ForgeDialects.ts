@@ -78,8 +78,13 @@ const github = (repository: string): Dialect => {
       title: pull.title,
       body: pull.body === "" ? null : pull.body,
       draft: pull.draft,
-      head: { ref: pull.head, sha, label: `${owner}:${pull.head}` },
-      base: { ref: pull.base }
+      head: {
+        ref: pull.head,
+        sha,
+        label: `${pull.fork ? "stranger" : owner}:${pull.head}`,
+        repo: { id: pull.fork ? 6 : 5 }
+      },
+      base: { ref: pull.base, repo: { id: 5 } }
     })
   }
 }

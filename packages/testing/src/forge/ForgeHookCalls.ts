@@ -42,7 +42,14 @@ const wantsEvent: HookDialect["wants"] = ({ body }, _news, event) => {
   return Array.isArray(events) && events.includes(event)
 }
 
-const conclusions = { passed: "success", failed: "failure", cancelled: "cancelled", skipped: "skipped", pending: null }
+const conclusions = {
+  passed: "success",
+  failed: "failure",
+  cancelled: "cancelled",
+  skipped: "skipped",
+  waiting: "action_required",
+  pending: null
+}
 
 const github: HookDialect = {
   secretOf: (hook) => configured(hook, "secret"),
@@ -127,7 +134,8 @@ const gitlab: HookDialect = {
       passed: "success",
       failed: "failed",
       cancelled: "canceled",
-      skipped: "skipped"
+      skipped: "skipped",
+      waiting: "manual"
     }
     return {
       event: "Job Hook",

@@ -7,6 +7,7 @@ export interface Ruling {
   /** The accounts that may not write. All others may. */
   readonly readers: Set<string>
   readonly branches: Branches
+  readonly odd: { readonly headless: boolean }
 }
 
 const ok = (body: unknown): Answer => ({ status: 200, body })
@@ -59,7 +60,7 @@ export const githubRuling: RulingRoute = (ruling, method, rest) => {
     (method === "DELETE" ? branchAnswer(ruling, method, removed, () => undefined) : undefined) ??
     (method === "GET"
       ? branchAnswer(ruling, method, named(/^\/branches\/([^/]+)$/, rest), (sha) => ({
-          commit: { sha },
+          commit: ruling.odd.headless ? {} : { sha },
           protected: contexts.length > 0,
           protection: { enabled: contexts.length > 0, required_status_checks: { contexts, checks: [] } }
         }))
@@ -77,12 +78,12 @@ export const gitlabRuling: RulingRoute = (ruling, method, rest, url) => {
     ])
   }
   const name = named(/^\/repository\/branches\/([^/]+)$/, rest)
-  return branchAnswer(ruling, method, name, (id) => ({ commit: { id } }))
+  return branchAnswer(ruling, method, name, (id) => ({ commit: ruling.odd.headless ? {} : { id } }))
 }
 
 export const giteaRuling: RulingRoute = (ruling, method, rest) =>
   branchAnswer(ruling, method, named(/^\/branches\/([^/]+)$/, rest), (id) => ({
-    commit: { id },
+    commit: ruling.odd.headless ? {} : { id },
     protected: ruling.required.length > 0,
     enable_status_check: ruling.required.length > 0,
     status_check_contexts: ruling.required

@@ -16,7 +16,7 @@ export interface Pull {
   readonly head: string
   /** Somebody may choose another one. */
   base: string
-  readonly fork: boolean
+  fork: boolean
   title: string
   body: string
   draft: boolean
@@ -85,6 +85,8 @@ export class ForgeServer {
     computing: false,
     conflicts: false,
     forbidden: undefined,
+    always: undefined,
+    headless: false,
     failing: undefined,
     mergedResult: undefined,
     refusesMerges: false,
@@ -212,7 +214,7 @@ export class ForgeServer {
     const chunks: Array<Buffer> = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => {
-      const canned = this.canned.shift()
+      const canned = this.canned.shift() ?? this.odd.always
       if (canned === undefined || canned.after === true) {
         const answer = this.answer(request, url, Buffer.concat(chunks).toString("utf8"))
         if (canned === undefined) {

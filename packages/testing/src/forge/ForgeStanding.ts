@@ -1,4 +1,4 @@
-import type { Answer } from "./ForgeServer.js"
+import type { Answer, Canned } from "./ForgeServer.js"
 
 /** A run or a status of a commit, as the server holds it. */
 export interface HeldCheck {
@@ -7,7 +7,8 @@ export interface HeldCheck {
   readonly name: string
   /** A status of GitHub is no run. The others have statuses alone. */
   readonly system: "run" | "status"
-  state: "pending" | "passed" | "failed" | "cancelled" | "skipped"
+  /** `waiting`: for the approval of a person. */
+  state: "pending" | "passed" | "failed" | "cancelled" | "skipped" | "waiting"
   readonly optional: boolean
   /** The ref of the pipeline on GitLab. */
   readonly startedAt: string
@@ -49,6 +50,10 @@ export interface Oddities {
   conflicts: boolean | "by_git"
   /** The paths that it refuses with 403, by a part of them. */
   forbidden: string | undefined
+  /** The answer to every call, as of a forge that has lost the repository or takes the token no more. */
+  always: Canned | undefined
+  /** Branches are shown without their commit. */
+  headless: boolean
   /** Paths with this part answer 503, as behind a proxy whose forge is away. */
   failing: string | undefined
   /** The pipeline of a merged result, whose jobs are on a commit of their own. GitLab alone has it. */
@@ -95,7 +100,8 @@ const githubRun = (check: HeldCheck) => ({
     passed: "success",
     failed: "failure",
     cancelled: "cancelled",
-    skipped: "skipped"
+    skipped: "skipped",
+    waiting: "action_required"
   }[check.state],
   started_at: check.startedAt,
   completed_at: check.state === "pending" ? null : check.startedAt,
@@ -127,9 +133,14 @@ export const githubStanding: StandingRoute = (held, rest, url, body) => {
       statuses: paged(url, 100, statuses).map((check) => ({
         id: check.id,
         context: check.name,
-        state: { pending: "pending", passed: "success", failed: "failure", cancelled: "error", skipped: "success" }[
-          check.state
-        ],
+        state: {
+          pending: "pending",
+          passed: "success",
+          failed: "failure",
+          cancelled: "error",
+          skipped: "success",
+          waiting: "pending"
+        }[check.state],
         target_url: null,
         created_at: check.startedAt,
         updated_at: check.startedAt
@@ -195,7 +206,8 @@ const gitlabStates = {
   passed: "success",
   failed: "failed",
   cancelled: "canceled",
-  skipped: "skipped"
+  skipped: "skipped",
+  waiting: "manual"
 }
 
 export const gitlabStanding: StandingRoute = (held, rest, url) => {
@@ -298,9 +310,14 @@ export const giteaStanding: StandingRoute = (held, rest, url) => {
       paged(url, 50, [...statuses].reverse()).map((check) => ({
         id: check.id,
         context: check.name,
-        status: { pending: "pending", passed: "success", failed: "failure", cancelled: "error", skipped: "skipped" }[
-          check.state
-        ],
+        status: {
+          pending: "pending",
+          passed: "success",
+          failed: "failure",
+          cancelled: "error",
+          skipped: "skipped",
+          waiting: "warning"
+        }[check.state],
         target_url: `https://gitea.example/acme/shop/actions/runs/1/jobs/${check.id}`,
         created_at: check.startedAt,
         updated_at: check.startedAt

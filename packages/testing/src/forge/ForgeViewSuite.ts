@@ -58,6 +58,30 @@ export const forgeViewSuite = (subject: ForgeSubject): void => {
       }).pipe(Effect.provide(allowed))
     )
 
+    it.scopedLive("has 1,000 comments, and says when there are more", () =>
+      Effect.gen(function* () {
+        const { forge, number, server } = yield* opened(subject)
+        const first = server.comment({ author: "bob", body: "first", place: { path: "a.txt", line: 1, side: "new" } })
+        const say = () => {
+          for (let index = 0; index < 499; index++) {
+            server.comment({ author: "bob", body: "more", place: first.place, replyTo: first.id })
+            server.comment({ author: "bob", body: "talk" })
+          }
+        }
+        say()
+        const threads = Effect.map(forge.view(number, {}), (view) => {
+          if (view.threads.state !== "read") return assert.fail("the threads were not read")
+          const { complete, value } = view.threads
+          return { complete, comments: value.flatMap(({ comments }) => comments).length }
+        })
+        assert.deepStrictEqual(yield* threads, { complete: true, comments: 999 })
+        say()
+        const many = yield* threads
+        assert.isFalse(many.complete)
+        assert.isAtLeast(many.comments, 1_000)
+      }).pipe(Effect.provide(allowed))
+    )
+
     it.scopedLive("reviews have their author, their state and the commit where the forge tells it", () =>
       Effect.gen(function* () {
         const { forge, headSha, number, server } = yield* opened(subject)

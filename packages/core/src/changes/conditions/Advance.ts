@@ -14,7 +14,7 @@ import { maxAttempts, mergeJobKind } from "../MergeRequestJobs.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
 import { type ConditionRow, conditionRows, movedTo, type SeenForConditions } from "./ConditionRows.js"
 import { makeMayChange, makeUnmet } from "./FactReads.js"
-import type { GivenUpReason } from "./MergeConditions.js"
+import { type GivenUpReason, type UnmetCondition, unmet } from "./MergeConditions.js"
 
 const actor = systemActor("merge_requests")
 
@@ -59,16 +59,11 @@ export const makeConditionMoves = Effect.gen(function* () {
   }
 })
 
-/** Gives the functions that bring the conditions of a merge request on, in the commit of a look. */
-export const makeAdvance = Effect.gen(function* () {
-  const jobs = yield* JobStore
+/** Gives what conditions that wait do at any look, also at one that could not read the forge. */
+const makeWaits = Effect.gen(function* () {
   const rows = yield* conditionRows
-  const sessions = yield* SessionStore
   const store = yield* MergeRequestStore
-  const mayChange = yield* makeMayChange
-  const unmetNow = yield* makeUnmet
-  const { hasChecks } = yield* partReads
-  const { begin, giveUp } = yield* makeConditionMoves
+  const { giveUp } = yield* makeConditionMoves
 
   /** Gives up conditions whose time is over, and tells how long the others still have. */
   const expire = Effect.fnUntraced(function* (row: ConditionRow | undefined) {
@@ -80,6 +75,30 @@ export const makeAdvance = Effect.gen(function* () {
     return undefined
   })
 
+  /** Tells that the conditions wait for the forge, once a look has said that it cannot be read. */
+  const unreadable = Effect.fnUntraced(function* (row: ConditionRow) {
+    const { standing } = (yield* store.find(row.id)) ?? { standing: null }
+    const why = standing?.waiting_for.find(({ kind }) => kind === "forge_unreadable")
+    if (why === undefined || row.shown.waiting_for.some(({ kind }) => kind === "forge_unreadable")) return
+    yield* rows.write({ ...row, shown: { ...row.shown, waiting_for: [unmet("forge_unreadable", why.message)] } })
+    yield* store.conditioned(row.id, [], actor)
+  })
+
+  return { expire, unreadable }
+})
+
+/** Gives the functions that bring the conditions of a merge request on, in the commit of a look. */
+export const makeAdvance = Effect.gen(function* () {
+  const jobs = yield* JobStore
+  const rows = yield* conditionRows
+  const sessions = yield* SessionStore
+  const store = yield* MergeRequestStore
+  const mayChange = yield* makeMayChange
+  const unmetNow = yield* makeUnmet
+  const { hasChecks } = yield* partReads
+  const { begin, giveUp } = yield* makeConditionMoves
+  const { expire, unreadable } = yield* makeWaits
+
   const whileWaiting = Effect.fnUntraced(function* (row: ConditionRow, request: MergeRequest, leftMs: number) {
     const session = yield* sessions.find(request.session_id)
     const head = request.head_sha ?? ""
@@ -90,16 +109,22 @@ export const makeAdvance = Effect.gen(function* () {
       if (row.shown.state === "waiting") yield* giveUp(row, "checks_do_not_run", noChecks)
       return idle
     }
+    const missing = missingAt(row, head, found, yield* Clock.currentTimeMillis)
+    if (missing !== undefined && missing.leftMs <= 0 && row.shown.state === "waiting") {
+      yield* giveUp({ ...row, shown: { ...row.shown, waiting_for: found } }, "checks_do_not_run", missing.message)
+      return idle
+    }
     const isRefused = row.seen.refused?.head === head
     if (found.length > 0 || row.shown.state !== "waiting") {
-      const { seen, shown } = row
+      const { shown } = row
+      const seen = { ...row.seen, missing: missing?.seen }
       // The word of the forge stands until another head or a person comes.
       const waiting_for = found.length === 0 && isRefused ? shown.waiting_for : found
       const refusals = isRefused ? (seen.refused?.count ?? 0) : 0
       const next = { ...shown, waiting_for, head_sha: request.head_sha, refusals }
-      yield* rows.write({ ...row, shown: next })
+      yield* rows.write({ ...row, seen, shown: next })
       if (JSON.stringify(next) !== JSON.stringify(shown)) yield* store.conditioned(row.id, [], actor)
-      return { dueMs: leftMs, hasBegun: false }
+      return { dueMs: Math.min(leftMs, missing?.leftMs ?? leftMs), hasBegun: false }
     }
     if (!(yield* mayChange(row, session))) {
       yield* giveUp(row, "owner_lost_access", mergeRightLost)
@@ -133,10 +158,30 @@ export const makeAdvance = Effect.gen(function* () {
     }),
     /** After a look that could not read the forge. Nothing is decided by it but the end of the time. Gives the milliseconds that are left. */
     afterFailure: Effect.fnUntraced(function* (id: MergeRequestId) {
-      return (yield* expire(yield* rows.hold(id))) ?? idle.dueMs
+      const row = yield* rows.hold(id)
+      const leftMs = yield* expire(row)
+      if (leftMs !== undefined && row?.shown.state === "waiting") yield* unreadable(row)
+      return leftMs ?? idle.dueMs
     })
   }
 })
+
+/** A demanded check may report so long after the others have ended. */
+const missingMs = 30 * 60_000
+
+/** How long demanded checks that have not reported are still waited for; undefined while others run, and when none is missing. */
+const missingAt = ({ seen }: ConditionRow, head: string, found: ReadonlyArray<UnmetCondition>, nowMs: number) => {
+  const names = found.flatMap((each) => (each.kind === "check" ? each.names : []))
+  if (names.length === 0 || found.some(({ kind }) => stillMoving.has(kind))) return undefined
+  const since = seen.missing?.head === head ? seen.missing.since : nowMs
+  const message = `${names.map((each) => JSON.stringify(each)).join(", ")} ${missingLong}`
+  return { seen: { head, since }, leftMs: since + missingMs - nowMs, message }
+}
+
+const stillMoving: ReadonlySet<UnmetCondition["kind"]> = new Set(["checks_pending", "checks_failing"])
+
+const missingLong =
+  "has not reported for half an hour in which no other check ran, although the forge demands it. A path filter may keep it from running. Begin it by hand or mend the rule, then set the conditions again."
 
 const noChecks =
   'No check has reported within ten minutes of the head, nor ever before, so the repository may have no CI. Merge it yourself, or set the conditions again with checks "none".'

@@ -16,6 +16,8 @@ export interface SeenForConditions {
   readonly writers?: { readonly [Login in string]?: { readonly may: boolean; readonly at: number } }
   /** The merges of one head that the forge has declined, and the time of the last one. */
   readonly refused?: { readonly head: string; readonly count: number; readonly at: number }
+  /** The head at which a demanded check was missing while no other ran, and since when. */
+  readonly missing?: { readonly head: string; readonly since: number } | undefined
   /** The head that was last told to be ready. */
   readonly readyHead?: string
 }

@@ -122,7 +122,9 @@ const makeSighting = Effect.map(partReads, ({ checksOf, reviewsOf, threadsOf }) 
       threads: yield* threadsOf(request.id),
       isComplete: checks.complete,
       unread: {
-        ...(checks.state === "unreadable" && checks.complete && { checks: why("checks_unreadable") }),
+        ...(standing.waiting_for.some(({ kind }) => kind === "checks_unreadable") && {
+          checks: why("checks_unreadable")
+        }),
         ...(reviews.state === "unreadable" && { reviews: why("reviews_unreadable") }),
         ...(threads.state === "unreadable" && { threads: why("threads_unreadable") })
       },

@@ -71,7 +71,7 @@ export const GivenUpReason = Schema.Literal(
   "closed"
 ).annotations({
   description:
-    "`forge_refused`: the forge has declined three merges of one head. `owner_lost_access`: who set the conditions may not merge any more. `base_changed`: somebody has chosen another base branch on the forge. `checks_do_not_run`: no check has ever reported, within ten minutes of the head. `closed`: the merge request was closed, or could not be opened."
+    "`forge_refused`: the forge has declined three merges of one head. `owner_lost_access`: who set the conditions may not merge any more. `base_changed`: somebody has chosen another base branch on the forge. `checks_do_not_run`: no check has ever reported, within ten minutes of the head, or a demanded one has not for half an hour in which none ran. `closed`: the merge request was closed, or could not be opened."
 })
 export type GivenUpReason = typeof GivenUpReason.Type
 

@@ -11,6 +11,8 @@ import { afterFailureMs } from "./Cadence.js"
 import { LookSequel } from "./LookSequel.js"
 import { makeReadForge } from "./ReadForge.js"
 import { makeRecord, type WatchMemory } from "./Record.js"
+import { makeRefusals } from "./Refusals.js"
+import { RequestListeners } from "./RequestListeners.js"
 import { waiting } from "./Summing.js"
 import { type Watch, type WatchLost, WatchStore } from "./WatchStore.js"
 
@@ -18,6 +20,9 @@ const actor = systemActor("merge_requests")
 
 /** A look that takes longer than this has failed, in milliseconds. */
 const longestMs = 60_000
+
+/** A forge that has failed at so many looks in a row is told. */
+const silentFailures = 5
 
 /** The pause after a forge was asked too often, where it names none, in milliseconds. */
 const usualPauseMs = 60_000
@@ -30,6 +35,8 @@ export const makeLook = Effect.gen(function* () {
   const readForge = yield* makeReadForge
   const record = yield* makeRecord
   const follow = yield* LookSequel
+  const listeners = yield* RequestListeners
+  const refusals = yield* makeRefusals
 
   const failed = (watch: Watch, request: MergeRequest, error: ForgeError) =>
     watches.finish(
@@ -41,12 +48,22 @@ export const makeLook = Effect.gen(function* () {
         if (isPause) yield* watches.pause(watch.connection_id, pauseMs, false)
         const isPassing = isPause || error.kind === "unavailable"
         const current = yield* store.find(request.id)
-        if (!isPassing && current?.state === "open") yield* unreadable(current, error)
+        if (current?.state === "open" && (!isPassing || (!isPause && failures >= silentFailures)))
+          yield* unreadable(current, error)
+        const memory = isPassing ? watch.memory : yield* refused(watch, current, error)
         const dueMs = current?.state === "open" ? yield* follow.missed(current.id) : Number.POSITIVE_INFINITY
         const nextMs = isPause ? pauseMs : Math.min(dueMs, afterFailureMs(isPassing ? failures : failures + 6))
-        return { value: undefined, looked: { ...kept(watch), failures, nextMs } }
+        return { value: undefined, looked: { memory, moved_at: watch.moved_at, failures, nextMs } }
       })
     )
+
+  /** Counts a refusal, and tells of it once it lasts. Gives the memory of the watch. */
+  const refused = Effect.fnUntraced(function* (watch: Watch, current: MergeRequest | undefined, error: ForgeError) {
+    const memory: WatchMemory = JSON.parse(watch.memory)
+    const counted = yield* refusals(memory.refused, error)
+    if (current?.state === "open" && counted.reason !== undefined) yield* listeners.refused(current, counted.reason)
+    return JSON.stringify({ ...memory, refused: counted.refused } satisfies WatchMemory)
+  })
 
   /** The rows stay as they were read, and nothing of them counts as a success any more. */
   const unreadable = Effect.fnUntraced(function* ({ id, standing }: MergeRequest, { message }: ForgeError) {
@@ -74,7 +91,5 @@ export const makeLook = Effect.gen(function* () {
     yield* failpoint("look.committed")
   })
 })
-
-const kept = ({ memory, moved_at }: Watch) => ({ memory, moved_at })
 
 const late = new ForgeError({ kind: "unavailable", message: "The forge took longer than a minute to answer." })

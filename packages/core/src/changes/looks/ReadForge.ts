@@ -45,6 +45,8 @@ export const makeReadForge = Effect.gen(function* () {
           : Effect.void
       )
     )
+    if (view.memory.head === "" && (view.request.state === "unchanged" || view.request.value.state === "open"))
+      return yield* headless
     const self = kept.self === undefined ? ((yield* forges.loginOf(tokened)) ?? null) : kept.self
     const logs = yield* readLogs(request, view.memory.head ?? request.head_sha ?? "", view, forge)
     const writers = yield* askWriters(request, view, forge, kept.writers ?? {})
@@ -52,6 +54,11 @@ export const makeReadForge = Effect.gen(function* () {
     const seen = { ...memory, credential: connection.credentialId, self, writers, view: view.memory }
     return { view, logs, sequel, memory: seen }
   })
+})
+
+const headless = new ForgeError({
+  kind: "not_found",
+  message: "The forge shows no commit of the branch, so it may be gone. Push it again."
 })
 
 const gone = new ForgeError({ kind: "not_found", message: "The delivery of the merge request is gone." })

@@ -11,7 +11,8 @@ import { nextLookMs } from "./Cadence.js"
 import { checkLogs, type ReadLog } from "./CheckLogs.js"
 import type { SequelEnd } from "./LookSequel.js"
 import { checkWrites, partReads, partWrites } from "./PartRows.js"
-import { RequestListeners } from "./RequestListeners.js"
+import type { RefusedLooks } from "./Refusals.js"
+import { RequestListeners, type RequestSight } from "./RequestListeners.js"
 import type { RequestStanding } from "./RequestStanding.js"
 import { standingOf, type Unread } from "./Summing.js"
 import { type Watch, WatchStore } from "./WatchStore.js"
@@ -34,6 +35,10 @@ export interface WatchMemory {
   /** False when the forge has more checks than were read. */
   readonly isComplete?: boolean
   readonly isFork?: boolean
+  /** The time of the first of the looks in a row that could not read the checks of the base branch. */
+  readonly baseUnreadSince?: number
+  /** The looks in a row at which the forge did not show it. */
+  readonly refused?: RefusedLooks
   readonly writers?: AskedWriters
   /** The parts of which the forge has more than was read. */
   readonly partial?: ReadonlyArray<"reviews" | "threads">
@@ -103,7 +108,8 @@ export const makeRecord = Effect.gen(function* () {
           told.add("merge_request.conflicted")
         const isOther = hasChanged || JSON.stringify(standing) !== JSON.stringify(before.standing)
         if (isOther) yield* store.looked(id, standing, [...told], actor)
-        const seen = { ...parts, ...sightIn(memory, nowMs), request: (yield* store.find(id)) ?? before }
+        const unread = unreadIn(read.view)
+        const seen = { ...parts, ...sightIn(memory, nowMs), unread, request: (yield* store.find(id)) ?? before }
         const wishMs = yield* listeners.looked(seen)
         const { dueMs, hasBegun } = yield* read.sequel
         const rest = restMs(read.view.limit, nowMs)
@@ -153,7 +159,11 @@ const makeWriteParts = Effect.gen(function* () {
   })
 })
 
-const sightIn = ({ headSince, isFork, writers = {} }: WatchMemory, nowMs: number) => ({
+const unreadIn = (view: ForgeView): RequestSight["unread"] =>
+  new Set((["checks", "reviews", "threads"] as const).filter((name) => view[name].state === "unread"))
+
+const sightIn = ({ baseUnreadSince, headSince, isFork, writers = {} }: WatchMemory, nowMs: number) => ({
+  baseUnreadSinceMs: baseUnreadSince ?? null,
   writers: Object.fromEntries(Object.entries(writers).map(([login, { may }]) => [login, may])),
   isFork: isFork ?? false,
   headAgeMs: nowMs - (headSince ?? nowMs),
@@ -169,7 +179,7 @@ const differs = (before: MergeRequest, now: Pick<RemoteMergeRequest, "state" | "
 /** A conflict that the forge only suspects is one when the next look at the same head finds it again. */
 const remembered = ({ memory, view }: ReadRequest, head: string, nowMs: number): WatchMemory => {
   const isSame = memory.head === head
-  const { suspected: before, ...rest } = memory
+  const { baseUnreadSince, refused: _shown, suspected: before, ...rest } = memory
   const isSuspected =
     view.request.state === "read" ? view.request.value.conflicts === "suspected" : before !== undefined
   const said = view.request.state === "read" ? view.request.value.conflicts : memory.conflicts
@@ -182,7 +192,8 @@ const remembered = ({ memory, view }: ReadRequest, head: string, nowMs: number):
     isFork: view.request.state === "read" ? (view.request.value.isFork ?? false) : (memory.isFork ?? false),
     isComplete: view.checks.state === "read" ? view.checks.complete : isSame ? (memory.isComplete ?? true) : true,
     partial: [...leftOf("reviews", view.reviews, memory), ...leftOf("threads", view.threads, memory)],
-    ...(isSuspected && { suspected: head })
+    ...(isSuspected && { suspected: head }),
+    ...(view.baseChecks?.state === "unread" && { baseUnreadSince: baseUnreadSince ?? nowMs })
   }
 }
 

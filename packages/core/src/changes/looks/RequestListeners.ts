@@ -19,11 +19,18 @@ export interface RequestSight {
   readonly writers: Readonly<Record<string, boolean>>
   /** True when its branch is in another repository. */
   readonly isFork: boolean
+  /** The parts that this look could not read. Their rows are those of an earlier one. */
+  readonly unread: ReadonlySet<"checks" | "reviews" | "threads">
+  /** The first of the looks in a row that could not read the checks of the base branch; null for none. In milliseconds since 1970. */
+  readonly baseUnreadSinceMs: number | null
   /** Since its head was first seen, in milliseconds. */
   readonly headAgeMs: number
   /** The time of the look, in milliseconds since 1970. */
   readonly nowMs: number
 }
+
+/** Why a forge shows a merge request no more. */
+export type LastingRefusal = "auth_required" | "branch_gone"
 
 /** A room that has to know of merge requests in the very commit that changes them. It may write, and must not fail. */
 export interface RequestListener {
@@ -35,6 +42,8 @@ export interface RequestListener {
   ) => Effect.Effect<void, never, Commit>
   /** A look has read an open one. Gives the milliseconds until it has to be looked at again; undefined for no wish. */
   readonly looked: (sight: RequestSight) => Effect.Effect<number | undefined, never, Commit>
+  /** The forge has not shown an open one for so long that a person has to know. */
+  readonly refused: (request: MergeRequest, why: LastingRefusal) => Effect.Effect<void, never, Commit>
   /** One was merged or closed. */
   readonly ended: (request: MergeRequest) => Effect.Effect<void, never, Commit>
   /** True when a look has to ask which people may write to the repository. */
@@ -62,6 +71,7 @@ export class RequestListeners extends Context.Tag("@reins/core/changes/looks/Req
         )
         return soonest
       }),
+      refused: (request, why) => tell((listener) => listener.refused?.(request, why)),
       ended: (request) => tell((listener) => listener.ended?.(request)),
       wantsWriters: (request) =>
         Effect.map(

@@ -52,10 +52,12 @@ export const makeAskWriters = Effect.gen(function* () {
         Effect.map((access) => access === "write"),
         Effect.catchIf(
           ({ kind }) => kind !== "rate_limited" && kind !== "unauthenticated",
-          () => Effect.succeed(false)
+          // A forge that fails for a moment is asked again at the next look.
+          ({ kind }) => Effect.succeed(kind === "unavailable" ? undefined : false)
         )
       )
-      asked[login] = { may, atMs: nowMs }
+      if (may === undefined) delete asked[login]
+      else asked[login] = { may, atMs: nowMs }
     }
     const newest = Object.entries(asked).sort(([, one], [, other]) => other.atMs - one.atMs)
     return Object.fromEntries(newest.slice(0, mostKnown))

@@ -1,0 +1,248 @@
+import { assert, layer } from "@effect/vitest"
+import { Conditions } from "@reins/core/changes/conditions/Conditions"
+import type { CareInput } from "@reins/core/projects/CarePolicy"
+import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
+import type { Canned } from "@reins/testing/forge/ForgeServer"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect } from "effect"
+import { installation, opened, write } from "./Cared.js"
+import { handsOver, lookFor, looksPass, memoryOf, type Opened, remember } from "./Told.js"
+
+const fix = { checks: "fix", rerun_first: false } as const
+const kinds = ["github", "gitlab", "gitea"] as const
+
+/** A part of the path that shows each part. */
+const paths: Readonly<Record<KnownForge, Readonly<Record<"checks" | "reviews" | "threads", string>>>> = {
+  github: { checks: "/commits/", reviews: "/reviews", threads: "/comments" },
+  gitlab: { checks: "/commits/", reviews: "/reviewers", threads: "/discussions" },
+  gitea: { checks: "/commits/", reviews: "/reviews", threads: "/comments" }
+}
+
+/** The path that tells who may write. */
+const rights: Readonly<Record<KnownForge, string>> = {
+  github: "/permission",
+  gitlab: "/members/",
+  gitea: "/permission"
+}
+
+const red = ({ forge, head }: Opened, name = "test") => forge.check({ head: head(), name, state: "failed", log: "red" })
+
+const mends = ({ model }: Opened) => {
+  model.onCare = () => [write("a.txt", "MENDED\n"), { say: "Mended." }]
+}
+
+const rows = ({ id, looks, principal }: Opened) =>
+  Effect.map(
+    Effect.all([looks.checks(principal, id, {}), looks.reviews(principal, id, {}), looks.threads(principal, id, {})]),
+    (parts) => parts.map(({ items }) => items)
+  )
+
+/** Begins the care of what was read before, while it cannot be read. Nothing may follow until it can. */
+const beginsNothing = (given: Opened, care: CareInput, hidden: string) =>
+  Effect.gen(function* () {
+    const { attentions, cares, forge, id, principal } = given
+    mends(given)
+    const known = yield* rows(given)
+    for (const how of ["forbidden", "failing"] as const) {
+      forge.odd[how] = hidden
+      yield* cares.start(principal, id, care)
+      yield* looksPass(given, 3)
+      assert.deepStrictEqual(yield* attentions, [])
+      assert.deepInclude(yield* given.care, { state: "watching", turns: 0 })
+      assert.deepStrictEqual(yield* rows(given), known)
+      forge.odd[how] = undefined
+    }
+    yield* lookFor(given, attentions, ([attention]) => attention?.state === "done")
+    assert.deepInclude(yield* given.care, { turns: 1 })
+  })
+
+const away = { location: "http://127.0.0.1:1/api/v3/repos/acme/shop/pulls/1" }
+
+const refusals: ReadonlyArray<readonly [string, Canned, KnownForge, "auth_required" | "branch_gone"]> = [
+  ["refuses the token", { status: 401, body: "{}" }, "github", "auth_required"],
+  ["lets the token do nothing", { status: 403, body: "{}" }, "gitlab", "auth_required"],
+  ["has lost the request", { status: 404, body: "{}" }, "gitea", "branch_gone"],
+  ["has removed the request", { status: 410, body: "{}" }, "github", "branch_gone"],
+  ["redirects elsewhere", { status: 301, headers: away }, "github", "branch_gone"]
+]
+
+for (const { layer: database, name } of databases) {
+  layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(
+    `what cannot be read on ${name}`,
+    (it) => {
+      for (const kind of kinds) {
+        it.scoped(`checks that ${kind} does not show now begin nothing`, () =>
+          Effect.gen(function* () {
+            const given = yield* opened(kind)
+            red(given)
+            yield* lookFor(given, given.get, ({ standing }) => standing?.checks.state === "failing")
+            yield* beginsNothing(given, fix, paths[kind].checks)
+          })
+        )
+
+        it.scoped(`comments that ${kind} does not show now begin nothing`, () =>
+          Effect.gen(function* () {
+            const given = yield* opened(kind)
+            given.forge.comment({ author: "bob", body: "Rename it." })
+            yield* lookFor(given, rows(given), ([, , threads]) => threads?.length === 1)
+            yield* beginsNothing(given, { reviews: "fix" }, paths[kind].threads)
+          })
+        )
+
+        it.scoped(`a base that ${kind} does not show for a moment is waited for, and then is no excuse`, () =>
+          Effect.gen(function* () {
+            const given = yield* opened(kind)
+            const { attentions, cares, forge, get, id, origin, principal } = given
+            mends(given)
+            red(given)
+            forge.check({ head: origin.headOf("main") ?? "", name: "test", state: "failed" })
+            forge.odd.failing = "/branches/"
+            yield* cares.start(principal, id, fix)
+            yield* lookFor(given, get, ({ standing }) => standing?.checks.state === "failing")
+            yield* looksPass(given, 2)
+            assert.deepStrictEqual(yield* attentions, [])
+            assert.deepInclude(yield* given.care, { state: "watching" })
+            assert.notInclude((yield* get).standing?.waiting_for.map(({ kind }) => kind) ?? [], "checks_red_on_base")
+
+            // A branch without a commit is one that cannot be read.
+            forge.odd.failing = undefined
+            forge.odd.headless = true
+            yield* looksPass(given, 2)
+            assert.deepStrictEqual(yield* attentions, [])
+            assert.deepInclude(yield* given.care, { state: "watching" })
+
+            forge.odd.headless = false
+            assert.deepInclude(yield* handsOver(given, "red_on_base"), { turns: 0 })
+            assert.deepStrictEqual(yield* attentions, [])
+
+            forge.odd.failing = "/branches/"
+            red(given, "lint")
+            yield* cares.start(principal, id, { ...fix, reviews: "fix" })
+            yield* looksPass(given, 2)
+            assert.deepStrictEqual(yield* attentions, [])
+            yield* remember(id, (memory) => ({
+              ...memory,
+              baseUnreadSince: Number(memory["baseUnreadSince"]) - 900_000
+            }))
+            yield* lookFor(given, attentions, ([attention]) => attention?.state === "done")
+          })
+        )
+
+        it.scoped(`nothing of ${kind} that cannot be read is merged by conditions`, () =>
+          Effect.gen(function* () {
+            const given = yield* opened(kind)
+            const { forge, get, head, id, principal } = given
+            forge.check({ head: head(), name: "test", state: "passed" })
+            forge.review({ author: "bob", state: "approved" })
+            yield* lookFor(given, get, ({ standing }) => standing?.checks.state === "passing")
+            for (const hidden of Object.values(paths[kind])) {
+              forge.odd.forbidden = hidden
+              yield* (yield* Conditions).set(principal, id, { checks: "all" })
+              yield* looksPass(given, 2)
+              assert.deepInclude(yield* get, { state: "open" })
+              const told = (yield* get).conditions?.waiting_for.map((each) => each.kind) ?? []
+              assert.isTrue(
+                told.some((each) => each.endsWith("_unreadable")),
+                told.join()
+              )
+              yield* (yield* Conditions).remove(principal, id)
+              forge.odd.forbidden = undefined
+            }
+            forge.odd.computing = true
+            yield* looksPass(given, 1)
+            yield* (yield* Conditions).set(principal, id, { checks: "all" })
+            yield* looksPass(given, 1)
+            assert.deepInclude(yield* get, { state: "open" })
+            assert.isFalse(forge.seen.some(({ path }) => path.endsWith("/merge")))
+            forge.odd.computing = false
+            yield* lookFor(
+              { ...given, ring: Effect.ignore(given.ring) } as Opened,
+              get,
+              ({ state }) => state === "merged"
+            )
+          })
+        )
+
+        it.scoped(`a right that ${kind} does not tell for a moment is asked for again`, () =>
+          Effect.gen(function* () {
+            const given = yield* opened(kind, { reviews: "fix" })
+            mends(given)
+            yield* lookFor(given, given.get, ({ standing }) => standing !== null)
+            given.forge.odd.failing = rights[kind]
+            given.forge.comment({ author: "bob", body: "Rename it." })
+            yield* looksPass(given, 3)
+            assert.deepStrictEqual(yield* given.attentions, [])
+            given.forge.odd.failing = undefined
+            yield* lookFor(given, given.attentions, ([attention]) => attention?.state === "done")
+          })
+        )
+
+        it.scoped(`a request of ${kind} without a commit of its branch is told in the end`, () =>
+          Effect.gen(function* () {
+            const given = yield* opened(kind, fix)
+            yield* lookFor(given, given.get, ({ standing }) => standing !== null)
+            given.origin.git("update-ref", "-d", `refs/heads/${given.branch}`)
+            yield* lasts(given)
+            yield* handsOver(given, "branch_gone")
+          })
+        )
+      }
+
+      for (const kind of ["github", "gitea"] as const)
+        it.scoped(`reviews that ${kind} does not show now begin nothing`, () =>
+          Effect.gen(function* () {
+            const given = yield* opened(kind)
+            given.forge.review({ author: "bob", state: "changes_requested", body: "Rename it." })
+            yield* lookFor(given, rows(given), ([, reviews]) => reviews?.length === 1)
+            yield* beginsNothing(given, { reviews: "fix" }, paths[kind].reviews)
+          })
+        )
+
+      for (const [what, canned, kind, reason] of refusals)
+        it.scoped(`a forge that ${what} for ever has a person asked, and one that does so once has not`, () =>
+          Effect.gen(function* () {
+            const given = yield* opened(kind, fix)
+            yield* lookFor(given, given.get, ({ standing }) => standing !== null)
+            given.forge.odd.always = canned
+            yield* looksPass(given, 1)
+            given.forge.odd.always = undefined
+            yield* looksPass(given, 1)
+            assert.notProperty(yield* memoryOf(given.id), "refused")
+            given.forge.odd.always = canned
+            yield* lasts(given)
+            yield* handsOver(given, reason, { comments: 0 })
+          })
+        )
+
+      it.scoped("a forge that is away is told, and looked at until it is back", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("gitea", fix)
+          mends(given)
+          yield* lookFor(given, given.get, ({ standing }) => standing !== null)
+          given.forge.odd.always = { status: 503 }
+          yield* looksPass(given, 4)
+          assert.deepStrictEqual((yield* given.get).standing?.waiting_for, [])
+          yield* looksPass(given, 1)
+          assert.deepInclude((yield* given.get).standing?.waiting_for[0], { kind: "forge_unreadable" })
+          assert.notProperty(yield* memoryOf(given.id), "refused")
+          given.forge.odd.always = undefined
+          red(given)
+          yield* lookFor(given, given.attentions, ([attention]) => attention?.state === "done")
+        })
+      )
+    }
+  )
+}
+
+/** Looks again and again, and has half an hour pass. */
+const lasts = (given: Opened) =>
+  Effect.gen(function* () {
+    yield* looksPass(given, 4)
+    assert.deepInclude(yield* given.care, { state: "watching" })
+    yield* remember(given.id, (memory) => {
+      const refused = memory["refused"]
+      assert.isObject(refused)
+      assert.propertyVal(refused, "count", 4)
+      return { ...memory, refused: { count: 4, since: new Date(Date.now() - 31 * 60_000).toISOString() } }
+    })
+  })

@@ -26,7 +26,7 @@ export const requestReplies = Effect.map(Database, ({ all, first, run, sql }) =>
   find: (mark: string) => first(sql<RequestReply>`select * from request_replies where mark = ${mark}`),
   written: (mark: string, { forgeId, url }: PostedComment) =>
     run(sql`update request_replies set forge_id = ${forgeId}, url = ${url} where mark = ${mark}`),
-  /** Gives the function that knows a comment for one of these, by its id or by its mark. */
+  /** Gives the function that knows one of these by its id. Until that is known its mark counts, which others may copy later. */
   knownOf: (id: MergeRequestId) =>
     Effect.map(
       all(
@@ -34,7 +34,7 @@ export const requestReplies = Effect.map(Database, ({ all, first, run, sql }) =>
           where merge_request_id = ${id}`
       ),
       (rows) => (forgeId: string, body: string) =>
-        rows.some(({ forge_id, mark }) => forge_id === forgeId || body.includes(markOf(mark)))
+        rows.some(({ forge_id, mark }) => (forge_id === null ? body.includes(markOf(mark)) : forge_id === forgeId))
     )
 }))
 

@@ -16,7 +16,7 @@ const perPage = 100
 const mostPages = 10
 
 /** GitLab takes a line that begins with a slash as a command, such as `/merge`. */
-const withoutCommands = (text: string): string => text.replace(/^(\s*)\/(?=\w)/gmu, "$1\u2060/")
+const withoutCommands = (text: string): string => text.replace(/^([^\S\n]*)\/(?=\w)/gmu, "$1\u2060/")
 
 /** Releases before 14 know the latter. Later ones show them as words of a title. */
 const draftWords = ["Draft:", "[Draft]", "(Draft)"]

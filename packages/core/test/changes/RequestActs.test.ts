@@ -1,12 +1,13 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, it, layer } from "@effect/vitest"
 import { Cares } from "@reins/core/care/Cares"
+import { ReplyInput } from "@reins/core/changes/ChangesApi"
 import { canSetReadiness } from "@reins/core/changes/MergeRequestRules"
 import { RequestActs } from "@reins/core/changes/RequestActs"
 import { Connections } from "@reins/core/connections/Connections"
 import { codeOf, eventOf, installation, operationEnd, token } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { until, watched } from "./Watched.js"
 
 /** An open merge request, and the acts on it. */
@@ -30,6 +31,12 @@ const acted = (kind: KnownForge) =>
     const threads = Effect.map(given.looks.threads(given.principal, given.id, {}), ({ items }) => items)
     return { ...given, acts, end, forge, pull, reply, setReadiness, threads, writes }
   })
+
+it("a comment has a word, at most 4,000 characters and no NUL", () => {
+  const isTaken = (text: string) => Schema.is(ReplyInput)({ text })
+  for (const text of ["a", " a\n", "x".repeat(4_000), "\u00e9", "<!-- reins:a -->"]) assert.isTrue(isTaken(text), text)
+  for (const text of ["", " ", "\n\t \u00a0", "\0", "a\0b", "x".repeat(4_001)]) assert.isFalse(isTaken(text), text)
+})
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true })(`acts on merge requests on ${name}`, (it) => {
@@ -110,7 +117,8 @@ for (const { layer: database, name } of databases) {
         yield* end(reply("Please rename it."))
         yield* look
         assert.lengthOf(yield* attentions, 0)
-        forge.comment({ author: "ann", body: "Please rename it." })
+        // Somebody copies the mark.
+        forge.comment({ author: "ann", body: forge.comments[0]?.body ?? "" })
         yield* look
         assert.lengthOf(yield* attentions, 1)
       })

@@ -2,6 +2,7 @@ import type { Methods } from "./generated/Methods.js"
 import type { ApiKey, Interaction, Turn } from "./generated/Resources.js"
 
 export { careSentence, conditionsSentence, unmetPhrases } from "./CareSentence.js"
+export { commentText } from "./CommentText.js"
 export type {
   EventFamily,
   EventPayload,

@@ -44,6 +44,7 @@ const verbs = new Set([
     "remove",
     "replace",
     "replay",
+    "reply",
     "rerun",
     "reset",
     "resume",

@@ -91,6 +91,10 @@ export const foldStanding = (before: Standing, event: Event): Standing => {
     case "merge_request.merged":
     case "merge_request.closed":
     case "merge_request.failed":
+    case "merge_request.readiness_requested":
+    case "merge_request.readiness_changed":
+    case "merge_request.readiness_failed":
+    case "merge_request.replied":
     case "merge_request.base_changed":
     case "merge_request.head_changed":
     case "merge_request.checks_changed":

@@ -10,6 +10,7 @@ import { Prose } from "../ui/Prose.js"
 import { plain } from "../words/Words.js"
 import { CheckLog } from "./CheckLog.js"
 import { ForgeLink } from "./ForgeLink.js"
+import { ReplyBox } from "./ReplyBox.js"
 import { Rerun } from "./Rerun.js"
 import { ThreadCard } from "./ThreadCard.js"
 
@@ -19,6 +20,7 @@ interface PartProps {
 
 /** A part of what the forge has, with the words for none of it. One that could not be read shows the rows of before. */
 const Part = <A,>({
+  below,
   children,
   isUnread = false,
   none,
@@ -29,6 +31,8 @@ const Part = <A,>({
   readonly of: Paged<A>
   readonly none: string
   readonly isUnread?: boolean
+  /** It stands below all items. */
+  readonly below?: ComponentChildren
   readonly children: (items: ReadonlyArray<A>) => ComponentChildren
 }) => (
   <section aria-label={title}>
@@ -41,6 +45,7 @@ const Part = <A,>({
       }
     </Await>
     <More of={of} />
+    {below}
   </section>
 )
 
@@ -189,7 +194,11 @@ export const Reviews = ({ request }: PartProps) => {
 }
 
 /** The conversations on the forge, each with a link to its line in the review. */
-export const Threads = ({ request, reviewPath }: PartProps & { readonly reviewPath: string }) => {
+export const Threads = ({
+  reload,
+  request,
+  reviewPath
+}: PartProps & { readonly reviewPath: string; readonly reload: () => void }) => {
   const { id, standing, version } = request
   const threads = usePages(
     "the threads",
@@ -200,17 +209,24 @@ export const Threads = ({ request, reviewPath }: PartProps & { readonly reviewPa
       ),
     [id, version]
   )
+  const done = () => {
+    threads.reload()
+    reload()
+  }
   return (
     <Part
       title="Threads"
       of={threads}
       none="Nobody has commented on the forge."
       isUnread={standing?.threads.state === "unreadable"}
+      below={<ReplyBox request={request} done={done} />}
     >
       {(items) => (
         <div class="threads">
           {items.map((thread) => (
-            <ThreadCard key={thread.id} thread={thread} reviewPath={reviewPath} />
+            <ThreadCard key={thread.id} thread={thread} reviewPath={reviewPath}>
+              <ReplyBox request={request} threadId={thread.id} done={done} />
+            </ThreadCard>
           ))}
         </div>
       )}

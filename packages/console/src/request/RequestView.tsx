@@ -12,24 +12,10 @@ import { Outcome, State, Time } from "../ui/Basics.js"
 import { CareView } from "./CareView.js"
 import { ConditionsView } from "./ConditionsView.js"
 import { headChangeset } from "./Head.js"
+import { lookAt } from "./LookAt.js"
 import { Checks, Reviews, Threads } from "./Parts.js"
+import { Readiness, Wish } from "./Readiness.js"
 import { VerdictsView } from "./VerdictsView.js"
-
-/** The time between two reads while a look goes on, in milliseconds, and the number of reads. */
-const pollMs = 500
-const reads = 140
-
-/** The merge request once the look that was asked for is over. */
-const lookAt = async (merge_request_id: string): Promise<void> => {
-  const { merge_request: before } = await reins.mergeRequests.look({ merge_request_id })
-  for (let read = 0; read < reads; read++) {
-    await new Promise((resolve) => setTimeout(resolve, pollMs))
-    const now = await reins.mergeRequests.get({ merge_request_id })
-    const isRead = now.state !== "open" || (now.observed_at ?? "") > (before.observed_at ?? "")
-    // A look that failed is tried again later than the one that was asked for.
-    if (isRead || (now.next_look_at ?? "") > (before.next_look_at ?? "")) return
-  }
-}
 
 /** A merge request as its forge was last read. */
 export const RequestView = ({
@@ -71,7 +57,7 @@ export const RequestView = ({
               #{number} {title}
             </a>
           )}{" "}
-          <State of={state} as={draft && state === "open" ? "draft" : state} />
+          <State of={state} as={draft && state === "open" ? "draft" : state} /> <Wish request={request} />
         </h2>
         {mayAct && (
           <span class="actions">
@@ -83,6 +69,7 @@ export const RequestView = ({
             >
               Look now
             </button>
+            <Readiness request={request} action={action} reload={reload} />
             {head_sha !== null && (
               <button
                 type="button"
@@ -104,7 +91,7 @@ export const RequestView = ({
       <Checks request={request} reload={reload} />
       <Reviews request={request} />
       <VerdictsView request={request} changeset={changeset} reload={reload} />
-      <Threads request={request} reviewPath={`sessions/${session_id}/review/${changesetId}`} />
+      <Threads request={request} reviewPath={`sessions/${session_id}/review/${changesetId}`} reload={reload} />
       {isAsking.value && head_sha !== null && (
         <AskMerge
           request={request}
@@ -131,7 +118,7 @@ const Waits = ({ request }: { readonly request: MergeRequest }) => {
       {unread.map(({ kind, message }) => (
         <p key={kind}>{message}</p>
       ))}
-      {state === "open" && reason !== null && <p>The last merge did not take effect. {reasonInFull(request)}</p>}
+      {state === "open" && reason !== null && <p>The last command did not take effect. {reasonInFull(request)}</p>}
     </div>
   )
 }

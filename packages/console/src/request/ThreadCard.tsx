@@ -1,16 +1,20 @@
-import type { RequestThread } from "@reins/client"
+import { commentText, type RequestThread } from "@reins/client"
+import type { ComponentChildren } from "preact"
 import { State, Time } from "../ui/Basics.js"
 import { Prose } from "../ui/Prose.js"
 import { ForgeLink } from "./ForgeLink.js"
 
 /** A conversation of the forge with all of its comments. One that is resolved or outdated is folded. */
 export const ThreadCard = ({
+  children,
   reviewPath,
   thread
 }: {
   readonly thread: RequestThread
   /** The page of the review, where the thread is not shown beside its line already. */
   readonly reviewPath?: string
+  /** The place to answer. */
+  readonly children?: ComponentChildren
 }) => {
   const { comments, id, outdated, path, resolved } = thread
   return (
@@ -32,9 +36,10 @@ export const ThreadCard = ({
             <ForgeLink url={url}>{author.login}</ForgeLink>
             {author.kind === "bot" && " bot"} · <Time at={written_at} />
           </p>
-          <Prose text={body} />
+          <Prose text={commentText(body)} />
         </div>
       ))}
+      {children}
     </details>
   )
 }

@@ -57,6 +57,8 @@ export type ServerPoint =
   | "merge_request.looked_up"
   | "merge_request.created"
   | "merge_request.merged"
+  | "draft.set"
+  | "request.replied"
   | "care.base_kept"
   | "care.prepared"
   | "care.begun"

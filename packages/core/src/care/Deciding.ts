@@ -5,6 +5,7 @@ import { DeliveryStore } from "../changes/DeliveryStore.js"
 import { partReads } from "../changes/looks/PartRows.js"
 import type { RequestSight } from "../changes/looks/RequestListeners.js"
 import { rerunJobKind } from "../changes/MergeRequestJobs.js"
+import { requestReplies } from "../changes/RequestReplies.js"
 import { AttentionId, newId } from "../domain/Ids.js"
 import { now, toMillis } from "../domain/Timestamp.js"
 import { Forges } from "../forge/Forges.js"
@@ -152,6 +153,7 @@ const makeSeen = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   const forges = yield* Forges
   const { hasChecks } = yield* partReads
+  const replies = yield* requestReplies
   const isUndelivered = yield* makeIsUndelivered
 
   return Effect.fnUntraced(function* (sight: RequestSight, session: SessionRow) {
@@ -160,7 +162,9 @@ const makeSeen = Effect.gen(function* () {
     const pushed = yield* deliveries.pushedTo(request.session_id, request.head_branch)
     const posts = yield* store.postsOf(request.id)
     const ids = new Set(posts.map(({ forge_id }) => forge_id))
-    const isOurs = (id: string, body: string) => ids.has(id) || posts.some(({ mark }) => body.includes(mark))
+    const isReply = yield* replies.knownOf(request.id)
+    const isOurs = (id: string, body: string) =>
+      ids.has(id) || posts.some(({ mark }) => body.includes(mark)) || isReply(id, body)
     const seen: CareSeen = {
       isFork: sight.isFork,
       head,

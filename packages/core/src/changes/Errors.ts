@@ -52,6 +52,14 @@ export const operationErrors = {
   "mergeRequests.listThreads": ["invalid_cursor", "not_found"],
   "mergeRequests.getLog": ["not_found", "result_not_ready"],
   "mergeRequests.rerun": ["forbidden", "invalid_transition", "not_found", "unsupported_capability"],
+  "mergeRequests.setReadiness": [
+    "connection_required",
+    "forbidden",
+    "invalid_transition",
+    "not_found",
+    "unsupported_capability"
+  ],
+  "mergeRequests.reply": ["connection_required", "forbidden", "invalid_transition", "not_found"],
   "mergeRequests.look": ["forbidden", "invalid_transition", "not_found"],
   "mergeRequests.merge": [
     "conditions_unmet",

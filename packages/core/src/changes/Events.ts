@@ -134,6 +134,23 @@ export const changeEvents = eventKinds({
     payload: MergeRequestPayload,
     text: "Somebody else has written a comment, or a thread was resolved or opened again."
   },
+  "merge_request.readiness_requested": {
+    payload: MergeRequestPayload,
+    text: "The merge request is to be a draft, or ready for review. `draft_wanted` of the merge request says which."
+  },
+  "merge_request.readiness_changed": {
+    payload: MergeRequestPayload,
+    text: "The merge request was made a draft or ready for review on the forge, or it was as somebody has asked for already."
+  },
+  "merge_request.readiness_failed": {
+    payload: MergeRequestPayload,
+    text: "The forge did not make it a draft, or ready for review. It stays as it is."
+  },
+  "merge_request.replied": { payload: MergeRequestPayload, text: "The comment of a person is on the forge." },
+  "merge_request.reply_failed": {
+    payload: MergeRequestPayload,
+    text: "The comment of a person is not on the forge. `reason_message` of the payload says why."
+  },
   "merge_request.ready_to_merge": {
     payload: MergeRequestPayload,
     text: "All merge conditions hold at this head, so its merge begins."

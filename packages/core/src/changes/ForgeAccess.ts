@@ -10,7 +10,7 @@ import { type AttemptLost, JobError, type RunningAttempt } from "../jobs/JobKind
 import { SessionStore } from "../sessions/SessionStore.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 import { type MergeRequest, MergeRequestReason } from "./MergeRequest.js"
-import type { Declined } from "./MergeRequestStore.js"
+import type { Declined } from "./MergeRequestWrites.js"
 
 /**
  * Gives the function that uses the forge of a merge request. Its connection becomes `ready` when the forge answers, and `reauth_required` when

@@ -47,7 +47,11 @@ export const MergeRequest = Schema.Struct({
   base_branch: field(Schema.String, "The branch that it is to be merged into."),
   title: field(Schema.String, "The title on the forge."),
   description: field(Schema.String, "The text on the forge; empty for none."),
-  draft: field(Schema.Boolean, "True when it is marked as not ready for review."),
+  draft: field(Schema.Boolean, "True when it is marked as not ready for review, as last observed."),
+  draft_wanted: field(
+    Schema.NullOr(Schema.Boolean),
+    "The `draft` that somebody has asked for and that is on its way to the forge; null when nobody has."
+  ),
   state: field(MergeRequestState, "Where it stands."),
   reason: field(
     Schema.NullOr(MergeRequestReason),
@@ -95,9 +99,12 @@ export const MergeRequestAction = Schema.Literal(
   "merge",
   "set_conditions",
   "remove_conditions",
-  "rerun"
+  "rerun",
+  "set_readiness",
+  "reply"
 ).annotations({
-  description: "A command on a merge request that its caller can give. `rerun`: the forge can begin failed checks anew."
+  description:
+    "A command on a merge request that its caller can give. `rerun`: the forge can begin failed checks anew. `set_readiness`: the forge can make it a draft, or ready for review."
 })
 export type MergeRequestAction = typeof MergeRequestAction.Type
 

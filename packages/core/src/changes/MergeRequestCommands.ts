@@ -6,13 +6,9 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { Forges } from "../forge/Forges.js"
-import type { OperationRef } from "../jobs/Job.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
-import type { SeenSession, SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { existingOf } from "../store/Existing.js"
-import { Journal } from "../store/Journal.js"
 import { deliveryRules } from "./ChangeRules.js"
 import type { MergeInput, MergeRequestInput, RerunInput } from "./ChangesApi.js"
 import { makeMergeByConditions } from "./conditions/MergeByConditions.js"
@@ -21,8 +17,9 @@ import { Deliveries } from "./Deliveries.js"
 import { partReads } from "./looks/PartRows.js"
 import { RequestListeners } from "./looks/RequestListeners.js"
 import type { MergeRequest } from "./MergeRequest.js"
-import { maxAttempts, mergeJobKind, openJobKind, rerunJobKind } from "./MergeRequestJobs.js"
-import { canRerun, mergeRequestRules, mergeRequestViews } from "./MergeRequestRules.js"
+import { makeAnswer } from "./MergeRequestAnswers.js"
+import { mergeJobKind, openJobKind, rerunJobKind } from "./MergeRequestJobs.js"
+import { canRerun, mergeRequestRules } from "./MergeRequestRules.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { baseBranchOf, forgePlace, titleOf } from "./MergeRequestTerms.js"
 
@@ -144,32 +141,6 @@ const cannotRerun = (forge: string): ReinsError<"unsupported_capability"> =>
     message: `${forge} cannot be asked to run a check again. Begin it on its own page.`,
     details: { forge, action: "rerun" }
   })
-
-/** Starts the jobs of merge requests, and answers the requests for them. */
-const makeAnswer = Effect.gen(function* () {
-  const journal = yield* Journal
-  const jobs = yield* JobStore
-  const store = yield* MergeRequestStore
-  const { toMergeRequestFor } = yield* mergeRequestViews
-  const existing = existingOf("merge request", store.find)
-  return {
-    existing,
-    answer: (principal: Principal, session: SeenSession) =>
-      Effect.fnUntraced(function* (id: MergeRequestId, operation: OperationRef) {
-        const request = toMergeRequestFor(principal, session)(yield* existing(id))
-        const watermark = yield* journal.append(request.session_id, actorOf(principal), [])
-        return { operation, merge_request: request, event_watermark: watermark }
-      }),
-    start: (kind: string, { id }: MergeRequest, session: SessionRow, payload: Readonly<Record<string, unknown>>) =>
-      jobs.enqueue({
-        kind,
-        subject: { type: "merge_request", id },
-        workspaceId: session.workspace_id,
-        payload,
-        maxAttempts
-      })
-  }
-})
 
 /** A merge by conditions has the head and the method that they say. */
 const requireNothingElse = ({ expected_head_sha, method }: MergeInput): Effect.Effect<void, RequestInvalid> => {

@@ -33,12 +33,16 @@ const hasConditions: Condition<MergeRequest, "not_found"> = {
 /** The conditions of the commands on a merge request. */
 export const mergeRequestRules = {
   look: [isOpen],
+  reply: [isOpen],
   merge: [isOpen],
   set_conditions: [mayBeMerged],
   remove_conditions: [hasConditions, mayBeMerged]
-} satisfies Rules<MergeRequest, Exclude<MergeRequestAction, "rerun">>
+} satisfies Rules<MergeRequest, Exclude<MergeRequestAction, ForgeAction>>
 
-const actions = actionsOf<MergeRequest, Exclude<MergeRequestAction, "rerun">>(mergeRequestRules)
+/** The commands that not every forge can carry out. */
+type ForgeAction = "rerun" | "set_readiness"
+
+const actions = actionsOf<MergeRequest, Exclude<MergeRequestAction, ForgeAction>>(mergeRequestRules)
 
 type KnownForges = Pick<Forges["Type"], "find">
 
@@ -46,9 +50,14 @@ type KnownForges = Pick<Forges["Type"], "find">
 export const canRerun = (forges: KnownForges, { forge }: Pick<MergeRequest, "forge">): boolean =>
   forges.find(forge)?.can.has("rerun") === true
 
+/** True for a merge request that its forge can make a draft, or ready for review. */
+export const canSetReadiness = (forges: KnownForges, { forge }: Pick<MergeRequest, "forge">): boolean =>
+  forges.find(forge)?.can.has("readiness") === true
+
 const allActions = (forges: KnownForges, request: MergeRequest): ReadonlyArray<MergeRequestAction> => [
   ...actions(request),
-  ...(isOpen.holds(request) && canRerun(forges, request) ? ["rerun" as const] : [])
+  ...(isOpen.holds(request) && canRerun(forges, request) ? ["rerun" as const] : []),
+  ...(isOpen.holds(request) && canSetReadiness(forges, request) ? ["set_readiness" as const] : [])
 ]
 
 /** Gives the functions that show merge requests to principals, in a session that these may see. */

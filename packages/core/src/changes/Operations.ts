@@ -11,6 +11,7 @@ import { Deliveries } from "./Deliveries.js"
 import type { operationErrors } from "./Errors.js"
 import { MergeRequestLooks } from "./looks/MergeRequestLooks.js"
 import { MergeRequests } from "./MergeRequests.js"
+import { RequestActs } from "./RequestActs.js"
 import { SigningKeys } from "./SigningKeys.js"
 import type { SigningKeysApi } from "./SigningKeysApi.js"
 
@@ -68,6 +69,7 @@ export const deliveries = Effect.gen(function* () {
 export const mergeRequests = Effect.gen(function* () {
   const mergeRequests = yield* MergeRequests
   const looks = yield* MergeRequestLooks
+  const acts = yield* RequestActs
   const conditions = yield* Conditions
   const operations: Operations<typeof MergeRequestsApi, typeof operationErrors> &
     Operations<typeof ConditionsApi, typeof operationErrors> = {
@@ -79,6 +81,8 @@ export const mergeRequests = Effect.gen(function* () {
     listThreads: ({ path, principal, query }) => looks.threads(principal, path.merge_request_id, query),
     getLog: ({ path, principal }) => looks.log(principal, path.check_id),
     rerun: ({ body, path, principal }) => mergeRequests.rerun(principal, path.merge_request_id, body),
+    setReadiness: ({ body, path, principal }) => acts.setReadiness(principal, path.merge_request_id, body),
+    reply: ({ body, path, principal }) => acts.reply(principal, path.merge_request_id, body),
     look: ({ path, principal }) => looks.look(principal, path.merge_request_id),
     get: ({ path, principal }) => mergeRequests.get(principal, path.merge_request_id),
     merge: ({ body, path, principal }) => mergeRequests.merge(principal, path.merge_request_id, body)

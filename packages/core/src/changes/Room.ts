@@ -4,7 +4,9 @@ import { deliveryJob } from "./DeliveryJob.js"
 import { mergeJob } from "./MergeJob.js"
 import { openMergeRequestJob } from "./OpenMergeRequestJob.js"
 import * as operations from "./Operations.js"
+import { readinessJob } from "./ReadinessJob.js"
 import { refreshJob } from "./RefreshJob.js"
+import { requestReplyJob } from "./RequestReplyJob.js"
 import { rerunJob } from "./RerunJob.js"
 import { layer } from "./Services.js"
 import { signingKeyRecords } from "./SigningKeyStore.js"
@@ -26,5 +28,15 @@ export const changes = {
     "signing_keys"
   ],
   sealed: signingKeyRecords,
-  jobs: [captureJob, applyJob, deliveryJob, refreshJob, openMergeRequestJob, mergeJob, rerunJob]
+  jobs: [
+    captureJob,
+    applyJob,
+    deliveryJob,
+    refreshJob,
+    openMergeRequestJob,
+    mergeJob,
+    rerunJob,
+    readinessJob,
+    requestReplyJob
+  ]
 } as const

@@ -15,6 +15,7 @@ import { RequestListeners } from "./looks/RequestListeners.js"
 import { WatchStore } from "./looks/WatchStore.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { MergeRequests } from "./MergeRequests.js"
+import { RequestActs } from "./RequestActs.js"
 import { SigningKeys } from "./SigningKeys.js"
 import { TurnApplications } from "./TurnApplications.js"
 
@@ -24,6 +25,7 @@ export const layer = oneByOne(
   ConditionServices.layer,
   DeliveryRings.layer,
   MergeRequests.layer,
+  RequestActs.layer,
   HookRings.layer,
   SigningKeys.layer,
   TurnApplications.layer

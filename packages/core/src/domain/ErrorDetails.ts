@@ -31,6 +31,7 @@ export interface ErrorDetails {
   readonly connection_in_use: { readonly turn_id: string }
   readonly connection_required:
     | { readonly connection_id: string }
+    | { readonly forge: string }
     | { readonly kind: string | undefined; readonly provider_id?: string }
   readonly model_required: { readonly provider_id: string; readonly connection_id: Text }
   /** `calls_unseen`: the calls do not pass through the service. `no_price`: the connection has no price for the model. */

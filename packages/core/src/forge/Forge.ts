@@ -99,10 +99,22 @@ export interface ForgeActs {
   readonly log: (check: CheckRun) => Effect.Effect<CheckLog | undefined, ForgeError>
   /** Begins a run anew. False when the forge cannot. */
   readonly rerun: (check: CheckRun) => Effect.Effect<boolean, ForgeError>
-  /** Writes a comment on a merge request. */
-  readonly reply: (number: number, text: string) => Effect.Effect<PostedComment, ForgeError>
-  /** The comment on a merge request that holds a mark; undefined for none. */
-  readonly posted: (number: number, mark: string) => Effect.Effect<PostedComment | undefined, ForgeError>
+  /**
+   * Writes a comment on a merge request. With the `forgeId` of a thread it answers there. Where the forge has no thread for it, it joins the talk. A
+   * text is never a command of the forge.
+   */
+  readonly reply: (number: number, text: string, thread?: string) => Effect.Effect<PostedComment, ForgeError>
+  /**
+   * The comment of `reply` that holds a mark; undefined for none. Fails when the forge does not show all the comments, because one that
+   * cannot be read may be there.
+   */
+  readonly posted: (
+    number: number,
+    mark: string,
+    thread?: string
+  ) => Effect.Effect<PostedComment | undefined, ForgeError>
+  /** Marks a merge request as a draft, or as ready for review. Succeeds once the forge says that it is so. */
+  readonly setDraft: (number: number, draft: boolean) => Effect.Effect<void, ForgeError>
 }
 
 /** One repository on a forge, with a token. A forge asks its own host only. Redirects are followed below the root of its API. */
@@ -158,8 +170,8 @@ export interface ForgeHooks {
   readonly remove: (id: string) => Effect.Effect<void, ForgeError>
 }
 
-/** The abilities that some forges lack. `rerun` begins a run of a check anew. */
-export type ForgeAbility = "rerun"
+/** The abilities that some forges lack. `rerun` begins a run of a check anew, and `readiness` makes a merge request a draft or ready. */
+export type ForgeAbility = "rerun" | "readiness"
 
 /** The web address of a forge, which the URLs of its repositories have, and the root of its API without a trailing slash. */
 export interface ForgeAddress {

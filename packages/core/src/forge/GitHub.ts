@@ -96,7 +96,7 @@ export const gitHub: ForgeKind = {
     web.hostname = web.hostname.replace(/^api\./, "")
     return { web, api: `${web.protocol}//api.${web.host}` }
   },
-  can: new Set(["rerun"]),
+  can: new Set(["rerun", "readiness"]),
   mergeMethods: new Set(["merge", "squash", "rebase"]),
   nestsGroups: false,
   appKind: "github_app",

@@ -1,8 +1,9 @@
 import { Effect, Schema } from "effect"
-import { actsBy } from "./Acting.js"
+import { actsBy, tooManyComments } from "./Acting.js"
 import { checkLogOf } from "./CheckLogText.js"
 import type { CheckRun } from "./CheckRun.js"
 import { type Ask, decodeAnswer, type ForgeActs } from "./Forge.js"
+import { gitHubDraft } from "./GitHubDraft.js"
 
 const Posted = Schema.Struct({
   id: Schema.Int,
@@ -17,9 +18,21 @@ const Remark = Schema.Struct({
 })
 
 const perPage = 100
-const mostPages = 10
+/** GitHub takes 2,500 comments. */
+const mostPages = 30
 
-const commentOf = ({ html_url, id }: typeof Posted.Type) => ({ forgeId: `talk:${id}`, url: html_url ?? null })
+/** The place of comments: a thread about a line, by its first comment, or the talk. */
+const placeOf = (thread: string | undefined) => {
+  const isLine = thread !== undefined && /^\d+$/.test(thread)
+  return {
+    list: isLine ? "pulls" : "issues",
+    write: isLine ? `comments/${thread}/replies` : "comments",
+    commentOf: ({ html_url, id }: typeof Posted.Type) => ({
+      forgeId: isLine ? String(id) : `talk:${id}`,
+      url: html_url ?? null
+    })
+  }
+}
 
 /** A status is no run: it has no log, and only its author can begin it anew. */
 const isRun = ({ key }: CheckRun): boolean => key.startsWith("run:")
@@ -27,7 +40,7 @@ const isRun = ({ key }: CheckRun): boolean => key.startsWith("run:")
 /** The acts around pull requests of GitHub. */
 export const gitHubActs = (ask: Ask, repository: string): ForgeActs => {
   const root = `/repos/${repository}`
-  const { changed, done, shown } = actsBy(ask)
+  const { changed, done, read, shown } = actsBy(ask)
   return {
     log: Effect.fnUntraced(function* (check) {
       if (!isRun(check)) return undefined
@@ -54,21 +67,24 @@ export const gitHubActs = (ask: Ask, repository: string): ForgeActs => {
       const again = yield* done({ method: "POST", path: `${root}/actions/jobs/${check.run}/rerun` })
       return again || (yield* done({ method: "POST", path: `${root}/check-runs/${check.run}/rerequest` }))
     }),
-    reply: (number, body) =>
-      changed({ method: "POST", path: `${root}/issues/${number}/comments`, body: { body } }).pipe(
+    reply: (number, body, thread) => {
+      const { commentOf, list, write } = placeOf(thread)
+      return changed({ method: "POST", path: `${root}/${list}/${number}/${write}`, body: { body } }).pipe(
         Effect.flatMap(decodeAnswer(Posted)),
         Effect.map(commentOf)
-      ),
-    posted: Effect.fnUntraced(function* (number, mark) {
+      )
+    },
+    posted: Effect.fnUntraced(function* (number, mark, thread) {
+      const { commentOf, list } = placeOf(thread)
       for (let page = 1; page <= mostPages; page++) {
-        const path = `${root}/issues/${number}/comments?per_page=${perPage}&page=${page}`
-        const answer = yield* shown(ask({ method: "GET", path }))
-        const found = answer === undefined ? [] : yield* decodeAnswer(Schema.Array(Posted))(answer)
+        const path = `${root}/${list}/${number}/comments?per_page=${perPage}&page=${page}`
+        const found = yield* Effect.flatMap(read({ method: "GET", path }), decodeAnswer(Schema.Array(Posted)))
         const own = found.find(({ body }) => body?.includes(mark) === true)
         if (own !== undefined) return commentOf(own)
         if (found.length < perPage) return undefined
       }
-      return undefined
-    })
+      return yield* tooManyComments
+    }),
+    setDraft: gitHubDraft(ask, root)
   }
 }

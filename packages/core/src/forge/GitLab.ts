@@ -128,7 +128,7 @@ export const gitLab: ForgeKind = {
   defaultUrl: "https://gitlab.com",
   apiPath: "/api/v4",
   // GitLab rebases by the settings of the project only.
-  can: new Set(["rerun"]),
+  can: new Set(["rerun", "readiness"]),
   mergeMethods: new Set(["merge", "squash"]),
   nestsGroups: true,
   // GitLab takes personal, project and OAuth tokens as bearers.

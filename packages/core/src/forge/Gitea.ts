@@ -91,7 +91,7 @@ export const gitea: ForgeKind = {
   kind: "gitea",
   defaultUrl: "https://gitea.com",
   apiPath: "/api/v1",
-  can: new Set(),
+  can: new Set(["readiness"]),
   mergeMethods: new Set(["merge", "squash", "rebase"]),
   nestsGroups: false,
   headers: (token) => ({ authorization: `token ${token}` }),

@@ -1,7 +1,9 @@
 import { Effect, Schema } from "effect"
-import { actsBy } from "./Acting.js"
+import { actsBy, draftStays } from "./Acting.js"
 import { checkLogOf } from "./CheckLogText.js"
+import { draftTitle, readyTitle } from "./DraftTitles.js"
 import { type Ask, decodeAnswer, type ForgeActs } from "./Forge.js"
+import { giteaLines } from "./GiteaLines.js"
 
 const Posted = Schema.Struct({
   id: Schema.Int,
@@ -14,6 +16,20 @@ const commentOf = ({ html_url, id }: typeof Posted.Type) => ({
   url: html_url === "" ? null : (html_url ?? null)
 })
 
+const Request = Schema.Struct({
+  title: Schema.String,
+  draft: Schema.optionalWith(Schema.Boolean, { default: () => false })
+})
+
+/** The operator of a forge may choose others. */
+const draftWords = ["WIP:", "[WIP]"]
+
+/** The first comment of a thread about a line; undefined for the talk. */
+const lineOf = (thread: string | undefined): number | undefined => {
+  const [, id] = /^line:(\d+)$/.exec(thread ?? "") ?? []
+  return id === undefined ? undefined : Number(id)
+}
+
 /** The job that a status leads to; undefined for a status of another system. */
 const jobOf = (url: string | null): string | undefined =>
   /\/actions\/runs\/\d+\/jobs\/(\d+)(?:$|[?#])/.exec(url ?? "")?.[1]
@@ -21,7 +37,8 @@ const jobOf = (url: string | null): string | undefined =>
 /** The acts around pull requests of Gitea and Forgejo. Older releases have no logs, and none begins a job anew. */
 export const giteaActs = (ask: Ask, repository: string): ForgeActs => {
   const root = `/repos/${repository}`
-  const { changed, shown } = actsBy(ask)
+  const { changed, read, shown } = actsBy(ask)
+  const lines = giteaLines(ask, root)
   return {
     log: Effect.fnUntraced(function* ({ url }) {
       const job = jobOf(url)
@@ -30,17 +47,33 @@ export const giteaActs = (ask: Ask, repository: string): ForgeActs => {
       return log === undefined ? undefined : checkLogOf(log, [])
     }),
     rerun: () => Effect.succeed(false),
-    reply: (number, body) =>
-      changed({ method: "POST", path: `${root}/issues/${number}/comments`, body: { body } }).pipe(
+    reply: (number, body, thread) => {
+      const line = lineOf(thread)
+      if (line !== undefined) return Effect.map(lines.answer(number, line, body), commentOf)
+      return changed({ method: "POST", path: `${root}/issues/${number}/comments`, body: { body } }).pipe(
         Effect.flatMap(decodeAnswer(Posted)),
         Effect.map(commentOf)
-      ),
-    // This list has no pages.
-    posted: Effect.fnUntraced(function* (number, mark) {
-      const answer = yield* shown(ask({ method: "GET", path: `${root}/issues/${number}/comments` }))
-      const found = answer === undefined ? [] : yield* decodeAnswer(Schema.Array(Posted))(answer)
+      )
+    },
+    posted: Effect.fnUntraced(function* (number, mark, thread) {
+      // The list of the talk has no pages.
+      const found =
+        lineOf(thread) === undefined
+          ? yield* Effect.flatMap(
+              read({ method: "GET", path: `${root}/issues/${number}/comments` }),
+              decodeAnswer(Schema.Array(Posted))
+            )
+          : yield* lines.all(number)
       const own = found.find(({ body }) => body?.includes(mark) === true)
       return own === undefined ? undefined : commentOf(own)
+    }),
+    setDraft: Effect.fnUntraced(function* (number, draft) {
+      const path = `${root}/pulls/${number}`
+      const before = yield* Effect.flatMap(read({ method: "GET", path }), decodeAnswer(Request))
+      if (before.draft === draft) return
+      const title = draft ? draftTitle("WIP:", before.title) : readyTitle(draftWords, before.title)
+      const after = yield* Effect.flatMap(changed({ method: "PATCH", path, body: { title } }), decodeAnswer(Request))
+      if (after.draft !== draft) return yield* draftStays(draft)
     })
   }
 }

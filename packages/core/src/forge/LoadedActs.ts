@@ -7,7 +7,8 @@ export const loadedActs = (load: () => Promise<ForgeActs>): ForgeActs => {
   return {
     log: (check) => Effect.flatMap(acts, ({ log }) => log(check)),
     rerun: (check) => Effect.flatMap(acts, ({ rerun }) => rerun(check)),
-    reply: (number, text) => Effect.flatMap(acts, ({ reply }) => reply(number, text)),
-    posted: (number, mark) => Effect.flatMap(acts, ({ posted }) => posted(number, mark))
+    reply: (number, text, thread) => Effect.flatMap(acts, ({ reply }) => reply(number, text, thread)),
+    posted: (number, mark, thread) => Effect.flatMap(acts, ({ posted }) => posted(number, mark, thread)),
+    setDraft: (number, draft) => Effect.flatMap(acts, ({ setDraft }) => setDraft(number, draft))
   }
 }

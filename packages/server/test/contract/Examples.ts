@@ -286,6 +286,13 @@ const examples = {
     Effect.map(proposed(tenant), (ids) => ({ ids })),
   "POST /api/merge-requests/{merge_request_id}/reruns": (tenant: Tenant) =>
     Effect.map(proposed(tenant), (ids) => ({ ids, body: { check_ids: [ids.check_id] } })),
+  "POST /api/merge-requests/{merge_request_id}/readiness": (tenant: Tenant) =>
+    Effect.map(newMergeRequest(tenant), (id) => ({ ids: { merge_request_id: id }, body: { draft: false } })),
+  "POST /api/merge-requests/{merge_request_id}/replies": (tenant: Tenant) =>
+    Effect.map(newMergeRequest(tenant), (id) => ({
+      ids: { merge_request_id: id },
+      body: { text: "Good point. It is a float now." }
+    })),
   "POST /api/attentions/{attention_id}/deliveries": (tenant: Tenant) =>
     Effect.map(proposed(tenant), (ids) => ({ ids })),
   "POST /api/merge-requests/{merge_request_id}/looks": (tenant: Tenant) =>

@@ -80,6 +80,8 @@ const promised: Readonly<Record<string, number>> = {
   "POST /api/attentions/{attention_id}/deliveries": 200,
   "GET /api/merge-request-checks/{check_id}/log": 200,
   "POST /api/merge-requests/{merge_request_id}/reruns": 202,
+  "POST /api/merge-requests/{merge_request_id}/readiness": 202,
+  "POST /api/merge-requests/{merge_request_id}/replies": 202,
   "PUT /api/merge-requests/{merge_request_id}/merge-conditions": 200,
   "DELETE /api/merge-requests/{merge_request_id}/merge-conditions": 200,
   "POST /api/changesets/{changeset_id}/verdicts": 201,

@@ -7,7 +7,7 @@ export interface ActsHeld {
   readonly checks: ReadonlyArray<HeldCheck>
   readonly comments: ReadonlyArray<HeldComment>
   readonly check: (check: Pick<HeldCheck, "head" | "name" | "state">) => HeldCheck
-  readonly comment: (comment: Pick<HeldComment, "pull" | "author" | "body">) => HeldComment
+  readonly comment: (comment: Partial<HeldComment> & Pick<HeldComment, "pull" | "author" | "body">) => HeldComment
 }
 
 interface Act {
@@ -19,6 +19,19 @@ interface Act {
 }
 
 const Body = Schema.parseJson(Schema.Struct({ body: Schema.String }))
+const Reviewed = Schema.parseJson(
+  Schema.Struct({
+    event: Schema.Literal("COMMENT"),
+    comments: Schema.Tuple(
+      Schema.Struct({
+        path: Schema.String,
+        body: Schema.String,
+        new_position: Schema.Int,
+        old_position: Schema.Int
+      })
+    )
+  })
+)
 
 const missing: Answer = { status: 404, body: { message: "Not Found" } }
 
@@ -45,7 +58,39 @@ const patterns = {
   again: /^\/(?:actions\/jobs\/(\d+)\/rerun|jobs\/(\d+)\/retry)$/,
   remarks: /^\/check-runs\/(\d+)\/annotations$/,
   talk: /^\/(?:issues\/(\d+)\/comments|merge_requests\/(\d+)\/notes)$/,
+  answer: /^\/pulls\/(\d+)\/comments\/(\d+)\/replies$/,
+  discussion: /^\/merge_requests\/(\d+)\/discussions\/([0-9a-f]{40})\/notes$/,
+  review: /^\/pulls\/(\d+)\/reviews$/,
   notes: /^\/merge_requests\/(\d+)\/notes$/
+}
+
+/** GitLab does what such a line says, and keeps no note of it. */
+const isCommand = (text: string): boolean => /^\s*\/\w/m.test(text)
+
+const commandsDone: Answer = { status: 202, body: { commands_changes: {}, summary: ["Applied commands."] } }
+
+/** Answers the reply in a thread, as each product has it. */
+const answerReply = (held: ActsHeld, rest: string, raw: string): Answer | undefined => {
+  const [, pullOf, line] = patterns.answer.exec(rest) ?? []
+  const [, requestOf, discussion] = patterns.discussion.exec(rest) ?? []
+  const number = pullOf ?? requestOf
+  if (number !== undefined) {
+    const id = line === undefined ? Number.parseInt(discussion ?? "", 16) : Number(line)
+    const root = held.comments.find((comment) => comment.id === id && comment.pull === Number(number))
+    if (root === undefined || root.replyTo !== undefined) return missing
+    const { body } = Schema.decodeUnknownSync(Body)(raw)
+    if (requestOf !== undefined && isCommand(body)) return commandsDone
+    const { place, pull } = root
+    return { status: 201, body: shown(held.comment({ pull, author: "ann", body, place, replyTo: root.id })) }
+  }
+  const [, reviewOf] = patterns.review.exec(rest) ?? []
+  if (reviewOf === undefined) return undefined
+  const [{ body, new_position, old_position, path }] = Schema.decodeUnknownSync(Reviewed)(raw).comments
+  const side = new_position > 0 ? "new" : "old"
+  const place = { path, line: side === "new" ? new_position : old_position, side } as const
+  const { id } = held.comment({ pull: Number(reviewOf), author: "ann", body, place })
+  // A review of its own stands for each thread.
+  return { status: 200, body: { id: 100_000 + id, state: "COMMENT", comments_count: 1 } }
 }
 
 /** Answers what is done around a merge request; undefined for any other call. */
@@ -57,9 +102,12 @@ export const answerAct = (held: ActsHeld, act: Act): Answer | undefined => {
   const [, ...talk] = (method === "POST" && patterns.talk.exec(rest)) || []
   if (talk.length > 0) {
     const pull = Number(talk.find(Boolean))
-    const comment = held.comment({ pull, author: "ann", body: Schema.decodeUnknownSync(Body)(body).body })
-    return { status: 201, body: shown(comment) }
+    const { body: words } = Schema.decodeUnknownSync(Body)(body)
+    if (rest.startsWith("/merge_requests/") && isCommand(words)) return commandsDone
+    return { status: 201, body: shown(held.comment({ pull, author: "ann", body: words })) }
   }
+  const reply = method === "POST" ? answerReply(held, rest, body) : undefined
+  if (reply !== undefined) return reply
   const [, notesOf] = (method === "GET" && patterns.notes.exec(rest)) || []
   if (notesOf !== undefined) {
     const notes = held.comments.filter(({ pull }) => pull === Number(notesOf))

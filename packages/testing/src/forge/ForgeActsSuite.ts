@@ -61,5 +61,136 @@ export const forgeActsSuite = (subject: ForgeSubject): void => {
         )
       }).pipe(Effect.provide(allowed))
     )
+
+    it.scopedLive("an answer stands in its thread, and is found there by its mark", () =>
+      Effect.gen(function* () {
+        const { forge, number, server } = yield* opened(subject)
+        const place = { path: "src/a.ts", line: 3, side: "new" } as const
+        server.comment({ author: "bob", body: "Why?", place })
+        server.comment({ author: "bob", body: "Old?", place: { ...place, side: "old" } })
+        server.comment({ author: "bob", body: "In the talk." })
+        const threads = Effect.map(forge.view(number, {}), ({ threads }) =>
+          threads.state === "read" ? threads.value : []
+        )
+        for (const { forgeId, path, side } of yield* threads) {
+          const mark = `<!-- ${path} ${side} -->`
+          assert.strictEqual(yield* forge.posted(number, mark, forgeId), undefined)
+          const written = yield* forge.reply(number, `Because.\n\n${mark}`, forgeId)
+          assert.strictEqual((yield* forge.posted(number, mark, forgeId))?.forgeId, written.forgeId)
+          const holding = (yield* threads).filter(({ comments }) =>
+            comments.some(({ body, forgeId: id }) => body.includes(mark) && id === written.forgeId)
+          )
+          assert.lengthOf(holding, 1)
+          // GitHub and Gitea have no threads outside of lines.
+          if (path !== null || kind === "gitlab") assert.strictEqual(holding[0]?.forgeId, forgeId)
+        }
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("a thread that is gone is not answered elsewhere", () =>
+      Effect.gen(function* () {
+        const { forge, number, server } = yield* opened(subject)
+        const gone = { github: "99999", gitlab: "f".repeat(40), gitea: "line:99999" }[kind] ?? ""
+        const refused = yield* Effect.flip(forge.reply(number, "Hello?", gone))
+        assert.strictEqual(refused.kind, "not_found")
+        assert.lengthOf(server.comments, 0)
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("a comment that cannot be read is not taken for none", () =>
+      Effect.gen(function* () {
+        const { forge, number, server } = yield* opened(subject)
+        const place = { path: "src/a.ts", line: 3, side: "new" } as const
+        server.comment({ author: "bob", body: "Why?", place })
+        const { threads } = yield* forge.view(number, {})
+        const line = threads.state === "read" ? threads.value[0]?.forgeId : undefined
+        for (const thread of [undefined, line]) {
+          yield* forge.reply(number, "Done.\n\n<!-- mark-1 -->", thread)
+          for (const [status, kind] of [
+            [403, "forbidden"],
+            [404, "not_found"],
+            [410, "rejected"],
+            [502, "unavailable"]
+          ] as const) {
+            server.canned.push({ status, body: "{}" })
+            assert.strictEqual((yield* Effect.flip(forge.posted(number, "mark-1", thread))).kind, kind)
+          }
+        }
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("a comment on a page after the first is found", () =>
+      Effect.gen(function* () {
+        const { forge, number, server } = yield* opened(subject)
+        if (kind === "gitlab") return
+        for (let each = 0; each < 100; each++) server.comment({ author: "bob", body: `${each}` })
+        yield* forge.reply(number, "Done.\n\n<!-- mark-1 -->")
+        assert.isDefined(yield* forge.posted(number, "mark-1"))
+        assert.isUndefined(yield* forge.posted(number, "mark-2"))
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("the words of a comment command nothing", () =>
+      Effect.gen(function* () {
+        const { forge, number, server } = yield* opened(subject)
+        yield* forge.reply(number, "/merge\n  /close\nsee /etc/hosts")
+        const [{ body } = { body: "" }] = server.comments
+        assert.strictEqual(body.replaceAll("\u2060", ""), "/merge\n  /close\nsee /etc/hosts")
+        assert.strictEqual(body.includes("\u2060"), kind === "gitlab")
+        assert.include(body, "see /etc/hosts")
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("a merge request becomes a draft and ready, and one that is so already is left alone", () =>
+      Effect.gen(function* () {
+        const { forge, number, server } = yield* opened(subject)
+        const isDraft = Effect.map(forge.get(number), ({ draft }) => draft)
+        const pull = server.pulls[0] ?? (yield* Effect.dieMessage("no merge request"))
+        const writes = () => server.seen.filter(({ method }) => method !== "GET").length
+        const changing = (draft: boolean) =>
+          Effect.gen(function* () {
+            const before = writes()
+            yield* forge.setDraft(number, draft)
+            assert.strictEqual(yield* isDraft, draft)
+            return writes() - before
+          })
+        yield* changing(false)
+        const title = pull.title
+        assert.strictEqual(yield* changing(false), 0)
+        assert.strictEqual(yield* changing(true), 1)
+        assert.strictEqual(yield* changing(true), 0)
+        assert.strictEqual(yield* changing(false), 1)
+        assert.strictEqual(pull.title, title)
+        if (kind === "github") return
+        // People write the words in their own ways, and more than once.
+        for (const words of kind === "gitlab" ? ["draft: ", "[DRAFT]", "(Draft) Draft: "] : ["wip:", "[wip] WIP: "]) {
+          Object.assign(pull, { title: `${words}${title}`, draft: true })
+          assert.strictEqual(yield* changing(false), 1)
+          assert.strictEqual(pull.title, title)
+        }
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("a forge that does not change the draft says why", () =>
+      Effect.gen(function* () {
+        const { forge, number, server } = yield* opened(subject)
+        yield* forge.setDraft(number, true)
+        const get = {
+          github: { number, node_id: "PR_1", draft: true },
+          gitlab: { iid: number, title: "Draft: it", draft: true },
+          gitea: { number, title: "Entwurf: it", draft: true }
+        }[kind]
+        const kept =
+          kind === "github"
+            ? { data: { changed: null }, errors: [{ type: "UNPROCESSABLE", message: "Drafts are not supported." }] }
+            : get
+        server.canned.push({ status: 200, body: JSON.stringify(get) }, { status: 200, body: JSON.stringify(kept) })
+        const refused = yield* Effect.flip(forge.setDraft(number, false))
+        assert.strictEqual(refused.kind, "rejected")
+        assert.include(refused.message, kind === "github" ? "Drafts are not supported." : "on its page")
+        server.canned.push({ status: 200, body: JSON.stringify(get) }, { status: 403, body: "{}" })
+        assert.strictEqual((yield* Effect.flip(forge.setDraft(number, false))).kind, "forbidden")
+      }).pipe(Effect.provide(allowed))
+    )
   })
 }

@@ -1,3 +1,4 @@
+import { isDraftTitle, nodeIdOf } from "./ForgeChanges.js"
 import { giteaRuling, githubRuling, gitlabRuling } from "./ForgeRuling.js"
 import type { Answer, Dialect, ForgeOperation } from "./ForgeServer.js"
 import { giteaStanding, githubStanding, gitlabStanding } from "./ForgeStanding.js"
@@ -71,6 +72,7 @@ const github = (repository: string): Dialect => {
       mergeable: odd.computing ? null : !odd.conflicts,
       mergeable_state: odd.computing ? "unknown" : odd.conflicts ? "dirty" : "clean",
       id: 9000 + pull.number,
+      node_id: nodeIdOf(pull),
       number: pull.number,
       html_url: `https://github.example/${repository}/pull/${pull.number}`,
       state: pull.state === "open" ? "open" : "closed",
@@ -119,7 +121,7 @@ const gitlab = (repository: string): Dialect => ({
     base: text(input["target_branch"]),
     title: text(input["title"]),
     body: text(input["description"]),
-    draft: /^draft:/i.test(text(input["title"]))
+    draft: isDraftTitle.gitlab(text(input["title"]))
   }),
   exists: ({ number }) => ({
     status: 409,
@@ -181,7 +183,7 @@ const gitea = (repository: string): Dialect => {
       base: text(input["base"]),
       title: text(input["title"]),
       body: text(input["body"]),
-      draft: /^wip:/i.test(text(input["title"]))
+      draft: isDraftTitle.gitea(text(input["title"]))
     }),
     exists: ({ base, head, number }) => ({
       status: 409,

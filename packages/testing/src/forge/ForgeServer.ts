@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { Schema } from "effect"
 import { answerAct } from "./ForgeActs.js"
 import type { ForgeApp } from "./ForgeApp.js"
+import { answerChange } from "./ForgeChanges.js"
 import type { KnownForge } from "./ForgeDialects.js"
 import { callHook, type ForgeNews, hookDialects } from "./ForgeHookCalls.js"
 import { ForgeHookList } from "./ForgeHookList.js"
@@ -274,6 +275,7 @@ export class ForgeServer {
       const method = request.method ?? ""
       const answer =
         answerAct(this, { method, rest, url, body: raw }) ??
+        answerChange({ pulls: this.pulls, shown: this.shown }, method, rest, raw) ??
         standing(this.heldOf(rest, raw), rest, url, raw) ??
         answerLog(kind, this.checks, rest, notFound, request) ??
         ruling(this, method, rest, url)

@@ -4,6 +4,7 @@ import type { PageRequest } from "../../domain/Page.js"
 import type { ForgeView, RemoteAuthor, RemoteCheck, RemoteReview, RemoteThread } from "../../forge/ForgeView.js"
 import { Database } from "../../store/Database.js"
 import * as Keyset from "../../store/Keyset.js"
+import { requestReplies } from "../RequestReplies.js"
 import type { SeenCheck } from "./CheckLogs.js"
 import type { ForgeAuthor, RequestCheck, RequestReview, RequestThread, ThreadComment } from "./RequestParts.js"
 
@@ -87,6 +88,16 @@ export const partReads = Effect.map(Database, ({ all, sql }) => {
       Effect.map(
         all(sql<{ id: MergeRequestId }>`select merge_request_id as id from request_checks where id = ${checkId}`),
         ([row]) => row?.id
+      ),
+    /** The id on the forge of a thread of a merge request; undefined for a thread of another one. */
+    threadOf: (id: MergeRequestId, threadId: string) =>
+      Effect.map(
+        all(
+          sql<{
+            forge_id: string
+          }>`select forge_id from request_threads where merge_request_id = ${id} and id = ${threadId}`
+        ),
+        ([row]) => row?.forge_id
       ),
     /** True when a check of any head was seen. */
     hasChecks: (id: MergeRequestId) =>
@@ -180,72 +191,77 @@ export const checkWrites = Effect.map(Effect.all([Database, replacing]), ([{ all
 })
 
 /** The same for reviews and threads. */
-export const partWrites = Effect.map(Effect.all([Database, replacing]), ([{ all, sql }, replace]) => {
-  return {
-    /**
-     * A forge may not tell the commit of a review. Then it is `steadyHead`: the head at which the review was first seen, if the look before had the
-     * same one.
-     */
-    reviews: Effect.fnUntraced(function* (
-      id: MergeRequestId,
-      remote: ReadonlyArray<RemoteReview>,
-      { self, steadyHead }: { readonly self: string | undefined; readonly steadyHead: string | null }
-    ) {
-      const before = yield* all(sql<ReviewRow>`select * from request_reviews where merge_request_id = ${id}`)
-      const known = new Map(before.map((row) => [row.forge_id, row]))
-      const rows = remote.map(({ at, author, body, forgeId, headSha, state, url }) => {
-        const old = known.get(forgeId)
-        return {
+export const partWrites = Effect.map(
+  Effect.all([Database, replacing, requestReplies]),
+  ([{ all, sql }, replace, replies]) => {
+    return {
+      /**
+       * A forge may not tell the commit of a review. Then it is `steadyHead`: the head at which the review was first seen, if the look before had the
+       * same one.
+       */
+      reviews: Effect.fnUntraced(function* (
+        id: MergeRequestId,
+        remote: ReadonlyArray<RemoteReview>,
+        { self, steadyHead }: { readonly self: string | undefined; readonly steadyHead: string | null }
+      ) {
+        const before = yield* all(sql<ReviewRow>`select * from request_reviews where merge_request_id = ${id}`)
+        const known = new Map(before.map((row) => [row.forge_id, row]))
+        const rows = remote.map(({ at, author, body, forgeId, headSha, state, url }) => {
+          const old = known.get(forgeId)
+          return {
+            merge_request_id: id,
+            forge_id: forgeId,
+            author: JSON.stringify(authorOf(author, self)),
+            state,
+            head_sha: headSha ?? (old !== undefined && old.submitted_at === at ? old.head_sha : steadyHead),
+            body,
+            url,
+            submitted_at: at
+          }
+        })
+        return yield* replace<ReviewRow>("request_reviews", before, rows, ({ forge_id }) => forge_id, newId(ReviewId))
+      }),
+      /** Tells of comments of others alone, and of threads that were resolved or opened again. */
+      threads: Effect.fnUntraced(function* (
+        id: MergeRequestId,
+        remote: ReadonlyArray<RemoteThread>,
+        self: string | undefined
+      ) {
+        const before = yield* all(sql<ThreadRow>`select * from request_threads where merge_request_id = ${id}`)
+        const isReply = yield* replies.knownOf(id)
+        const rows = remote.map(({ comments, forgeId, line, outdated, path, resolved, side }) => ({
           merge_request_id: id,
           forge_id: forgeId,
-          author: JSON.stringify(authorOf(author, self)),
-          state,
-          head_sha: headSha ?? (old !== undefined && old.submitted_at === at ? old.head_sha : steadyHead),
-          body,
-          url,
-          submitted_at: at
-        }
-      })
-      return yield* replace<ReviewRow>("request_reviews", before, rows, ({ forge_id }) => forge_id, newId(ReviewId))
-    }),
-    /** Tells of comments of others alone, and of threads that were resolved or opened again. */
-    threads: Effect.fnUntraced(function* (
-      id: MergeRequestId,
-      remote: ReadonlyArray<RemoteThread>,
-      self: string | undefined
-    ) {
-      const before = yield* all(sql<ThreadRow>`select * from request_threads where merge_request_id = ${id}`)
-      const rows = remote.map(({ comments, forgeId, line, outdated, path, resolved, side }) => ({
-        merge_request_id: id,
-        forge_id: forgeId,
-        path,
-        line,
-        side,
-        outdated: outdated ? 1 : 0,
-        resolved: resolved === null ? null : resolved ? 1 : 0,
-        comments: JSON.stringify(
-          comments.map(
-            ({ at, author, body, forgeId, url }): ThreadComment => ({
-              forge_id: forgeId,
-              author: authorOf(author, self),
-              body,
-              url,
-              written_at: at
-            })
+          path,
+          line,
+          side,
+          outdated: outdated ? 1 : 0,
+          resolved: resolved === null ? null : resolved ? 1 : 0,
+          comments: JSON.stringify(
+            comments.map(
+              ({ at, author, body, forgeId, url }): ThreadComment => ({
+                forge_id: forgeId,
+                // The forge may not tell whose token it is.
+                author: isReply(forgeId, body) ? { login: author.login, kind: "self" } : authorOf(author, self),
+                body,
+                url,
+                written_at: at
+              })
+            )
           )
+        }))
+        const hasChanged = yield* replace<ThreadRow>(
+          "request_threads",
+          before,
+          rows,
+          ({ forge_id }) => forge_id,
+          newId(ThreadId)
         )
-      }))
-      const hasChanged = yield* replace<ThreadRow>(
-        "request_threads",
-        before,
-        rows,
-        ({ forge_id }) => forge_id,
-        newId(ThreadId)
-      )
-      return { hasChanged, isNews: hasChanged && newsOf(before) !== newsOf(rows) }
-    })
+        return { hasChanged, isNews: hasChanged && newsOf(before) !== newsOf(rows) }
+      })
+    }
   }
-})
+)
 
 /**
  * Gives the function that tells whether a check has failed on the base branch too: 1, 0, or null for what is not known. A forge that fails for a moment

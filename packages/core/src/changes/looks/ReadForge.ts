@@ -52,7 +52,7 @@ export const makeReadForge = Effect.gen(function* () {
     const writers = yield* askWriters(request, view, forge, kept.writers ?? {})
     const sequel = yield* follow.prepare(forge, request, view)
     const seen = { ...memory, credential: connection.credentialId, self, writers, view: view.memory }
-    return { view, logs, sequel, memory: seen }
+    return { view, logs, sequel, memory: seen, wasDraft: request.draft }
   })
 })
 

@@ -6,7 +6,8 @@ import type { ForgeLimit, RemoteMergeRequest } from "../../forge/ForgeCalls.js"
 import type { ForgeView, ViewMemory, ViewPart } from "../../forge/ForgeView.js"
 import type { Commit } from "../../store/Commit.js"
 import type { MergeRequest } from "../MergeRequest.js"
-import { type MergeRequestEventType, MergeRequestStore } from "../MergeRequestStore.js"
+import { MergeRequestStore } from "../MergeRequestStore.js"
+import type { MergeRequestEventType } from "../MergeRequestWrites.js"
 import { nextLookMs } from "./Cadence.js"
 import { checkLogs, type ReadLog } from "./CheckLogs.js"
 import type { SequelEnd } from "./LookSequel.js"
@@ -46,6 +47,8 @@ export interface WatchMemory {
 
 /** A view, and the memory to keep of it. */
 export interface ReadRequest {
+  /** True when the merge request was a draft as the look began. */
+  readonly wasDraft: boolean
   readonly view: ForgeView
   readonly memory: WatchMemory
   /** The logs of failed checks of the head that were not kept before. */
@@ -77,7 +80,7 @@ export const makeRecord = Effect.gen(function* () {
         const before = yield* store.find(id)
         const ended = { memory: watch.memory, moved_at: watch.moved_at, failures: 0, nextMs: 0 }
         if (before?.state !== "open") return { value: false, looked: ended }
-        const { request } = read.view
+        const request = sinceRead(read, before)
         if (request.state === "read" && differs(before, request.value)) yield* store.observed(id, request.value, actor)
         else yield* store.sighted(id, fromMillis(nowMs))
         if (request.state === "read" && request.value.state !== "open") return { value: false, looked: ended }
@@ -158,6 +161,12 @@ const makeWriteParts = Effect.gen(function* () {
     return { types, hasChanged: types.length > 0 || threads?.hasChanged === true }
   })
 })
+
+/** A command that has changed the draft after the look had begun knows it better than the look. */
+const sinceRead = ({ view: { request }, wasDraft }: ReadRequest, { draft }: MergeRequest): ForgeView["request"] =>
+  request.state === "read" && request.value.state === "open" && draft !== wasDraft
+    ? { ...request, value: { ...request.value, draft } }
+    : request
 
 const unreadIn = (view: ForgeView): RequestSight["unread"] =>
   new Set((["checks", "reviews", "threads"] as const).filter((name) => view[name].state === "unread"))

@@ -189,3 +189,21 @@ export const changes: ReadonlyArray<string> = [
     unique (merge_request_id, forge_id)
   )`
 ]
+
+/**
+ * What people ask the forge for on a merge request. `draft_wanted` is the state that was asked for and is not there yet. A reply is a comment that is
+ * written once: it is found by its mark.
+ */
+export const requestActs: ReadonlyArray<string> = [
+  `alter table merge_requests add column draft_wanted integer`,
+  `create table request_replies (
+    mark text primary key,
+    merge_request_id text not null references merge_requests(id) on delete cascade,
+    thread text,
+    text text not null,
+    forge_id text,
+    url text,
+    created_at text not null
+  )`,
+  `create index request_replies_request on request_replies (merge_request_id)`
+]

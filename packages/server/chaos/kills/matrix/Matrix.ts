@@ -21,6 +21,7 @@ import {
 } from "./ExecutorRows.js"
 import { lookIsWrittenOnce } from "./LookRows.js"
 import { projectCallIsSentOnce, projectProgramEnds, refreshTokenIsUsedOnce } from "./ProjectServerRows.js"
+import { draftIsSetOnce, replyIsWrittenOnce } from "./RequestActRows.js"
 import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
 import {
@@ -118,6 +119,8 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "delivery.push_recorded": [branchIsPushedOnce(again), followUpIsOneCommit(again), redCheckHasOneTurn],
   "merge_request.looked_up": [mergeRequestIsOpenedOnce(again)],
   "merge_request.created": [mergeRequestIsOpenedOnce(again)],
+  "draft.set": [draftIsSetOnce],
+  "request.replied": [replyIsWrittenOnce],
   "care.base_kept": [conflictHasOneTurn],
   "care.prepared": [redCheckHasOneTurn, conflictHasOneTurn],
   "care.begun": [redCheckHasOneTurn],

@@ -77,10 +77,12 @@ export const sentences: Readonly<Record<ErrorCode, Sentence>> = {
       ? "There is one of this name already. Choose another name."
       : `There is one named ${text(refusal, "slug")} already. Choose another name.`,
   connection_in_use: says("A turn uses this connection. Wait for it, or cancel it."),
-  connection_required: (refusal) =>
-    text(refusal, "connection_id") === undefined
+ connection_required: (refusal) => {
+    if (text(refusal, "forge") !== undefined) return spoken(refusal, "The connection to the forge is not active.")
+    return text(refusal, "connection_id") === undefined
       ? "There is no connection to models for this agent. Add one with `reins init --gateway URL`."
-      : "The connection cannot be used for this. Choose another one.",
+      : "The connection cannot be used for this. Choose another one."
+  },
   model_required: says("Choose a model with --model. `reins models` lists them."),
   budget_unenforceable: (refusal) =>
     text(refusal, "why") === "no_price"

@@ -1,4 +1,11 @@
-import type { MergeRequest, Reins, RequestCheck, RequestReview, RequestThread } from "@reins/client"
+import {
+  commentText,
+  type MergeRequest,
+  type Reins,
+  type RequestCheck,
+  type RequestReview,
+  type RequestThread
+} from "@reins/client"
 import { harmless, painter } from "../terminal/Style.js"
 import { type CaredRequest, endOfRequest, nextCommand, standingSentences } from "./FollowRequest.js"
 
@@ -63,7 +70,7 @@ const factsOf = (request: MergeRequest): ReadonlyArray<readonly [string, string]
   const next = next_look_at === null ? "" : `, again by ${next_look_at}`
   return [
     ["Request", id],
-    ["State", draft ? `${state}, draft` : state],
+    ["State", `${draft ? `${state}, draft` : state}${wishOf(request)}`],
     ["Branch", `${head_branch} into ${base_branch}`],
     ...(head_sha === null ? [] : [["Head", `${head_sha.slice(0, 10)}${pusher}`] as const]),
     ...(standing === null ? [] : [["Conflicts", standing.conflicts] as const]),
@@ -71,6 +78,10 @@ const factsOf = (request: MergeRequest): ReadonlyArray<readonly [string, string]
     ...(web_url === null ? [] : [["Page", web_url] as const])
   ]
 }
+
+/** A wish that the forge does not know yet. */
+const wishOf = ({ draft, draft_wanted }: MergeRequest): string =>
+  draft_wanted === null || draft_wanted === draft ? "" : draft_wanted ? ", becomes a draft" : ", becomes ready"
 
 /** A check that failed has its id, which its log is asked for by. */
 const checkLine = ({ id, name, on_base, optional, state, url }: RequestCheck): string =>
@@ -83,14 +94,14 @@ const reviewLine = ({ author, body, head_sha, state }: RequestReview, head: stri
   return oneLine(`${state.replaceAll("_", " ").padEnd(17)} ${author.login}${where}${body === "" ? "" : `: ${body}`}`)
 }
 
-/** A thread shows its first comment, and how many follow. */
-const threadLine = ({ comments, line, outdated, path, resolved }: RequestThread): string => {
+/** A thread shows its first comment, and how many follow. Its id serves to answer in it. */
+const threadLine = ({ comments, id, line, outdated, path, resolved }: RequestThread): string => {
   const place = path === null ? "the request" : line === null ? path : `${path}:${line}`
   const marks = [resolved === true ? "resolved" : "", resolved === false ? "open" : "", outdated ? "outdated" : ""]
   const [first, ...others] = comments
-  const words = first === undefined ? "" : `${first.author.login}: ${first.body}`
+  const words = first === undefined ? "" : `${first.author.login}: ${commentText(first.body)}`
   const more = others.length === 0 ? "" : ` (+${others.length})`
-  return oneLine(`${place} ${marks.filter(Boolean).join(", ")} ${words}${more}`)
+  return oneLine(`${id} ${place} ${marks.filter(Boolean).join(", ")} ${words}${more}`)
 }
 
 const unreadOf = ({ standing }: MergeRequest): ReadonlyArray<string> =>

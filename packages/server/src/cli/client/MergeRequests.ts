@@ -6,6 +6,7 @@ import { liveProgress } from "../terminal/Progress.js"
 import { harmless, table } from "../terminal/Style.js"
 import { reasonText } from "./ErrorSentences.js"
 import { readCared } from "./FollowRequest.js"
+import { draft, ready, reply } from "./MergeRequestActs.js"
 import { care, deliverProposed, log, rerun } from "./MergeRequestCare.js"
 import { conditions } from "./MergeRequestConditions.js"
 import { printMergeRequest, readParts } from "./MergeRequestView.js"
@@ -193,6 +194,9 @@ export const mergeRequests = group(
   entry("care", "Have failed checks mended and reviews answered", care),
   entry("deliver", "Push the change that care has proposed", deliverProposed),
   entry("conditions", "Merge it by itself once conditions hold", conditions),
+  entry("ready", "Mark it as ready for review", ready),
+  entry("draft", "Convert it to a draft", draft),
+  entry("reply", "Comment on the forge, or answer in a thread", reply),
   entry("rerun", "Run failed checks again", rerun),
   entry("log", "The log of a check that failed", log)
 )

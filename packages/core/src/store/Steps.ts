@@ -1,10 +1,10 @@
 import { Effect } from "effect"
-import { byDialect, original, type Step, statements } from "./Step.js"
+import { byDialect, expand, original, type Step, statements } from "./Step.js"
 import { access } from "./schema/access.js"
 import { artifacts } from "./schema/artifacts.js"
 import { automations } from "./schema/automations.js"
 import { budgets } from "./schema/budgets.js"
-import { care } from "./schema/care.js"
+import { care, careFollows } from "./schema/care.js"
 import { changes } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
 import { delegations } from "./schema/delegations.js"
@@ -54,5 +54,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0020_hooks": original(statements(hooks)),
   "0021_artifacts": original(byDialect(artifacts)),
   "0022_care": original(statements(care)),
-  "0023_oauth": original(statements(oauth))
+  "0023_oauth": original(statements(oauth)),
+  "0024_care_follows": expand(statements(careFollows))
 }

@@ -11,6 +11,7 @@ import { afterFailureMs } from "./Cadence.js"
 import { LookSequel } from "./LookSequel.js"
 import { makeReadForge } from "./ReadForge.js"
 import { makeRecord, type WatchMemory } from "./Record.js"
+import { RequestListeners } from "./RequestListeners.js"
 import { waiting } from "./Summing.js"
 import { type Watch, type WatchLost, WatchStore } from "./WatchStore.js"
 
@@ -30,6 +31,7 @@ export const makeLook = Effect.gen(function* () {
   const readForge = yield* makeReadForge
   const record = yield* makeRecord
   const follow = yield* LookSequel
+  const listeners = yield* RequestListeners
 
   const failed = (watch: Watch, request: MergeRequest, error: ForgeError) =>
     watches.finish(
@@ -42,6 +44,7 @@ export const makeLook = Effect.gen(function* () {
         const isPassing = isPause || error.kind === "unavailable"
         const current = yield* store.find(request.id)
         if (!isPassing && current?.state === "open") yield* unreadable(current, error)
+        if (error.kind === "unauthenticated" && current?.state === "open") yield* listeners.refused(current)
         const dueMs = current?.state === "open" ? yield* follow.missed(current.id) : Number.POSITIVE_INFINITY
         const nextMs = isPause ? pauseMs : Math.min(dueMs, afterFailureMs(isPassing ? failures : failures + 6))
         return { value: undefined, looked: { ...kept(watch), failures, nextMs } }

@@ -35,6 +35,8 @@ export interface RequestListener {
   ) => Effect.Effect<void, never, Commit>
   /** A look has read an open one. Gives the milliseconds until it has to be looked at again; undefined for no wish. */
   readonly looked: (sight: RequestSight) => Effect.Effect<number | undefined, never, Commit>
+  /** The forge has refused the credential of a look at an open one. */
+  readonly refused: (request: MergeRequest) => Effect.Effect<void, never, Commit>
   /** One was merged or closed. */
   readonly ended: (request: MergeRequest) => Effect.Effect<void, never, Commit>
   /** True when a look has to ask which people may write to the repository. */
@@ -62,6 +64,7 @@ export class RequestListeners extends Context.Tag("@reins/core/changes/looks/Req
         )
         return soonest
       }),
+      refused: (request) => tell((listener) => listener.refused?.(request)),
       ended: (request) => tell((listener) => listener.ended?.(request)),
       wantsWriters: (request) =>
         Effect.map(

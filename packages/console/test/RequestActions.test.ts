@@ -201,7 +201,11 @@ describe("the actions on the page of a merge request", () => {
       await press(care.getByRole("button", { name: "Start" }))
       await care.getByText("The session pushes the changes of every turn.").waitFor()
       assert.deepInclude(await client.care.get({ merge_request_id }), { deliver: "every_turn", checks: "off" })
-      const content = script({ tool: "write", path: `every-${at}.txt`, content: "new\n" }, { say: "Written." })
+      const content = script(
+        "Write.",
+        { tool: "write", path: `every-${at}.txt`, content: "new\n" },
+        { say: "Written." }
+      )
       await client.messages.send({ session_id, content })
       await care.getByText("done").waitFor()
       const [attention] = (await client.care.listAttentions({ merge_request_id })).items

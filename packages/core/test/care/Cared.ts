@@ -112,6 +112,8 @@ export const opened = <R = never>(
 ) =>
   Effect.gen(function* () {
     const { gateway, model } = yield* Scripted
+    // An earlier test may have set it.
+    model.onPerson = undefined
     const { principal, workspaceId } = yield* Embedded.owner
     const connections = yield* Connections
     const made = yield* connections.create(principal, workspaceId, {

@@ -61,7 +61,8 @@ const deeds = {
     propose: "proposes changes for comments of reviewers",
     fix: "does what reviewers ask for"
   },
-  conflicts: { off: undefined, propose: "proposes merges of conflicts", fix: "merges conflicts with the base branch" }
+  conflicts: { off: undefined, propose: "proposes merges of conflicts", fix: "merges conflicts with the base branch" },
+  deliver: { own_turns: undefined, every_turn: "pushes the changes of every turn" }
 } as const
 
 /**
@@ -69,15 +70,16 @@ const deeds = {
  * names, and tells of the turn.
  */
 export const careSentence = (
-  care: Pick<Care, "checks" | "conflicts" | "max_turns" | "reason" | "reason_message" | "reviews" | "state" | "turns">,
+  care: Pick<Care, "checks" | "conflicts" | "max_turns" | "reason" | "reason_message" | "reviews" | "state" | "turns"> &
+    Partial<Pick<Care, "deliver">>,
   attention?: Pick<Attention, "state">
 ): string => {
   const { max_turns, state, turns } = care
   const used = `${turns} of ${max_turns} turns used.`
   switch (state) {
     case "watching": {
-      const { checks, conflicts, reviews } = care
-      const deedsOf = [deeds.checks[checks], deeds.reviews[reviews], deeds.conflicts[conflicts]]
+      const { checks, conflicts, deliver = "own_turns", reviews } = care
+      const deedsOf = [deeds.checks[checks], deeds.reviews[reviews], deeds.conflicts[conflicts], deeds.deliver[deliver]]
       const done = deedsOf.filter((deed) => deed !== undefined)
       return done.length === 0 ? "Care is on, but does nothing." : `The session ${listed(done)}. ${used}`
     }

@@ -59,6 +59,10 @@ describe("careSentence", () => {
       "The session mends failed checks and merges conflicts with the base branch. 1 of 5 turns used."
     )
     assert.strictEqual(care({ checks: "off" }), "Care is on, but does nothing.")
+    assert.strictEqual(
+      care({ deliver: "every_turn" }),
+      "The session mends failed checks and pushes the changes of every turn. 1 of 5 turns used."
+    )
     assert.strictEqual(care({ state: "working" }), "A turn is at work on it. 1 of 5 turns used.")
   })
 

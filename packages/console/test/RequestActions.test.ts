@@ -188,6 +188,36 @@ describe("the actions on the page of a merge request", () => {
     })
 
   for (const [at, size] of Object.entries({ desk, phone }))
+    it(`has the changes of every turn delivered, by keyboard, at ${size.width} px`, async () => {
+      const { client, request, session_id } = await opened(`Every turn on a ${at}`)
+      const { id: merge_request_id } = request
+      const page = await world.loggedIn(`sessions/${session_id}/request`, size)
+      const care = page.getByRole("region", { name: "Care" })
+      await press(care.getByRole("button", { name: "Start care" }))
+      await care.getByLabel("Failed checks").selectOption("off")
+      await care.getByLabel("Deliver").selectOption({ label: "Every turn" })
+      await isSound(page)
+      await picture(page, `request-${at}-every-turn-form`, true)
+      await press(care.getByRole("button", { name: "Start" }))
+      await care.getByText("The session pushes the changes of every turn.").waitFor()
+      assert.deepInclude(await client.care.get({ merge_request_id }), { deliver: "every_turn", checks: "off" })
+      const content = script(
+        "Write.",
+        { tool: "write", path: `every-${at}.txt`, content: "new\n" },
+        { say: "Written." }
+      )
+      await client.messages.send({ session_id, content })
+      await care.getByText("done").waitFor()
+      const [attention] = (await client.care.listAttentions({ merge_request_id })).items
+      await care.getByText(`changes of the session after ${attention?.head_sha.slice(0, 10)}`).waitFor()
+      await care.getByText(attention?.commit?.slice(0, 10) ?? "no commit").waitFor()
+      await isSound(page)
+      await picture(page, `request-${at}-every-turn`, true)
+      await press(care.getByRole("button", { name: "Change care" }))
+      assert.strictEqual(await care.getByLabel("Deliver").inputValue(), "every_turn")
+    })
+
+  for (const [at, size] of Object.entries({ desk, phone }))
     it(`leads from the history of care to the turn in the conversation, at ${size.width} px`, async () => {
       const { client, head, request, session_id } = await opened(`Turns on a ${at}`)
       const { id: merge_request_id } = request

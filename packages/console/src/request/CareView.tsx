@@ -14,7 +14,7 @@ interface Cared {
   readonly attentions: ReadonlyArray<Attention>
 }
 
-/** The attentions that are listed. A care has 20 turns at most. */
+/** The attentions that are listed, the newest ones. */
 const most = 20
 
 const read = async ({ care_state, id: merge_request_id }: MergeRequest, signal: AbortSignal): Promise<Cared> => {
@@ -52,7 +52,7 @@ export const CareView = ({
       <Await of={cared}>
         {({ attentions, care }) => (
           <>
-            <p>{care === undefined ? "Nobody cares for it." : careSentence(care, attentions[0])}</p>
+            <p>{care === undefined ? "Nobody cares for it." : careSentence(care, currentOf(care, attentions))}</p>
             <Attentions items={attentions} request={request} act={act} />
             {mayWrite.value && request.state === "open" && <Controls care={care} request={request} act={act} />}
           </>
@@ -62,6 +62,10 @@ export const CareView = ({
     </section>
   )
 }
+
+/** The attention that a care works on, or else the newest. */
+const currentOf = ({ attention_id }: Care, attentions: ReadonlyArray<Attention>): Attention | undefined =>
+  attentions.find(({ id }) => id === attention_id) ?? attentions[0]
 
 const tones = {
   watching: "calm",
@@ -85,11 +89,12 @@ const Attentions = ({ act, items, request }: ActProps & { readonly items: Readon
         <li key={each.id} class="row-line">
           <State of={attentionTones[each.state]} as={plain(each.state)} />
           <span>
-            {each.causes.map(({ kind }) => causeWords[kind]).join(" and ")} of{" "}
+            {each.causes.map(({ kind }) => causeWords[kind]).join(" and ")} {isOfTurn(each) ? "after" : "of"}{" "}
             <code title={each.head_sha}>{each.head_sha.slice(0, 10)}</code>
             {each.commit !== null && (
               <>
-                , mended in <code title={each.commit}>{each.commit.slice(0, 10)}</code>
+                , {isOfTurn(each) ? "delivered" : "mended"} in{" "}
+                <code title={each.commit}>{each.commit.slice(0, 10)}</code>
               </>
             )}
             {each.turn_id !== null && (
@@ -129,7 +134,15 @@ const Attentions = ({ act, items, request }: ActProps & { readonly items: Readon
   )
 }
 
-const causeWords = { checks: "failed checks", comments: "comments", conflict: "a conflict" } as const
+const causeWords = {
+  checks: "failed checks",
+  comments: "comments",
+  conflict: "a conflict",
+  turn: "changes of the session"
+} as const
+
+/** True for the work of a turn that care did not begin. */
+const isOfTurn = ({ causes }: Attention): boolean => causes.some(({ kind }) => kind === "turn")
 
 const attentionTones = {
   preparing: "pending",
@@ -177,6 +190,8 @@ const Controls = ({ act, care, request }: ActProps & { readonly care: Care | und
 const ways = { off: "Nothing", propose: "Propose a change", fix: "Mend it" } as const
 type Way = keyof typeof ways
 
+const delivers = { own_turns: "Only turns of care", every_turn: "Every turn" } as const
+
 const wayOf = (value: string | undefined): Way => (value === "fix" || value === "propose" ? value : "off")
 
 const StartForm = ({
@@ -185,7 +200,7 @@ const StartForm = ({
   start
 }: {
   readonly care: Care | undefined
-  readonly start: (input: Partial<Pick<Care, "checks" | "reviews" | "conflicts" | "max_turns">>) => void
+  readonly start: (input: Partial<Pick<Care, "checks" | "reviews" | "conflicts" | "deliver" | "max_turns">>) => void
   readonly close: () => void
 }) => {
   const action = useAction()
@@ -193,17 +208,25 @@ const StartForm = ({
     <Form
       of={action}
       send={(event) => {
-        const { checks, conflicts, max_turns, reviews } = fieldsOf(event)
+        const { checks, conflicts, deliver, max_turns, reviews } = fieldsOf(event)
         // Fields that the form does not show stay as they are.
         const { bots, budget, protected_paths, reply, rerun_first } = care ?? {}
         const kept = care === undefined ? {} : { bots, budget, protected_paths, reply, rerun_first }
         const ways = { checks: wayOf(checks), reviews: wayOf(reviews), conflicts: wayOf(conflicts) }
-        start({ ...kept, ...ways, max_turns: Number(max_turns) })
+        const delivered = deliver === "every_turn" ? deliver : "own_turns"
+        start({ ...kept, ...ways, deliver: delivered, max_turns: Number(max_turns) })
       }}
     >
       <Choice name="checks" label="Failed checks" value={care?.checks ?? "fix"} words={ways} />
       <Choice name="reviews" label="Comments of reviewers" value={care?.reviews ?? "off"} words={ways} />
       <Choice name="conflicts" label="Conflicts with the base branch" value={care?.conflicts ?? "off"} words={ways} />
+      <Choice
+        name="deliver"
+        label="Deliver"
+        value={care?.deliver ?? "own_turns"}
+        words={delivers}
+        hint="Every turn that changes files becomes a commit on the branch, also your own."
+      />
       <Field label="Turns at most" hint="After that a person is asked.">
         <input name="max_turns" type="number" min={1} max={20} required defaultValue={String(care?.max_turns ?? 5)} />
       </Field>

@@ -3,6 +3,7 @@ import { Field } from "../ui/Basics.js"
 
 /** A field with a list of choices. The choice of a person stays while the page around it is shown anew. */
 export const Choice = ({
+  hint,
   label,
   name,
   value,
@@ -14,10 +15,11 @@ export const Choice = ({
   readonly value: string
   /** The words of each choice. */
   readonly words: Readonly<Record<string, string>>
+  readonly hint?: string
 }) => {
   const chosen = useSignal(value)
   return (
-    <Field label={label}>
+    <Field label={label} {...(hint !== undefined && { hint })}>
       <select name={name} value={chosen.value} onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}>
         {Object.entries(words).map(([each, does]) => (
           <option key={each} value={each}>

@@ -63,6 +63,8 @@ export type ServerPoint =
   | "care.prepared"
   | "care.begun"
   | "care.replied"
+  | "care.follow_judged"
+  | "care.followed"
   | "conditions.held"
   | "look.read"
   | "look.committed"

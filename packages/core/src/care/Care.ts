@@ -14,7 +14,7 @@ import {
 } from "../domain/Ids.js"
 import * as StateMachine from "../domain/StateMachine.js"
 import { Timestamp } from "../domain/Timestamp.js"
-import { CareOf } from "../projects/CarePolicy.js"
+import { CareDelivers, CareOf } from "../projects/CarePolicy.js"
 
 /** The moves of a care. One that was handed over or has ended watches again when somebody puts it. */
 export const careStates = /* @__PURE__ */ StateMachine.make<CareState>("care", {
@@ -66,6 +66,7 @@ export const CarePolicy = Schema.Struct({
   ),
   bots: field(Schema.Array(Schema.String), "The logins of bots whose comments count like those of people."),
   reply: field(Schema.Literal("summary", "off"), "Whether it comments on the merge request."),
+  deliver: field(CareDelivers, "The turns whose changes are delivered on top of the branch."),
   protected_paths: field(Schema.Array(Schema.String), "Files that only a person delivers changes of.")
 })
 export type CarePolicy = typeof CarePolicy.Type
@@ -105,13 +106,13 @@ export const AttentionState = Schema.Literal(
   "failed"
 ).annotations({
   description:
-    "`preparing`: its turn is made ready. `proposed`: a person delivers what was made. `superseded`: the merge request has moved on."
+    "`preparing`: its turn is made ready, or the work of a turn waits for an earlier delivery. `proposed`: a person delivers what was made. `superseded`: the merge request has moved on."
 })
 export type AttentionState = typeof AttentionState.Type
 
 /** The moves of an attention. */
 export const attentionStates = /* @__PURE__ */ StateMachine.make<AttentionState>("attention", {
-  preparing: ["turning", "superseded", "failed"],
+  preparing: ["turning", "delivering", "superseded", "failed"],
   turning: ["delivering", "done", "superseded", "failed"],
   delivering: ["proposed", "done", "superseded", "failed"],
   proposed: ["delivering", "superseded"],
@@ -121,10 +122,16 @@ export const attentionStates = /* @__PURE__ */ StateMachine.make<AttentionState>
 })
 
 const AttentionCause = Schema.Struct({
-  kind: field(Schema.Literal("checks", "comments", "conflict"), "What it is about. `conflict`: with the base branch."),
+  kind: field(
+    Schema.Literal("checks", "comments", "conflict", "turn"),
+    "What it is about. `conflict`: with the base branch. `turn`: a turn that care did not begin, whose work `every_turn` delivers."
+  ),
   check_ids: field(Schema.Array(CheckId), "The checks that had failed; empty for the other kinds."),
   comment_ids: field(Schema.Array(Schema.String), "The comments, by their ids on the forge; empty for the other kinds.")
-}).annotations({ identifier: "AttentionCause", description: "Something that a turn was needed for." })
+}).annotations({
+  identifier: "AttentionCause",
+  description: "Something that a turn was needed for, or a turn whose work is delivered."
+})
 export type AttentionCause = typeof AttentionCause.Type
 
 export const Attention = Schema.Struct({
@@ -138,8 +145,8 @@ export const Attention = Schema.Struct({
     Schema.NullOr(Schema.String),
     "The commit of the base branch that is merged into the head; null until then, and without a conflict."
   ),
-  message_id: field(Schema.NullOr(MessageId), "The message to the agent; null until then."),
-  turn_id: field(Schema.NullOr(TurnId), "The turn that works on it; null until then."),
+  message_id: field(Schema.NullOr(MessageId), "The message that began the turn; null until then."),
+  turn_id: field(Schema.NullOr(TurnId), "The turn that works on it, or whose work is delivered; null until then."),
   changeset_id: field(Schema.NullOr(ChangesetId), "What the turn has made; null until then, and for nothing."),
   delivery_id: field(Schema.NullOr(DeliveryId), "The delivery of that; null until then."),
   commit: field(Schema.NullOr(Schema.String), "The commit that was pushed; null until then."),
@@ -152,6 +159,6 @@ export const Attention = Schema.Struct({
   updated_at: field(Timestamp, "The time of its last change.")
 }).annotations({
   identifier: "Attention",
-  description: "One bounded turn of a session for what a merge request needs."
+  description: "One bounded turn of a session for what a merge request needs, or the delivery of another turn."
 })
 export type Attention = typeof Attention.Type

@@ -1,19 +1,18 @@
 import { Effect, Layer } from "effect"
 import { nano } from "../budgets/BudgetRow.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import type { Delivery, DeliveryReason } from "../changes/Delivery.js"
 import { DeliveryListeners } from "../changes/DeliveryListeners.js"
 import { WatchStore } from "../changes/looks/WatchStore.js"
-import { MergeRequestStore } from "../changes/MergeRequestStore.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
+import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { type Turn, turnStates } from "../sessions/Turn.js"
-import type { CareReason } from "./Care.js"
 import { type CareRow, CareStore, policyOf } from "./CareStore.js"
 import { deliverCareKind } from "./DeliverJob.js"
-import { makePost } from "./Posting.js"
-import { makeSummary } from "./Summary.js"
+import { makeDeliveryEnds } from "./DeliveryEnds.js"
+import { makeFollowTurn } from "./EveryTurn.js"
+import { followRows } from "./FollowRows.js"
 import { makeEndWork, makeFindWork } from "./Work.js"
 
 /** Lets attentions follow their turns and deliveries, in the commits that move these. */
@@ -21,7 +20,7 @@ export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const turnMoved = yield* makeTurnMoved
     const { delivered, undelivered } = yield* makeDeliveryEnds
-    yield* (yield* SessionListeners).register({ turnMoved })
+    yield* (yield* SessionListeners).register({ turnMoved, wantsCapture: yield* makeWantsCapture })
     yield* (yield* DeliveryListeners).register({ delivered, undelivered })
   })
 )
@@ -35,11 +34,13 @@ const makeTurnMoved = Effect.gen(function* () {
   const find = yield* makeFindWork
   const end = yield* makeEndWork
   const spend = yield* makeSpend
+  const follow = yield* makeFollowTurn
 
   return Effect.fnUntraced(function* (turn: Turn) {
     if (!turnStates.isTerminal(turn.state)) return
     const attention = yield* store.attentionOfTurn(turn.id)
     if (attention === undefined) {
+      if (turn.state === "succeeded") yield* follow(turn)
       for (const id of yield* store.watchedOf(turn.session_id)) yield* watches.ring(id, false)
       return
     }
@@ -62,6 +63,19 @@ const makeTurnMoved = Effect.gen(function* () {
   })
 })
 
+/** Gives the function that wants the work of a turn sealed, whatever its session says: of a turn of care, and of each one that care delivers. */
+const makeWantsCapture = Effect.gen(function* () {
+  const store = yield* CareStore
+  const { caredOf } = yield* followRows
+  return Effect.fnUntraced(function* ({ id }: SessionRow) {
+    for (const requestId of yield* caredOf(id)) {
+      const row = yield* store.find(requestId)
+      if (row !== undefined && (row.state === "working" || policyOf(row).deliver === "every_turn")) return true
+    }
+    return false
+  })
+})
+
 /** Counts what a turn has spent. Without a budget nobody asks. */
 const makeSpend = Effect.gen(function* () {
   const store = yield* CareStore
@@ -76,45 +90,3 @@ const makeSpend = Effect.gen(function* () {
     })
   })
 })
-
-/** Gives what follows from the ends of deliveries. */
-const makeDeliveryEnds = Effect.gen(function* () {
-  const store = yield* CareStore
-  const requests = yield* MergeRequestStore
-  const watches = yield* WatchStore
-  const end = yield* makeEndWork
-  const post = yield* makePost
-  const summaryOf = yield* makeSummary
-
-  return {
-    delivered: Effect.fnUntraced(function* (delivery: Delivery) {
-      const attention = yield* store.attentionOfDelivery(delivery.id)
-      if (attention?.state !== "delivering") return
-      const row = yield* store.lock(attention.merge_request_id)
-      const request = yield* requests.find(attention.merge_request_id)
-      if (row === undefined || request === undefined) return
-      const ended = yield* store.move(attention, "done", { commit_sha: delivery.commit })
-      const isIts = row.state === "working" && row.attention_id === attention.id
-      const now = isIts ? yield* store.change(row, { state: "watching", attention_id: null }) : row
-      yield* store.tell(request, now, "merge_request.care_delivered", ended)
-      yield* post(request, now, { id: ended.id, attention: ended, text: yield* summaryOf(ended) })
-      yield* watches.ring(request.id, false)
-    }),
-    undelivered: Effect.fnUntraced(function* (delivery: Delivery) {
-      const attention = yield* store.attentionOfDelivery(delivery.id)
-      if (attention?.state !== "delivering") return
-      const reason = delivery.reason === null ? undefined : reasons[delivery.reason]
-      yield* end(attention.id, reason ?? "push_refused")
-    })
-  }
-})
-
-const reasons: Partial<Record<DeliveryReason, CareReason>> = {
-  remote_head_changed: "head_keeps_moving",
-  merge_conflict: "merge_conflict",
-  branch_gone: "branch_gone",
-  repository_not_found: "branch_gone",
-  redirected: "branch_gone",
-  auth_required: "auth_required",
-  empty_changeset: "no_change"
-}

@@ -27,6 +27,7 @@ import {
   careStates
 } from "./Care.js"
 import { reasonMessages } from "./Reasons.js"
+import { type ShownAttention, toAttention } from "./ShownAttention.js"
 
 /** The author of what care does by itself. */
 export const careActor = systemActor("care")
@@ -64,6 +65,8 @@ export interface AttentionRow extends Omit<Attention, "causes" | "proposes" | "c
   /** The tree of the head that the base branch was merged into; null without a conflict. */
   readonly head_tree: string | null
   readonly commit_sha: string | null
+  /** 1 for the work of a turn that care did not begin. */
+  readonly follows: number | null
 }
 
 /** A comment that is to be written once. */
@@ -87,7 +90,11 @@ export type CareEventType =
   | "merge_request.care_handed_over"
   | "merge_request.care_ended"
 
-export const policyOf = ({ policy }: Pick<CareRow, "policy">): CarePolicy => JSON.parse(policy)
+/** A policy of an earlier release says nothing of `deliver`. */
+export const policyOf = ({ policy }: Pick<CareRow, "policy">): CarePolicy => ({
+  deliver: "own_turns",
+  ...JSON.parse(policy)
+})
 
 /** A policy with its defaults. */
 export const policyIn = (input: CareInput): CarePolicy => ({
@@ -99,6 +106,7 @@ export const policyIn = (input: CareInput): CarePolicy => ({
   rerun_first: input.rerun_first ?? true,
   bots: input.bots ?? [],
   reply: input.reply ?? "summary",
+  deliver: input.deliver ?? "own_turns",
   protected_paths: input.protected_paths ?? ciFiles
 })
 
@@ -146,7 +154,8 @@ export class CareStore extends Context.Tag("@reins/core/care/CareStore")<
     readonly watchedOf: (sessionId: SessionId) => Effect.Effect<ReadonlyArray<MergeRequestId>>
     readonly attention: (id: string) => Effect.Effect<AttentionRow | undefined>
     readonly attentionOfTurn: (turnId: string) => Effect.Effect<AttentionRow | undefined>
-    readonly attentionOfDelivery: (deliveryId: string) => Effect.Effect<AttentionRow | undefined>
+    /** Those of several merge requests of one branch have one delivery. */
+    readonly attentionsOfDelivery: (deliveryId: string) => Effect.Effect<ReadonlyArray<AttentionRow>>
     /** Newest first. */
     readonly attentions: (
       id: MergeRequestId,
@@ -258,13 +267,16 @@ const attentionRows = Effect.map(Database, ({ all, first, run, sql }) => {
   return {
     attention: attentionOf,
     attentionOfTurn: (turnId) => first(sql<AttentionRow>`select * from attentions where turn_id = ${turnId}`),
-    attentionOfDelivery: (deliveryId) =>
-      first(sql<AttentionRow>`select * from attentions where delivery_id = ${deliveryId} order by id desc limit 1`),
+    attentionsOfDelivery: (deliveryId) =>
+      all(sql<AttentionRow>`select * from attentions where delivery_id = ${deliveryId} order by id desc`),
     attentions: fn("CareStore.attentions")(function* (id, page) {
       const { before, limit } = yield* Keyset.descending(page)
-      const rows = yield* all(sql<AttentionRow & { readonly reply_url: string | null }>`select attentions.*,
+      const rows =
+        yield* all(sql<ShownAttention>`select attentions.*, made.id as followed_id, made.message_id as followed_message,
             (select url from care_posts where care_posts.id = attentions.id) as reply_url from attentions
-            where merge_request_id = ${id} and id < ${before} order by id desc limit ${limit + 1}`)
+            left join changesets on follows = 1 and changesets.id = attentions.changeset_id
+            left join turns made on made.id = changesets.source_turn_id
+            where merge_request_id = ${id} and attentions.id < ${before} order by attentions.id desc limit ${limit + 1}`)
       return Keyset.page(rows.map(toAttention), limit, (attention) => attention.id)
     }),
     attend: Effect.fnUntraced(function* (row, causes) {
@@ -337,25 +349,6 @@ const numbered = (row: CareRow): CareRow => ({
   ...row,
   spent_tokens: Number(row.spent_tokens),
   spent_nano_usd: row.spent_nano_usd === null ? null : Number(row.spent_nano_usd)
-})
-
-export const toAttention = (row: AttentionRow & { readonly reply_url: string | null }): Attention => ({
-  id: row.id,
-  merge_request_id: row.merge_request_id,
-  head_sha: row.head_sha,
-  state: row.state,
-  causes: JSON.parse(row.causes),
-  proposes: row.proposes === 1,
-  base_sha: row.base_sha,
-  message_id: row.message_id,
-  turn_id: row.turn_id,
-  changeset_id: row.changeset_id,
-  delivery_id: row.delivery_id,
-  commit: row.commit_sha,
-  reply_url: row.reply_url,
-  reason: row.reason,
-  created_at: row.created_at,
-  updated_at: row.updated_at
 })
 
 const eventOf = (request: MergeRequest, row: CareRow, type: CareEventType, attention?: AttentionRow): NewEvent => ({

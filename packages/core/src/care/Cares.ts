@@ -17,6 +17,7 @@ import { Journal } from "../store/Journal.js"
 import { type Attention, attentionStates, type Care, type CareEnd, careStates } from "./Care.js"
 import { type CareRow, CareStore, policyIn, toCare } from "./CareStore.js"
 import { makeDeciding } from "./Deciding.js"
+import { makeForgetWaiting } from "./EveryTurn.js"
 import { makeHandOver } from "./HandOver.js"
 import { makeDeliverProposed } from "./Proposals.js"
 
@@ -61,6 +62,7 @@ export class Cares extends Context.Tag("@reins/core/care/Cares")<
       const watches = yield* WatchStore
       const end = yield* makeEnd
       const deliver = yield* makeDeliverProposed
+      const forgetWaiting = yield* makeForgetWaiting
       yield* listen
 
       const requested = Effect.fnUntraced(function* (id: string) {
@@ -91,6 +93,7 @@ export class Cares extends Context.Tag("@reins/core/care/Cares")<
               if (!isAccount(principal)) return yield* onlyPeople
               yield* mergeRequestStates.check(request.state, "merged")
               if (row !== undefined) yield* end.attention(row)
+              if (input.deliver !== "every_turn") yield* forgetWaiting(request.id)
               const terms = { acts_for: principal.accountId, api_key_id: keyOf(principal), policy: policyIn(input) }
               const begun = yield* store.begin(request, terms)
               yield* watches.ring(request.id, false)
@@ -125,6 +128,7 @@ const onlyPeople = new ReinsError({
 /** The ends of a care that nobody hands over. */
 const makeEnd = Effect.gen(function* () {
   const store = yield* CareStore
+  const forgetWaiting = yield* makeForgetWaiting
   /** Lets what is under way go on for itself. */
   const attention = Effect.fnUntraced(function* ({ attention_id }: CareRow) {
     const found = attention_id === null ? undefined : yield* store.attention(attention_id)
@@ -134,6 +138,7 @@ const makeEnd = Effect.gen(function* () {
     attention,
     care: Effect.fnUntraced(function* (request: MergeRequest, row: CareRow, reason: CareEnd) {
       yield* attention(row)
+      yield* forgetWaiting(request.id)
       const ended = yield* store.change(row, { state: "ended", reason, attention_id: null })
       yield* store.tell(request, ended, "merge_request.care_ended")
       return ended

@@ -6,8 +6,7 @@ import { partReads } from "../changes/looks/PartRows.js"
 import type { RequestSight } from "../changes/looks/RequestListeners.js"
 import { rerunJobKind } from "../changes/MergeRequestJobs.js"
 import { requestReplies } from "../changes/RequestReplies.js"
-import { AttentionId, newId } from "../domain/Ids.js"
-import { now, toMillis } from "../domain/Timestamp.js"
+import { toMillis } from "../domain/Timestamp.js"
 import { Forges } from "../forge/Forges.js"
 import { JobStore } from "../jobs/JobStore.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
@@ -16,8 +15,10 @@ import { makeCareMayAct } from "./Acting.js"
 import type { AttentionCause } from "./Care.js"
 import { type CareRow, CareStore, leftOf, policyOf } from "./CareStore.js"
 import { type CareSeen, type CareStep, decide, type SeenComment } from "./Decision.js"
+import { followsTurns, makeCatchUp } from "./EveryTurn.js"
 import { makeHandOver } from "./HandOver.js"
 import { makeMemory } from "./Memory.js"
+import { newAttention } from "./NewAttention.js"
 
 /** The kind of the job that makes the turn of an attention ready. */
 export const prepareJobKind = "care.prepare"
@@ -36,6 +37,7 @@ export const makeDeciding = Effect.gen(function* () {
   const memoryOf = yield* makeMemory
   const seenOf = yield* makeSeen
   const supersede = yield* makeSupersede
+  const catchUp = yield* makeCatchUp
 
   const act = Effect.fnUntraced(function* (sight: RequestSight, row: CareRow, session: SessionRow, step: CareStep) {
     const { request } = sight
@@ -69,12 +71,13 @@ export const makeDeciding = Effect.gen(function* () {
     const session = yield* sessions.lock(request.session_id)
     const locked = yield* store.lock(request.id)
     if (session === undefined || locked === undefined) return undefined
-    const row = yield* supersede(locked, request.head_sha)
+    const current = yield* supersede(locked, request.head_sha)
+    const row = sight.isFork ? current : yield* catchUp(request, current, session)
     if (row.state !== "watching") return undefined
     const rules = policyOf(row)
     const known = yield* memoryOf(row, request.head_sha ?? "")
     const memory = { ...known, turns: row.turns, isSpent: leftOf(row) === undefined }
-    return yield* act(sight, row, session, decide(yield* seenOf(sight, session), memory, rules, sight.nowMs))
+    return yield* act(sight, row, session, decide(yield* seenOf(sight, session, row), memory, rules, sight.nowMs))
   })
 })
 
@@ -89,33 +92,14 @@ const makeAttend = Effect.gen(function* () {
     session: SessionRow,
     step: Extract<CareStep, { readonly do: "turn" }>
   ) {
-    const at = yield* now
-    const id = yield* newId(AttentionId)
-    yield* store.attend(
-      {
-        id,
-        merge_request_id: request.id,
-        session_id: request.session_id,
-        generation: row.generation,
-        head_sha: request.head_sha ?? "",
-        state: "preparing",
-        fingerprint: step.fingerprint,
-        causes: JSON.stringify(causesOf(step)),
-        proposes: step.proposes ? 1 : 0,
-        base_sha: null,
-        head_tree: null,
-        tree_before: null,
-        message_id: null,
-        turn_id: null,
-        changeset_id: null,
-        delivery_id: null,
-        commit_sha: null,
-        reason: null,
-        created_at: at,
-        updated_at: at
-      },
-      step.causes
-    )
+    const attention = yield* newAttention(request, row, {
+      head_sha: request.head_sha ?? "",
+      fingerprint: step.fingerprint,
+      causes: JSON.stringify(causesOf(step)),
+      proposes: step.proposes ? 1 : 0
+    })
+    const { id } = attention
+    yield* store.attend(attention, step.causes)
     yield* store.change(row, { state: "working", attention_id: id })
     yield* jobs.enqueue({
       kind: prepareJobKind,
@@ -156,7 +140,7 @@ const makeSeen = Effect.gen(function* () {
   const replies = yield* requestReplies
   const isUndelivered = yield* makeIsUndelivered
 
-  return Effect.fnUntraced(function* (sight: RequestSight, session: SessionRow) {
+  return Effect.fnUntraced(function* (sight: RequestSight, session: SessionRow, row: CareRow) {
     const { request } = sight
     const head = request.head_sha ?? ""
     const pushed = yield* deliveries.pushedTo(request.session_id, request.head_branch)
@@ -171,7 +155,7 @@ const makeSeen = Effect.gen(function* () {
       base: request.base_branch,
       isBehind: isBehind(pushed, head, sight.nowMs),
       isBusy: session.turns.active !== null || session.turns.queued > 0,
-      isUndelivered: yield* isUndelivered(session, pushed[0]),
+      isUndelivered: !followsTurns(row) && (yield* isUndelivered(session, pushed[0])),
       checks:
         request.standing === null || sight.unread.has("checks")
           ? undefined

@@ -8,11 +8,13 @@ import { WatchStore } from "../changes/looks/WatchStore.js"
 import type { JobKind, RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../worktrees/WorkingTrees.js"
-import { CareStore, policyOf } from "./CareStore.js"
+import { CareStore } from "./CareStore.js"
 import { makeDeliver } from "./Delivering.js"
+import { makeGoOn } from "./EveryTurn.js"
+import { followRows } from "./FollowRows.js"
 import { makeHandOver } from "./HandOver.js"
 import { isOtherBase, makeLeftMarks } from "./Merging.js"
-import { fitsPattern } from "./Paths.js"
+import { touchesProtected } from "./Paths.js"
 import { makePost } from "./Posting.js"
 import { makeSummary } from "./Summary.js"
 import { type CareWork, makeEndWork, makeFindWork } from "./Work.js"
@@ -27,23 +29,24 @@ export const deliverCareJob = Effect.gen(function* () {
   const find = yield* makeFindWork
   const end = yield* makeEndWork
   const changesets = yield* ChangesetStore
+  const { newestWork } = yield* followRows
   const touched = yield* makeTouched
   const leftMarks = yield* makeLeftMarks
-  const steps = yield* makeSteps
+  const steps = yield* makeUndelivered
   const deliver = yield* makeDeliver
 
   const judge = Effect.fnUntraced(function* (attempt: RunningAttempt, work: CareWork) {
     const { attention, row, session } = work
-    const newest = yield* changesets.newestSealed(session.id)
-    const made = newest?.source_turn_id === attention.turn_id ? newest : undefined
+    // A turn of somebody else may have ended since.
+    const id = attention.turn_id === null ? undefined : yield* newestWork(session.id, attention.turn_id)
+    const made = id && (yield* changesets.find(id))
     if (made === undefined || made.tree === null || made.tree === attention.tree_before)
       return yield* attempt.commit(steps.nothing(attention.id))
     // The files hold the merge of another branch, which nobody wants any more.
     if (isOtherBase(work) || (yield* leftMarks(work, made.tree)).length > 0)
       return yield* attempt.commit(end(attention.id, "merge_conflict"))
     const paths = yield* touched(work, made.tree)
-    const { protected_paths } = policyOf(row)
-    const isProtected = paths.some((path) => protected_paths.some((pattern) => fitsPattern(path, pattern)))
+    const isProtected = touchesProtected(paths, row)
     if (isProtected || attention.proposes === 1)
       return yield* attempt.commit(steps.propose(attention.id, made, isProtected))
     yield* deliver(attempt, work, made)
@@ -77,12 +80,13 @@ const makeTouched = Effect.gen(function* () {
 })
 
 /** The commits of turns that deliver nothing by themselves. */
-const makeSteps = Effect.gen(function* () {
+export const makeUndelivered = Effect.gen(function* () {
   const store = yield* CareStore
   const sessions = yield* SessionStore
   const watches = yield* WatchStore
   const find = yield* makeFindWork
   const handOver = yield* makeHandOver
+  const goOn = yield* makeGoOn
   const post = yield* makePost
   const summaryOf = yield* makeSummary
 
@@ -104,6 +108,7 @@ const makeSteps = Effect.gen(function* () {
       const ended = yield* store.move(attention, "done")
       const watching = yield* store.change(row, { state: "watching", attention_id: null })
       yield* post(request, watching, { id: ended.id, attention: ended, text: yield* summaryOf(ended) })
+      yield* goOn(request, watching)
       yield* watches.ring(request.id, false)
     }),
     propose: Effect.fnUntraced(function* (id: string, { id: changesetId }: Changeset, isProtected: boolean) {
@@ -112,7 +117,9 @@ const makeSteps = Effect.gen(function* () {
       const { attention, request, row } = work
       const proposed = yield* store.move(attention, "proposed", {
         changeset_id: changesetId,
-        reason: isProtected ? "protected_path" : null
+        reason: isProtected ? "protected_path" : null,
+        // What is built on a proposal is one too.
+        proposes: isProtected ? attention.proposes : 1
       })
       yield* store.tell(request, row, "merge_request.care_proposed", proposed)
       if (isProtected) yield* handOver(request, row, "protected_path", proposed)

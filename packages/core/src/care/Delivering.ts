@@ -1,7 +1,10 @@
 import { Effect } from "effect"
 import type { Changeset } from "../changes/Changeset.js"
+import type { Delivery } from "../changes/Delivery.js"
+import { deliveryAnswers } from "../changes/DeliveryAnswers.js"
 import { DeliveryStore } from "../changes/DeliveryStore.js"
 import { makeRequest } from "../changes/RequestDelivery.js"
+import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
@@ -10,6 +13,8 @@ import { Oversight } from "../store/Oversight.js"
 import { carePrincipal, makeCareMayAct } from "./Acting.js"
 import type { CareReason } from "./Care.js"
 import { CareStore } from "./CareStore.js"
+import { makeDeliveryEnds } from "./DeliveryEnds.js"
+import { followRows } from "./FollowRows.js"
 import { isAboutConflict, mergeOf } from "./Merging.js"
 import { type CareWork, makeEndWork, makeFindWork } from "./Work.js"
 
@@ -21,6 +26,8 @@ export const makeDeliver = Effect.gen(function* () {
   const find = yield* makeFindWork
   const end = yield* makeEndWork
   const request = yield* makeRequest
+  const resume = yield* makeResume
+  const { isUnderWay } = yield* followRows
   const sessions = yield* SessionStore
   const oversight = yield* Oversight
 
@@ -34,15 +41,20 @@ export const makeDeliver = Effect.gen(function* () {
       if (work === undefined || work.attention.delivery_id !== null) return
       if (!(yield* mayAct(work.row, work.session.workspace_id)))
         return yield* end(work.attention.id, "owner_lost_access")
+      const { follows } = work.attention
       const earlier = yield* deliveries.find(work.request.delivery_id)
       const terms = {
         onto: "head" as const,
         target_ref: work.request.head_branch,
-        title: titleOf(work),
+        // The commit of a turn that care did not begin has the title of the session, as other deliveries have.
+        ...(follows !== 1 && { title: titleOf(work) }),
         ...(earlier?.connection_id != null && { connection_id: earlier.connection_id })
       }
+      // An older changeset must not come after a newer one. The end of the other delivery has this one asked for again.
+      if (follows === 1 && (yield* isUnderWay(work.session.id, work.request.head_branch, changeset.id))) return
       const { delivery } = yield* request(by, changeset.id, terms, mergeOf(work.attention))
       yield* store.amend(work.attention, { delivery_id: delivery.id, changeset_id: changeset.id })
+      yield* resume(by, work, delivery)
       yield* oversight.inCommit(commanded)
     })
     yield* Effect.zipRight(oversight.before(commanded), attempt.commit(inside)).pipe(
@@ -51,6 +63,19 @@ export const makeDeliver = Effect.gen(function* () {
         (error) => attempt.commit(end(given.attention.id, refusalOf(error)))
       )
     )
+  })
+})
+
+/** Gives the function that goes on with a delivery which somebody has asked for before. Nothing else would tell of the end of one that has ended. */
+const makeResume = Effect.gen(function* () {
+  const sessions = yield* SessionStore
+  const answers = yield* deliveryAnswers
+  const { delivered, undelivered } = yield* makeDeliveryEnds
+  return Effect.fnUntraced(function* (principal: Principal, { session: { id } }: CareWork, delivery: Delivery) {
+    if (delivery.state === "succeeded") return yield* delivered(delivery)
+    if (delivery.state === "cancelled") return yield* undelivered(delivery)
+    if (delivery.state === "failed" || delivery.state === "blocked")
+      yield* answers.retry({ principal, session: yield* sessions.writable(principal, id), delivery })
   })
 })
 

@@ -7,6 +7,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
 import type { CareReason } from "./Care.js"
 import { type AttentionRow, type CareRow, CareStore } from "./CareStore.js"
+import { makeForgetWaiting } from "./EveryTurn.js"
 import { makePost } from "./Posting.js"
 import { reasonMessages } from "./Reasons.js"
 
@@ -20,6 +21,7 @@ export const makeHandOver = Effect.gen(function* () {
   const jobs = yield* JobStore
   const sessions = yield* SessionStore
   const post = yield* makePost
+  const forgetWaiting = yield* makeForgetWaiting
 
   const mail = Effect.fnUntraced(function* (request: MergeRequest, row: CareRow, reason: CareReason) {
     const session = yield* sessions.find(request.session_id)
@@ -38,6 +40,7 @@ export const makeHandOver = Effect.gen(function* () {
   ) {
     // A proposal stays for a person.
     if (attention !== undefined && attention.state !== "proposed") yield* store.move(attention, "failed", { reason })
+    yield* forgetWaiting(request.id)
     const handed = yield* store.change(row, { state: "handed_over", reason, attention_id: null })
     yield* store.tell(request, handed, "merge_request.care_handed_over", attention)
     yield* mail(request, handed, reason)

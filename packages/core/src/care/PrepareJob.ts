@@ -12,6 +12,7 @@ import { carePrincipal, makeCareMayAct } from "./Acting.js"
 import type { CareReason } from "./Care.js"
 import { CareStore, careActor, leftOf } from "./CareStore.js"
 import { prepareJobKind } from "./Deciding.js"
+import { followRows } from "./FollowRows.js"
 import { isOtherBase } from "./Merging.js"
 import { makeMessageOf } from "./MessageFacts.js"
 import { makeSync, type Synced } from "./Syncing.js"
@@ -86,6 +87,7 @@ const makeBegin = Effect.gen(function* () {
   const find = yield* makeFindWork
   const end = yield* makeEndWork
   const mayAct = yield* makeCareMayAct
+  const { waiting } = yield* followRows
 
   return Effect.fnUntraced(function* (
     { attention: { id }, session: { id: sessionId } }: CareWork,
@@ -97,7 +99,9 @@ const makeBegin = Effect.gen(function* () {
     if (session === undefined || work === undefined) return
     if (!(yield* mayAct(work.row, session.workspace_id))) return yield* end(id, "owner_lost_access")
     if (synced.isSynced || synced.conflicts.length > 0) yield* snapshots.changed(sessionId)
-    if (session.turns.active !== null || session.turns.queued > 0) return yield* end(id, undefined)
+    const isLater = session.turns.active !== null || session.turns.queued > 0
+    // The work of that turn is one commit, and the turn of care another.
+    if (isLater || (yield* waiting(work.request.id)).length > 0) return yield* end(id, undefined)
     const budget = leftOf(work.row)
     if (budget === undefined) return yield* end(id, "budget_exhausted")
     const sent = yield* inbox.post(session, careActor, { content, ...(budget !== null && { budget }) }, "care")

@@ -3,6 +3,7 @@ import * as CareEnds from "./CareEnds.js"
 import { CareStore } from "./CareStore.js"
 import { Cares } from "./Cares.js"
 import { deliverCareJob } from "./DeliverJob.js"
+import { followJob } from "./FollowJob.js"
 import * as operations from "./Operations.js"
 import { prepareJob } from "./PrepareJob.js"
 import { replyJob } from "./ReplyJob.js"
@@ -13,5 +14,5 @@ export const care = {
   layer: oneByOne(Cares.layer, CareEnds.layer).pipe(onTopOf(CareStore.layer)),
   operations,
   tables: ["attentions"],
-  jobs: [prepareJob, deliverCareJob, replyJob]
+  jobs: [prepareJob, deliverCareJob, followJob, replyJob]
 } as const

@@ -6,6 +6,7 @@ import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { AttentionState, CareReason } from "./Care.js"
 import { type AttentionRow, type CareRow, CareStore } from "./CareStore.js"
+import { makeGoOn } from "./EveryTurn.js"
 import { makeHandOver } from "./HandOver.js"
 
 /** An attention that is worked on, with the rows that it is about. */
@@ -44,6 +45,7 @@ export const makeEndWork = Effect.gen(function* () {
   const watches = yield* WatchStore
   const find = yield* makeFindWork
   const handOver = yield* makeHandOver
+  const goOn = yield* makeGoOn
   return Effect.fnUntraced(function* (
     id: string,
     reason: CareReason | undefined,
@@ -60,7 +62,7 @@ export const makeEndWork = Effect.gen(function* () {
     if (reason !== undefined) return yield* Effect.asVoid(handOver(request, row, reason, attention))
     if (!keepsCauses) yield* store.forget(attention.id)
     yield* store.move(attention, "superseded")
-    yield* store.change(row, { state: "watching", attention_id: null })
+    yield* goOn(request, yield* store.change(row, { state: "watching", attention_id: null }))
     yield* watches.ring(request.id, false)
   })
 })

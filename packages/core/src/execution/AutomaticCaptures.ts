@@ -4,6 +4,7 @@ import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import { ChangesetId, newId } from "../domain/Ids.js"
 import type { GitError } from "../git/GitError.js"
+import { SessionListeners } from "../sessions/SessionListeners.js"
 import type { SessionRow } from "../sessions/SessionRow.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Turn } from "../sessions/Turn.js"
@@ -25,12 +26,14 @@ export const automaticCaptures = Effect.gen(function* () {
   const journal = yield* Journal
   const takeCapture = yield* treeCapture
   const sessions = yield* SessionStore
+  const listeners = yield* SessionListeners
   const eventsBetween = yield* betweenTurns
 
   return {
     take: Effect.fnUntraced(function* (session: SessionRow, turn: Turn) {
       const current = yield* sessions.find(session.id)
-      if (current === undefined || current.auto_capture === 0) return undefined
+      if (current === undefined) return undefined
+      if (current.auto_capture === 0 && !(yield* listeners.wantsCapture(current))) return undefined
       const id = yield* newId(ChangesetId)
       const taken = yield* Effect.either(takeCapture(current, id))
       const between = Either.isRight(taken) ? yield* eventsBetween(current, turn, taken.right) : []

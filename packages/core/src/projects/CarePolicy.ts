@@ -11,6 +11,13 @@ export const CareOf = Schema.Literal("off", "propose", "fix").annotations({
 })
 export type CareOf = typeof CareOf.Type
 
+export const CareDelivers = Schema.Literal("own_turns", "every_turn").annotations({
+  identifier: "CareDelivers",
+  description:
+    "`own_turns`: those that care begins. `every_turn`: also those that people, keys and automations begin. Each that succeeds and has changed files becomes one commit."
+})
+export type CareDelivers = typeof CareDelivers.Type
+
 /** A pattern of paths: `*` for a part of a name, `**` for any folders. */
 const PathPattern = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(300))
 
@@ -45,7 +52,11 @@ export const CareInput = Schema.Struct({
   ),
   reply: field(
     optional(Schema.Literal("summary", "off")),
-    "`summary` writes one comment on the merge request for each delivery and when a person is asked; `summary` when absent."
+    "`summary` writes one comment on the merge request for each turn of care and when a person is asked; `summary` when absent."
+  ),
+  deliver: field(
+    optional(CareDelivers),
+    "The turns whose changes are delivered on top of the branch; `own_turns` when absent."
   ),
   protected_paths: field(
     optional(Schema.Array(PathPattern).pipe(Schema.maxItems(50))),

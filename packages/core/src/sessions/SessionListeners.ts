@@ -15,6 +15,8 @@ export interface SessionListener {
   readonly closing: (session: SessionRow, actor: Actor) => Effect.Effect<void, never, Commit>
   /** True while work of the session is on its way to its repository. The commit holds the session. */
   readonly isDelivering: (session: SessionRow) => Effect.Effect<boolean, never, Commit>
+  /** True when the work of each turn of the session has to be sealed, also where the session says otherwise. */
+  readonly wantsCapture: (session: SessionRow) => Effect.Effect<boolean>
 }
 
 /** The rooms above that listen to sessions. They register here, so that sessions need not know them. */
@@ -29,6 +31,11 @@ export class SessionListeners extends Context.Tag("@reins/core/sessions/SessionL
       turnMoved: (turn, actor) => tell((listener) => listener.turnMoved?.(turn, actor)),
       begun: (session) => tell((listener) => listener.begun?.(session)),
       closing: (session, actor) => tell((listener) => listener.closing?.(session, actor)),
+      wantsCapture: (session) =>
+        Effect.map(
+          ask(({ wantsCapture }) => wantsCapture && Effect.map(wantsCapture(session), (does) => does || undefined)),
+          (found) => found ?? false
+        ),
       isDelivering: (session) =>
         Effect.map(
           ask(({ isDelivering }) => isDelivering && Effect.map(isDelivering(session), (is) => is || undefined)),

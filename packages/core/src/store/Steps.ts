@@ -4,7 +4,7 @@ import { access } from "./schema/access.js"
 import { artifacts } from "./schema/artifacts.js"
 import { automations } from "./schema/automations.js"
 import { budgets } from "./schema/budgets.js"
-import { care } from "./schema/care.js"
+import { care, careFollows } from "./schema/care.js"
 import { changes, requestActs } from "./schema/changes.js"
 import { connections } from "./schema/connections.js"
 import { delegations } from "./schema/delegations.js"
@@ -55,5 +55,6 @@ export const steps: Readonly<Record<string, Step>> = {
   "0021_artifacts": original(byDialect(artifacts)),
   "0022_care": original(statements(care)),
   "0023_oauth": original(statements(oauth)),
-  "0024_request_acts": expand(statements(requestActs))
+  "0024_request_acts": expand(statements(requestActs)),
+  "0025_care_follows": expand(statements(careFollows))
 }

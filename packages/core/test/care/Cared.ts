@@ -1,3 +1,4 @@
+import * as Memberships from "@reins/core/access/Memberships"
 import { Boot } from "@reins/core/base/Boot"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
@@ -7,6 +8,8 @@ import { Deliveries } from "@reins/core/changes/Deliveries"
 import { MergeRequestLooks } from "@reins/core/changes/looks/MergeRequestLooks"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { Connections } from "@reins/core/connections/Connections"
+import type { Principal } from "@reins/core/domain/Principal"
+import { now } from "@reins/core/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import type { CareInput } from "@reins/core/projects/CarePolicy"
@@ -14,11 +17,13 @@ import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import type { Bell } from "@reins/core/store/Bell"
-import type { Database } from "@reins/core/store/Database"
+import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
 import { eventOf, eventsUntil, forgeConnection, remote } from "@reins/testing/changes/Fixture"
 import { testExecutor } from "@reins/testing/executor/TestExecutor"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { newAccount } from "@reins/testing/identity/Identity"
 import { Context, Effect, Layer, Logger, LogLevel } from "effect"
 import { type ChatMessage, type Gateway, type Step, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, temporaryDirectory } from "../execution/Agent.js"
@@ -26,9 +31,10 @@ import { isTurnEnd, temporaryDirectory } from "../execution/Agent.js"
 /** The secret that must appear nowhere. */
 export const canary = "canary-Zq8rT2vX5nB7mK1p"
 
-/** The steps of the model for the messages of care. Everything else makes `ONE` of a file. */
+/** The steps of the model for the messages of care, and for those of people. Without the latter it makes `ONE` of a file. */
 export interface Model {
   onCare: (prompt: string) => Array<Step>
+  onPerson?: ((prompt: string) => Array<Step>) | undefined
 }
 
 export class Scripted extends Context.Tag("test/Scripted")<
@@ -45,7 +51,8 @@ const isCare = ({ role, text }: ChatMessage): boolean => role === "user" && text
 /** The steps for the newest message of a person or of care. */
 const planOf = (model: Model) => (messages: ReadonlyArray<ChatMessage>) => {
   const last = messages.findLast(({ role }) => role === "user")
-  return last !== undefined && isCare(last) ? model.onCare(last.text) : first
+  if (last === undefined) return first
+  return isCare(last) ? model.onCare(last.text) : (model.onPerson?.(last.text) ?? first)
 }
 
 /** An installation with a scripted model behind the small agent. */
@@ -80,6 +87,18 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
     })
   ).pipe(Layer.provide([Logger.minimumLogLevel(LogLevel.Error), PasswordCost.layerTest]))
 
+/** A member of the workspace, and what removes them from it. */
+export const newMember = Effect.gen(function* () {
+  const { workspaceId } = yield* Embedded.owner
+  const db = yield* Database
+  const { commit } = yield* Journal
+  const { id } = yield* newAccount
+  const membership = { workspace_id: workspaceId, account_id: id, role: "member" } as const
+  yield* commit(Memberships.add(db, { ...membership, created_at: yield* now }))
+  const member: Principal = { accountId: id, scopes: ["write"], workspaceId: null, via: { kind: "embedded" } }
+  return { member, remove: commit(Memberships.removeMembership(db, workspaceId, id)) }
+})
+
 let newestProject = 1
 
 type Origin = Effect.Effect.Success<ReturnType<typeof remote>>
@@ -93,6 +112,8 @@ export const opened = <R = never>(
 ) =>
   Effect.gen(function* () {
     const { gateway, model } = yield* Scripted
+    // An earlier test may have set it.
+    model.onPerson = undefined
     const { principal, workspaceId } = yield* Embedded.owner
     const connections = yield* Connections
     const made = yield* connections.create(principal, workspaceId, {

@@ -1,18 +1,12 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
-import * as Memberships from "@reins/core/access/Memberships"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
-import type { Principal } from "@reins/core/domain/Principal"
-import { now } from "@reins/core/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
-import { Database } from "@reins/core/store/Database"
-import { Journal } from "@reins/core/store/Journal"
-import { newAccount } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Schedule } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
-import { installation, opened, write } from "./Cared.js"
+import { installation, newMember, opened, write } from "./Cared.js"
 
 const fix = { checks: "fix", rerun_first: false } as const
 
@@ -38,18 +32,6 @@ const mailsAbout = (id: string) =>
     const mails = namesIn(outbox).map((name) => readFileSync(join(outbox, name), "utf8").replaceAll(/=\r?\n/g, ""))
     return mails.filter((mail) => mail.includes(id))
   })
-
-/** A member of the workspace, and what removes them from it. */
-const newMember = Effect.gen(function* () {
-  const { workspaceId } = yield* Embedded.owner
-  const db = yield* Database
-  const { commit } = yield* Journal
-  const { id } = yield* newAccount
-  const membership = { workspace_id: workspaceId, account_id: id, role: "member" } as const
-  yield* commit(Memberships.add(db, { ...membership, created_at: yield* now }))
-  const member: Principal = { accountId: id, scopes: ["write"], workspaceId: null, via: { kind: "embedded" } }
-  return { member, remove: commit(Memberships.removeMembership(db, workspaceId, id)) }
-})
 
 type Given = Effect.Effect.Success<ReturnType<typeof opened>>
 

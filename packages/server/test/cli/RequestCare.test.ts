@@ -149,6 +149,10 @@ describe("care and merge conditions", () => {
       JSON.parse((await succeed("mr", "care", id, ...words, "--json")).stdout)
     const first = await care("--checks", "propose", "--reviews", "off", "--max-turns", "3", "--budget", "200k")
     assert.deepInclude(first, { state: "watching", checks: "propose", reviews: "off", max_turns: 3 })
+    assert.deepInclude(first, { deliver: "own_turns" })
+    assert.deepInclude(await care("--deliver", "every-turn"), { checks: "propose", deliver: "every_turn" })
+    assert.deepInclude(await care("--max-turns", "3"), { deliver: "every_turn" })
+    assert.deepInclude(await care("--deliver", "own-turns"), { deliver: "own_turns" })
     assert.deepInclude(await care("--conflicts", "fix"), { checks: "propose", conflicts: "fix", max_turns: 3 })
     assert.deepInclude(await care("--conflicts", "off", "--reviews", "propose"), {
       checks: "propose",

@@ -69,3 +69,12 @@ export const care: ReadonlyArray<string> = [
   )`,
   `create index care_posts_request on care_posts (merge_request_id)`
 ]
+
+/**
+ * The deliveries of turns that care did not begin. `follows` is 1 for their attentions, whose changeset is known from the beginning. A generation delivers
+ * a changeset once.
+ */
+export const careFollows: ReadonlyArray<string> = [
+  `alter table attentions add column follows integer`,
+  `create unique index attentions_follows on attentions (merge_request_id, generation, changeset_id) where follows = 1`
+]

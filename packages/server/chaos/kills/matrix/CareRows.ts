@@ -7,7 +7,12 @@ import type { Row } from "./Row.js"
 /** An open merge request that a care watches. Its one file is changed by nothing else. */
 const caredFor = async (
   installation: Installation,
-  care: { readonly checks?: "fix"; readonly conflicts?: "fix"; readonly rerun_first?: false }
+  care: {
+    readonly checks?: "fix"
+    readonly conflicts?: "fix"
+    readonly deliver?: "every_turn"
+    readonly rerun_first?: false
+  }
 ) => {
   const { api, origin } = installation
   const session = await newSession(installation, { repository: { url: origin.url } })
@@ -63,7 +68,7 @@ const caredFor = async (
     await installation.until(async () => (await get()).state === "closed", "the end of the merge request")
     return attention ?? assert.fail("no attention")
   }
-  return { attentions, before: head(), cared, holds, path }
+  return { attentions, before: head(), branch, cared, comments, head, holds, merge_request_id, path, session }
 }
 
 export const redCheckHasOneTurn: Row = {
@@ -106,5 +111,39 @@ export const conflictHasOneTurn: Row = {
     const attention = await holds(before, [path, bothSides])
     assert.strictEqual(attention.base_sha, base)
     assert.deepStrictEqual(origin.git("log", "-1", "--format=%P", attention.commit ?? "").split(" "), [before, base])
+  }
+}
+
+export const everyTurnIsOneCommit: Row = {
+  rule: "each turn of a person is one commit, without a comment",
+  series: "care",
+  play: async (installation, crash) => {
+    const { api, origin } = installation
+    const { attentions, before, branch, comments, head, merge_request_id, session } = await caredFor(installation, {
+      deliver: "every_turn"
+    })
+    const [first, second] = [newName("First"), newName("Second")]
+    const delivered = async (content: string, count: number) => {
+      const steps = [{ tool: "write", path: "every.txt", content }, { say: "Written." }]
+      await api.messages.send({ session_id: session.id, content: script(steps) })
+      await installation.until(async () => {
+        const all = await attentions()
+        return all.length === count && all.every(({ state }) => state === "done")
+      }, "the turn to be delivered")
+    }
+    await crash(() => delivered(first, 1))
+    await delivered(second, 2)
+    assert.strictEqual(origin.git("rev-list", "--count", "--first-parent", `${before}..${branch}`), "2")
+    assert.deepStrictEqual(
+      [`${branch}^`, branch].map((commit) => origin.git("show", `${commit}:every.txt`)),
+      [first, second]
+    )
+    assert.deepStrictEqual(
+      (await attentions()).map(({ commit }) => commit),
+      [head(), origin.git("rev-parse", `${branch}^`)]
+    )
+    assert.lengthOf(comments(), 0)
+    assert.deepInclude(await api.care.get({ merge_request_id }), { state: "watching", turns: 0 })
+    await api.care.remove({ merge_request_id })
   }
 }

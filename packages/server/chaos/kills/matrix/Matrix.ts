@@ -1,6 +1,6 @@
 import type { ServerPoint } from "@reins/core/base/Failpoint"
 import { occurrenceRunsOnce } from "./AutomationRows.js"
-import { conflictHasOneTurn, redCheckHasOneTurn } from "./CareRows.js"
+import { conflictHasOneTurn, everyTurnIsOneCommit, redCheckHasOneTurn } from "./CareRows.js"
 import {
   branchIsPushedOnce,
   captureIsSealedOnce,
@@ -112,11 +112,22 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "application.begun": [changesetIsAppliedOnce(again)],
   "application.file_written": [changesetIsAppliedOnce(again), changesOfChildAreWhole, conflictHasOneTurn],
   "application.written": [changesetIsAppliedOnce(again)],
-  "delivery.begun": [branchIsPushedOnce(again), followUpIsOneCommit(again), redCheckHasOneTurn],
+  "delivery.begun": [branchIsPushedOnce(again), followUpIsOneCommit(again), redCheckHasOneTurn, everyTurnIsOneCommit],
   "delivery.materialized": [branchIsPushedOnce(again)],
   "delivery.head_seen": [branchIsPushedOnce(again)],
-  "delivery.pushed": [branchIsPushedOnce(again), followUpIsOneCommit(again), redCheckHasOneTurn, conflictHasOneTurn],
-  "delivery.push_recorded": [branchIsPushedOnce(again), followUpIsOneCommit(again), redCheckHasOneTurn],
+  "delivery.pushed": [
+    branchIsPushedOnce(again),
+    followUpIsOneCommit(again),
+    redCheckHasOneTurn,
+    conflictHasOneTurn,
+    everyTurnIsOneCommit
+  ],
+  "delivery.push_recorded": [
+    branchIsPushedOnce(again),
+    followUpIsOneCommit(again),
+    redCheckHasOneTurn,
+    everyTurnIsOneCommit
+  ],
   "merge_request.looked_up": [mergeRequestIsOpenedOnce(again)],
   "merge_request.created": [mergeRequestIsOpenedOnce(again)],
   "draft.set": [draftIsSetOnce],
@@ -125,6 +136,8 @@ export const matrix: Readonly<Record<ServerPoint, ReadonlyArray<Row>>> = {
   "care.prepared": [redCheckHasOneTurn, conflictHasOneTurn],
   "care.begun": [redCheckHasOneTurn],
   "care.replied": [redCheckHasOneTurn],
+  "care.follow_judged": [everyTurnIsOneCommit],
+  "care.followed": [everyTurnIsOneCommit],
   "merge_request.merged": [mergeRequestIsMergedOnce, heldConditionsMergeOnce],
   "conditions.held": [heldConditionsMergeOnce],
   "look.read": [lookIsWrittenOnce, redCheckHasOneTurn],

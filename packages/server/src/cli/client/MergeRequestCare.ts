@@ -15,6 +15,8 @@ const json = flag("json", "A line of JSON in the place of text")
 
 export const careWords = ["fix", "propose", "off"] as const
 
+const deliverWords = ["own-turns", "every-turn"] as const
+
 /** `reins merge-requests care` */
 export const care = remoteCommand({
   takes: {
@@ -25,6 +27,7 @@ export const care = remoteCommand({
     "max-turns": whole("max-turns", "The most turns before a person is asked (5)", [1, 20]),
     budget: option("budget", `The most that all turns may spend: ${budgetForms}`, { value: "amount" }),
     reply: choice("reply", ["summary", "off"], "Comment on the merge request, or not (summary)"),
+    deliver: choice("deliver", deliverWords, "The turns whose changes are pushed (own-turns)"),
     bot: options("bot", "Take comments of this bot as those of a person; may be repeated", { value: "login" }),
     protect: options("protect", "Files whose changes are only proposed, as in ci/**; may be repeated", {
       value: "pattern"
@@ -35,11 +38,16 @@ export const care = remoteCommand({
   },
   details:
     "With fix, a turn of the session works on it, and its change is delivered. With propose, you deliver it.\n" +
+    "With --deliver every-turn, your own turns are pushed too, each as one commit.\n" +
     "Without options it says where care stands. Options that you leave out stay as they are. The turns are counted from 0 again.",
   examples: [
     [
       "reins merge-requests care mr_01h… --checks fix --reviews propose",
       "Mend checks, and propose what reviewers want"
+    ],
+    [
+      "reins merge-requests care mr_01h… --checks fix --deliver every-turn",
+      "Push the change of each turn, also of yours"
     ],
     ["reins merge-requests care mr_01h… --off", "End it"]
   ],
@@ -74,6 +82,7 @@ interface CareOptions {
   readonly "max-turns": number | undefined
   readonly budget: string | undefined
   readonly reply: CareInput["reply"]
+  readonly deliver: (typeof deliverWords)[number] | undefined
   readonly bot: ReadonlyArray<string>
   readonly protect: ReadonlyArray<string>
 }
@@ -83,6 +92,7 @@ const careChanges = ({
   budget,
   checks,
   conflicts,
+  deliver,
   protect,
   reply,
   reviews,
@@ -94,6 +104,9 @@ const careChanges = ({
   ...(given["max-turns"] !== undefined && { max_turns: given["max-turns"] }),
   ...(budget !== undefined && { budget: budgetOf(budget) }),
   ...(reply !== undefined && { reply }),
+  ...(deliver !== undefined && {
+    deliver: deliver === "every-turn" ? ("every_turn" as const) : ("own_turns" as const)
+  }),
   ...(bot.length > 0 && { bots: bot }),
   ...(protect.length > 0 && { protected_paths: protect })
 })
@@ -101,8 +114,8 @@ const careChanges = ({
 /** The policy of a care as the input that starts it again. */
 const policyOf = (care: Care | undefined): CareInput => {
   if (care === undefined) return {}
-  const { bots, budget, checks, conflicts, max_turns, protected_paths, reply, rerun_first, reviews } = care
-  return { bots, budget, checks, conflicts, max_turns, protected_paths, reply, rerun_first, reviews }
+  const { bots, budget, checks, conflicts, deliver, max_turns, protected_paths, reply, rerun_first, reviews } = care
+  return { bots, budget, checks, conflicts, deliver, max_turns, protected_paths, reply, rerun_first, reviews }
 }
 
 const careOf = async (reins: Reins, merge_request_id: string): Promise<Care | undefined> => {

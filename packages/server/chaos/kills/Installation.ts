@@ -25,8 +25,8 @@ type Origin = Effect.Effect.Success<ReturnType<typeof remote>>
 /** The time that anything may take that comes about by itself. */
 const patienceMs = 120_000
 
-/** Another node goes on with the work of one that was killed as soon as the shortest leases have run out. */
-const takenOverSoon = { REINS_LEASE_SECONDS: "3", REINS_NODE_LEASE_SECONDS: "3", REINS_NODE_RECLAIM_SECONDS: "0" }
+/** Another node goes on with the work of one that was killed as soon as that has lost its lease. A claim does not end before. */
+const takenOverSoon = { REINS_LEASE_SECONDS: "10", REINS_NODE_RECLAIM_SECONDS: "0" }
 
 /** The choices for a new installation. */
 export interface Making {

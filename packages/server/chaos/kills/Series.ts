@@ -49,7 +49,7 @@ export const killedInSeries = (
               if (failures.length > 0) throw new AggregateError(failures, `${held}:\n${failures.join("\n")}`)
               await audits.get(installation)?.holds()
             }),
-          30 * 60_000
+          60 * 60_000
         )
       }
     }

@@ -106,24 +106,25 @@ export class ResultSchemas extends Context.Tag("@reins/core/sessions/results/Res
   )
 }
 
-/** The time limit for one schema. A pattern in it can take for ever, and nothing else runs meanwhile. */
+/** The time limit for one schema, in milliseconds. A pattern in it can take for ever, and nothing else runs meanwhile. */
 const maxMillis = 250
 
-/** The processor time after which a schema counts as too slow, in microseconds. */
-const maxProcessorTime = maxMillis * 800
+/** A machine that gives this program too little of a processor in so many tries is too busy for any check. */
+const maxTries = 4
 
-/** A machine that gives this program no processor for so many times of the limit is too busy for any check. */
-const maxTries = 20
-
-/** Runs a function and throws when it has used up its time. The clock alone does not count, because other programs may have had the processor. */
+/**
+ * Runs a function and throws when it has used up its time. The clock alone does not count, because other programs may have had the processor. A try
+ * begins anew, so each may take twice as long as the one before.
+ */
 const inTime = <A>(run: () => A): A => {
-  const begun = process.cpuUsage()
-  for (let tries = 1; ; tries++) {
+  for (let tries = 1, millis = maxMillis; ; tries++, millis *= 2) {
+    const begun = process.cpuUsage()
     try {
-      return runLimited(run)
+      return runLimited(run, millis)
     } catch (error) {
       const { system, user } = process.cpuUsage(begun)
-      if (!isTimeout(error) || tries === maxTries || system + user > maxProcessorTime) throw error
+      const isSlow = system + user > millis * 800
+      if (!isTimeout(error) || tries === maxTries || isSlow) throw error
     }
   }
 }
@@ -131,7 +132,7 @@ const inTime = <A>(run: () => A): A => {
 const isTimeout = (error: unknown): boolean =>
   typeof error === "object" && error !== null && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT"
 
-const runLimited = <A>(run: () => A): A => {
+const runLimited = <A>(run: () => A, timeout: number): A => {
   const outcome: { value?: A } = {}
   runInNewContext(
     "run()",
@@ -140,7 +141,7 @@ const runLimited = <A>(run: () => A): A => {
         outcome.value = run()
       }
     },
-    { timeout: maxMillis }
+    { timeout }
   )
   if (!("value" in outcome)) throw new Error("it has not run")
   return outcome.value

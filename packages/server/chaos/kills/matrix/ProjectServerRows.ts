@@ -128,8 +128,12 @@ export const refreshTokenIsUsedOnce = (kept: "before the kill" | "never"): Row =
       const first = await installation.api.run({ session_id, content: content() }).final()
       await holdsCalls(installation, first.turn.id, ["get_issue succeeded"])
       const before = issuer.forms.length
-      issuer.good.clear()
-      const sent = await crash(() => messages.send({ session_id, content: content() }))
+      const sent = await crash(async () => {
+        // The next turn begins with what this look has found, so that its call is the first that the server refuses.
+        await installation.until(isReached, "the server of the project to be looked at")
+        issuer.good.clear()
+        return messages.send({ session_id, content: content() })
+      })
       const turn = await turns.get({ turn_id: sent.turn_id ?? "" })
       assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"], JSON.stringify(turn))
       await holdsCalls(installation, turn.id, ["get_issue outcome_unknown"])

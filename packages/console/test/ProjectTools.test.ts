@@ -160,6 +160,39 @@ describe("the tools of a project in the console", () => {
     assert.deepStrictEqual(complaints, [])
   })
 
+  it("a call that asks people shows its server, tool and input, is made once it is allowed, and refused with the words", async () => {
+    const { client, project_id, workspace_id } = await newProject("asking")
+    const server = await Effect.runPromise(Scope.extend(mcpServer(), scope))
+    const lab = { name: "lab", url: server.url, allow: ["add_comment"], permissions: { add_comment: "ask" as const } }
+    await client.projects.publish({ project_id, spec: { tools: { mcp_servers: [lab] } } })
+    const call = (text: string) => ({ tool: "add_comment", args: { text } })
+    const { id } = await client.sessions.create({
+      workspace_id,
+      project_id,
+      harness,
+      message: script("Comment.", call("It works."), call("It still works."), { say: "Commented." })
+    })
+    const page = await world.loggedIn(`sessions/${id}`)
+    const { complaints } = watch(page)
+    const question = page.getByRole("region", { name: "lab: add_comment" })
+    await question.getByText("It works.").waitFor()
+    await question.getByText(/Rejected automatically in \d/).waitFor()
+    assert.lengthOf(server.calls, 0)
+    await looksOf(page, "server-asks")
+    await question.getByRole("button", { name: "Allow once" }).click()
+    await question.getByText("It still works.").waitFor()
+    assert.deepStrictEqual(server.calls, [{ tool: "add_comment", input: { text: "It works." } }])
+    await question.getByRole("button", { name: "Reject" }).click()
+    await page.getByText("Commented.", { exact: true }).waitFor()
+    assert.lengthOf(server.calls, 1)
+    const told = (world.place.gateway.requests.at(-1)?.messages ?? []).filter(({ role }) => role === "tool_result")
+    assert.deepStrictEqual(
+      told.map(({ text }) => text.includes("The call was refused.")),
+      [false, true]
+    )
+    assert.deepStrictEqual(complaints, [])
+  })
+
   it("skills and instructions are shown, chosen by their content, and shown with the version", async () => {
     const { client, project_id } = await newProject("guided")
     const head = "---\nname: release-notes\ndescription: Writes the notes of a release.\n---\n"

@@ -9,10 +9,14 @@ import { coverageOf, modulesIn } from "./Coverage.js"
 
 const place = placeForEachTest(inMemory)
 
+/** The tools of the service that the model was offered last. */
+let offered: ReadonlyArray<string> = []
+
 /** The modules of the protocol of tools that a server has run, whose session had a turn with steps in a project with servers. */
 const loadedBy = async (
   servers: ReadonlyArray<{ readonly name: string; readonly url: string; readonly allow: ReadonlyArray<string> }>,
-  callsTools: boolean,
+  /** The tools of the service that the project lets its agents have, or that it has no say in. */
+  { callsTools, own }: { readonly callsTools: boolean; readonly own?: ReadonlyArray<"wait"> },
   ...steps: ReadonlyArray<Parameters<typeof script>[1]>
 ) => {
   const env = { REINS_MANIFESTS_DIR: manifestsWithSmallAgent(place.directory, { callsTools }) }
@@ -21,7 +25,8 @@ const loadedBy = async (
     async (server, dataDir) => {
       const { workspaceId: workspace_id, ...caller } = await newCaller(server, dataDir, place.gateway, env)
       const client = caller.at(server)
-      const spec = servers.length === 0 ? {} : { tools: { mcp_servers: servers } }
+      const tools = { ...(servers.length > 0 && { mcp_servers: servers }), ...(own !== undefined && { own }) }
+      const spec = Object.keys(tools).length === 0 ? {} : { tools }
       const { id: project_id } = await client.projects.create({ workspace_id, slug: "web", name: "Web", spec })
       const harness = { provider_id: "alpha", model: "scripted-1" }
       const session = await client.sessions.create({ workspace_id, project_id, harness })
@@ -33,6 +38,7 @@ const loadedBy = async (
     env
   )
   const names = modulesIn(scripts, true).map(({ functionName }) => functionName)
+  offered = (place.gateway.requests.at(-1)?.tools ?? []).filter((name) => name.startsWith("reins"))
   // A turn has run, so the agent was spoken to.
   assert.isNotEmpty(names.filter((name) => name.startsWith("packages/core/src/harness/acp/")))
   const packages = names.flatMap((name) => /@modelcontextprotocol\/(\w+)/.exec(name)?.[1] ?? [])
@@ -43,11 +49,21 @@ describe("a server whose sessions have run loads of the protocol of tools", () =
   const bash = { tool: "bash", cmd: "true" }
 
   it("nothing for an agent that calls no tools", async () => {
-    assert.deepStrictEqual(await loadedBy([], false, bash), [])
+    assert.deepStrictEqual(await loadedBy([], { callsTools: false }, bash), [])
+  })
+
+  it("nothing for a project that lets its agents have no tool, and offers none", async () => {
+    assert.deepStrictEqual(await loadedBy([], { callsTools: true, own: [] }, bash), [])
+    assert.deepStrictEqual(offered, [])
+  })
+
+  it("the server for a project that lets its agents have one, and offers that one", async () => {
+    assert.include(await loadedBy([], { callsTools: true, own: ["wait"] }, bash), "server")
+    assert.deepStrictEqual(offered, ["reins_wait", "reins_await_call"])
   })
 
   it("no client for a project that names no server", async () => {
-    const own = await loadedBy([], true, { tool: "wait", args: {} })
+    const own = await loadedBy([], { callsTools: true }, { tool: "wait", args: {} })
     assert.include(own, "server")
     assert.notInclude(own, "client")
   })
@@ -56,7 +72,7 @@ describe("a server whose sessions have run loads of the protocol of tools", () =
     const found = await Effect.runPromise(
       Effect.scoped(
         Effect.flatMap(mcpServer(), ({ url }) =>
-          Effect.promise(() => loadedBy([{ name: "lab", url, allow: ["get_issue"] }], true, bash))
+          Effect.promise(() => loadedBy([{ name: "lab", url, allow: ["get_issue"] }], { callsTools: true }, bash))
         )
       )
     )

@@ -132,6 +132,41 @@ describe("a server of tools", () => {
       })
     )
 
+  it.scopedLive("that says its key in any kind of block is told of without it", () =>
+    Effect.gen(function* () {
+      const odd = 'canary"Zq8rT2vX5nB7\\mK1p+'
+      const blob = Buffer.from(`xx${odd}yy`).toString("base64")
+      const resource = (more: object) => ({ type: "resource", resource: { uri: `file:///${odd}`, ...more } })
+      const blocks: ReadonlyArray<object> = [
+        { content: [], structuredContent: { [odd]: { deep: [odd, encodeURIComponent(odd)] } } },
+        { content: [resource({ text: `Read ${odd}.` })] },
+        { content: [resource({ blob, mimeType: "image/png" })] },
+        { content: [resource({ blob, mimeType: `application/${odd}` })] },
+        { content: [{ type: "resource_link", name: odd, uri: `https://lab.example/${encodeURIComponent(odd)}` }] },
+        { content: [{ type: "image", data: blob, mimeType: `image/png;${odd}` }] },
+        { content: [{ type: "text", text: Buffer.from(odd).toString("hex") }], isError: true }
+      ]
+      const server = yield* mcpServer(odd)
+      const open = {
+        ...openOf(server.url),
+        headers: { Authorization: Redacted.make(`Bearer ${odd}`) },
+        blank: blankSecrets([Redacted.make(odd)])
+      }
+      const forms = [odd, JSON.stringify(odd).slice(1, -1), encodeURIComponent(odd), blob]
+      const encoded = [Buffer.from(odd).toString("base64"), Buffer.from(odd).toString("hex")]
+      const link = yield* (yield* links()).connect(open)
+      const [tool] = yield* link.list
+      if (tool === undefined) return yield* Effect.dieMessage("there is no tool")
+      for (const result of blocks) {
+        server.result = result
+        const { images, text } = yield* link.call(tool, {})
+        assert.include(text, "[secret]", JSON.stringify(result))
+        assert.deepStrictEqual(images, [])
+        for (const form of [...forms, ...encoded]) assert.notInclude(text, form, JSON.stringify(result))
+      }
+    })
+  )
+
   it.scopedLive("with a wrong key is told of without the key", () =>
     Effect.gen(function* () {
       const server = yield* mcpServer("another")

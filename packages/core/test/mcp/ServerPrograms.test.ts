@@ -1,15 +1,17 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { ServerChecks } from "@reins/core/mcp/ServerChecks"
+import { ProjectSecrets } from "@reins/core/projects/ProjectSecrets"
 import type { ProjectServer } from "@reins/core/projects/ProjectServer"
+import { Database } from "@reins/core/store/Database"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { sandboxed } from "@reins/testing/executor/Sandbox"
 import { stdioServer, stdioServerOf } from "@reins/testing/mcp/StdioServer"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Fiber, Schedule } from "effect"
+import { Effect, Fiber, Redacted, Schedule } from "effect"
 import { begin, key, look, newsOf, project } from "./ServerAgent.js"
 
 const program = (more: Partial<ProjectServer> = {}): ProjectServer => ({
@@ -23,6 +25,9 @@ const program = (more: Partial<ProjectServer> = {}): ProjectServer => ({
   permissions: { add_comment: "ask" },
   ...more
 })
+
+/** Twenty secrets of a program, some of which are written in another way elsewhere. */
+const secrets = Array.from({ length: 20 }, (_, at) => `canary-${at}${["", "/+", "%2F", "&="][at % 4]}-Zq8rT2vX5nB7mK1p`)
 
 /** The number of the call, counted by the program itself. */
 const countIn = (text: string): number => Number(/ call (\d+)$/.exec(text)?.[1])
@@ -59,7 +64,7 @@ for (const { layer: database, name } of databases) {
         const seen = yield* (yield* ServerChecks).check(given.principal, given.project.id, { pin: true })
         assert.deepStrictEqual(
           [seen.servers[0]?.state, seen.servers[0]?.listed, seen.version.ordinal],
-          ["reached", 7, 2]
+          ["reached", 8, 2]
         )
       }).pipe(withServices)
     )
@@ -138,6 +143,35 @@ for (const { layer: database, name } of databases) {
         assert.include(flooded.text, "The program wrote a line that does not end.")
         assert.include(flooded.text, "may have happened")
         assert.strictEqual(countIn((yield* agent.call("get_issue", {})).text), 1)
+      }).pipe(withServices)
+    )
+
+    sandboxed("none of the twenty secrets of a program is in an answer, an event or a home, however it says them", () =>
+      Effect.gen(function* () {
+        const environment = secrets.map((_, at) => ({ name: `KEY_${at}`, secret: `KEY_${at}` }))
+        const given = yield* project(program({ environment, allow: ["tell"], permissions: {} }))
+        for (const [at, secret] of secrets.entries())
+          yield* (yield* ProjectSecrets).put(given.principal, given.project.id, `KEY_${at}`, Redacted.make(secret))
+        const agent = yield* begin(given)
+        assert.deepStrictEqual((yield* agent.offered)?.at(-1), "lab tell")
+        const answer = yield* agent.call("tell")
+        assert.isFalse(answer.is_error, answer.text)
+        assert.include(answer.text, "[secret]")
+        const { all, sql } = yield* Database
+        const rows = yield* Effect.forEach(
+          ["events", "tool_calls", "interactions", "messages", "project_tool_pins", "project_versions"],
+          (table) => all(sql<object>`select * from ${sql(table)}`)
+        )
+        const { dataDir } = yield* CoreConfig
+        const files = readdirSync(dataDir, { recursive: true, withFileTypes: true })
+          .filter((entry) => entry.isFile())
+          .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1"))
+        const seen = JSON.stringify([answer, yield* agent.offer, rows]) + files.join("")
+        for (const secret of secrets) {
+          const bytes = Buffer.from(secret)
+          for (const form of [secret, encodeURIComponent(secret), bytes.toString("base64"), bytes.toString("hex")])
+            assert.notInclude(seen, form)
+        }
       }).pipe(withServices)
     )
 

@@ -83,7 +83,7 @@ describe("a skill in the homes of agents", () => {
 
   for (const { guidance, provider_id } of guided)
     it.scopedLive(
-      `has the digest that the version pins in the home of ${provider_id}, and is in no file of it else`,
+      `has the digest that the version pins in the home of ${provider_id}, or is a part of its instructions`,
       () =>
         withAgent(
           "alpha_gateway",

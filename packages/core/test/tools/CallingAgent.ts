@@ -33,5 +33,12 @@ export const newAgent = Effect.fnUntraced(function* (principal: Principal, works
   return yield* agentOf(principal, session.id)
 })
 
+/** An answer of the tools that delegate. */
+export interface ToolValue {
+  readonly [field: string]: unknown
+  readonly session_id: string
+  readonly delegation_id: string
+}
+
 /** The value of an answer that is JSON. */
-export const valueOf = ({ text }: { readonly text: string }): Readonly<Record<string, string>> => JSON.parse(text)
+export const valueOf = ({ text }: { readonly text: string }): ToolValue => JSON.parse(text)

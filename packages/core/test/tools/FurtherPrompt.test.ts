@@ -6,7 +6,7 @@ import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { begin, end } from "../delegations/Children.js"
-import { newAgent, valueOf } from "./CallingAgent.js"
+import { newAgent, type ToolValue, valueOf } from "./CallingAgent.js"
 
 /** An agent that has delegated a work, and the session of that work. */
 const given = Effect.gen(function* () {
@@ -14,14 +14,14 @@ const given = Effect.gen(function* () {
   const parent = yield* newAgent(principal, workspaceId)
   const made = valueOf(yield* parent.call("delegate", { name: "writer", instructions: "Write it." }))
   const say = (content: string, delegation_id = "writer") => parent.call("message", { delegation_id, content })
-  const child = made["session_id"] ?? ""
+  const child = made.session_id
   const heard = Effect.map((yield* Messages).list(principal, child, { limit: 100 }), ({ items }) =>
     items.flatMap(({ content, role }) => (role === "user" ? [JSON.stringify(content)] : []))
   )
   return { child, heard, made, parent, principal, say, workspaceId }
 })
 
-const childOf = (made: Readonly<Record<string, string>>) => SessionId.make(made["session_id"] ?? "")
+const childOf = (made: ToolValue) => SessionId.make(made.session_id)
 
 type Given = Effect.Effect.Success<typeof given>
 
@@ -87,7 +87,7 @@ for (const { layer, name } of databases) {
         const { made, parent, principal, workspaceId } = yield* given
         const other = yield* newAgent(principal, workspaceId)
         const unknown = "del_01k0000000000000000000000a"
-        for (const id of [unknown, made["delegation_id"] ?? "", "writer"])
+        for (const id of [unknown, made.delegation_id, "writer"])
           for (const [tool, input] of [
             ["message", { delegation_id: id, content: "Hello." }],
             ["wait", { delegation_ids: [id] }],

@@ -42,7 +42,7 @@ for (const { layer, name } of databases) {
             const { principal, workspaceId } = yield* ownerWithConnection
             const root = yield* newAgent(principal, workspaceId)
             const children = yield* Effect.forEach(["a", "b", "c", "d"], (each) =>
-              Effect.map(root.call(...delegate(each)), (answer) => valueOf(answer)["session_id"] ?? "")
+              Effect.map(root.call(...delegate(each)), (answer) => valueOf(answer).session_id)
             )
             return { children, principal, root }
           }).pipe(Effect.provide(one))
@@ -108,7 +108,7 @@ for (const { layer, name } of databases) {
         assert.deepInclude(valueOf(yield* root.call(...delegate("first"))), {
           existing: true,
           state: "cancelled",
-          delegation_id: first["delegation_id"]
+          delegation_id: first.delegation_id
         })
       }).pipe(Effect.provide(services(layer, limitsOf({ liveDelegations: 1 }))))
     )
@@ -117,8 +117,8 @@ for (const { layer, name } of databases) {
       Effect.gen(function* () {
         const { principal, workspaceId } = yield* ownerWithConnection
         const root = yield* newAgent(principal, workspaceId)
-        const child = yield* agentOf(principal, valueOf(yield* root.call(...delegate("child")))["session_id"] ?? "")
-        const last = yield* agentOf(principal, valueOf(yield* child.call(...delegate("last")))["session_id"] ?? "")
+        const child = yield* agentOf(principal, valueOf(yield* root.call(...delegate("child"))).session_id)
+        const last = yield* agentOf(principal, valueOf(yield* child.call(...delegate("last"))).session_id)
         const refused = yield* last.call(...delegate("below"))
         assert.isTrue(refused.is_error)
         assert.include(refused.text, "delegate is not there")

@@ -1,7 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { callingAgents } from "@reins/testing/harness/SmallAgent"
+import { mcpServer } from "@reins/testing/mcp/McpServer"
 import { eventually } from "@reins/testing/process/Waiting"
+import { Effect, Exit, Scope } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { begin, reinsAt, worldForFile } from "./Cli.js"
@@ -17,12 +19,13 @@ const lookup = {
 /** A turn that runs the steps, with the question or the call that its agent waits for. */
 const asked = async (
   steps: ReadonlyArray<Parameters<typeof script>[1]>,
-  functions: ReadonlyArray<typeof lookup> = []
+  functions: ReadonlyArray<typeof lookup> = [],
+  project_id?: string
 ) => {
   const { client, project, workspaceId } = world()
   const session = await client.sessions.create({
     workspace_id: workspaceId,
-    repository: { url: project.remote },
+    ...(project_id === undefined ? { repository: { url: project.remote } } : { project_id }),
     harness: { provider_id: "alpha", model: "scripted-1" }
   })
   const sent = await client.messages.send({
@@ -118,6 +121,38 @@ describe("the tools of agents on the command line", () => {
     assert.strictEqual((await reinsAt(at, ["answer", open, "accept", "--content", '{"port":80}'])).status, 0)
     await form.end()
     assert.deepStrictEqual(told(), ['{"port":80}'])
+  })
+
+  it("a call that a project asks people for is shown with its server, tool and input, and made once it is allowed", async () => {
+    const { at, client, workspaceId: workspace_id } = world()
+    const scope = await Effect.runPromise(Scope.make())
+    try {
+      const server = await Effect.runPromise(Scope.extend(mcpServer(), scope))
+      const lab = { name: "lab", url: server.url, allow: ["add_comment"], permissions: { add_comment: "ask" as const } }
+      const spec = { tools: { mcp_servers: [lab] } }
+      const { id: project_id } = await client.projects.create({ workspace_id, slug: "lab", name: "Lab", spec })
+      const call = { tool: "add_comment", args: { text: "It works." } }
+      const { end, interaction, session } = await asked([call, call], [], project_id)
+      const first = await interaction()
+      const listed = await reinsAt(at, ["requests", session.id])
+      assert.match(listed.stdout, new RegExp(`^${first.id} +${session.id} +\\S+ +allow,reject +lab: add_comment$`, "m"))
+      assert.include(listed.stdout, `\n${first.id}:\n  {\n    "text": "It works."\n  }\n`)
+      assert.lengthOf(server.calls, 0)
+      assert.strictEqual((await reinsAt(at, ["answer", first.id, "Allow once"])).status, 0)
+      const second = await eventually("the agent asks again", async () => {
+        const found = await interaction()
+        return found.id === first.id ? undefined : found
+      })
+      assert.deepStrictEqual(server.calls, [{ tool: "add_comment", input: { text: "It works." } }])
+      const refused = await reinsAt(at, ["answer", second.id, "reject", "--note", "Once is enough."])
+      assert.deepStrictEqual([refused.status, refused.stderr], [0, "Answered.\n"])
+      assert.strictEqual((await end()).state, "succeeded")
+      assert.lengthOf(server.calls, 1)
+      assert.include(told()[0], "Issue")
+      assert.strictEqual(told()[1], "Error: The call was refused. Once is enough.")
+    } finally {
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    }
   })
 
   it("a published file is listed, saved under its name and written over when a file is named", async () => {

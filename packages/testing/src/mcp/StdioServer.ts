@@ -29,6 +29,13 @@ const calls = {
     const go = () => { while (stdout.write("x".repeat(65536))); stdout.once("drain", go) }
     go()
   }),
+  tell: async () => {
+    const said = Object.entries(env).filter(([name]) => name.startsWith("KEY_")).flatMap(([, value]) => {
+      const bytes = Buffer.from(value)
+      return [value, encodeURIComponent(value), JSON.stringify(value), bytes.toString("base64"), bytes.toString("hex"), [...value].reverse().join("")]
+    })
+    return { ...text(said.join(" ")), structuredContent: { said } }
+  },
   hang: () => new Promise(() => {}),
   die: async () => { stderr.write("I die with " + env.LAB_KEY + "\\n", () => process.exit(3)); return new Promise(() => {}) }
 }

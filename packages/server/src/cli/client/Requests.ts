@@ -45,8 +45,15 @@ export const requests = remoteCommand({
       harmless(title).replaceAll(/\s+/g, " ")
     ])
     process.stdout.write(table([["REQUEST", "SESSION", "UNTIL", "ANSWERS", "QUESTION"], ...rows]))
+    if (session !== undefined) process.stdout.write(found.map(detailsOf).join(""))
   }
 })
+
+/** What a question is about, as the input of the call that is asked for. Empty where its title says all. */
+const detailsOf = ({ description, id, tool }: Interaction): string => {
+  const text = description ?? (tool === null ? "" : JSON.stringify(tool.input, null, 2))
+  return text === "" ? "" : `\n${id}:\n${harmless(text).replaceAll(/^/gm, "  ")}\n`
+}
 
 /** `reins answer` */
 export const answer = remoteCommand({

@@ -91,7 +91,7 @@ describe("what people say and ask for on the page of a merge request", () => {
       forge.odd.forbidden = `/pulls/${pull.number}/reviews`
       await reply.fill("It is a **float** now.")
       await thread.getByRole("button", { name: "Reply" }).click()
-      await thread.locator(".fault").waitFor()
+      await thread.locator(".fault", { hasNotText: "at least one word" }).waitFor()
       assert.strictEqual(await reply.inputValue(), "It is a **float** now.")
       await isSound(page)
       await picture(page, `request-${at}-reply-refused`, true)

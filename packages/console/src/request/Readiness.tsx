@@ -1,7 +1,7 @@
 import type { MergeRequest } from "@reins/client"
 import type { Action } from "../api/Loading.js"
-import { reins } from "../api/Server.js"
 import { sentenceOf } from "../api/Sentences.js"
+import { reins } from "../api/Server.js"
 import { lookAt } from "./LookAt.js"
 
 /** Makes a merge request a draft, or ready for review, where its forge can. It is disabled while a wish is on its way there. */

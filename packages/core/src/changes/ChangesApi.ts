@@ -2,7 +2,7 @@ import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { extension, idPath, NeedsMachine, optional, post, read, withStatus } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
-import { CheckId, ConnectionId, SessionId, ThreadId } from "../domain/Ids.js"
+import { CheckId, ConnectionId, SessionId } from "../domain/Ids.js"
 import { MergeMethod } from "../domain/MergeMethod.js"
 import { Page } from "../domain/Page.js"
 import { integer, pageFields } from "../domain/Query.js"
@@ -18,6 +18,7 @@ import { ActionableDelivery, DeliveryOnto, DeliveryState, UpdateStrategy } from 
 import { CareState } from "./looks/CareState.js"
 import { RequestCheck, RequestCheckLog, RequestReview, RequestThread } from "./looks/RequestParts.js"
 import { ActionableMergeRequest, MergeRequestState } from "./MergeRequest.js"
+import { ReadinessInput, ReplyInput } from "./RequestInputs.js"
 
 const Omission = Schema.Struct({
   path: field(Schema.String, "The path of the file."),
@@ -184,29 +185,6 @@ export const RerunInput = Schema.Struct({
   )
 }).annotations({ identifier: "RerunInput", description: "The checks to begin anew." })
 export type RerunInput = typeof RerunInput.Type
-
-export const ReadinessInput = Schema.Struct({
-  draft: field(Schema.Boolean, "True makes it a draft, and false marks it as ready for review.")
-}).annotations({ identifier: "ReadinessInput", description: "Whether the merge request is to be a draft." })
-export type ReadinessInput = typeof ReadinessInput.Type
-
-export const ReplyInput = Schema.Struct({
-  thread_id: field(
-    optional(ThreadId),
-    "The thread to answer in. When absent, or where the forge has no thread for a comment, the words join the talk about the whole."
-  ),
-  text: field(
-    Schema.String.pipe(
-      Schema.minLength(1),
-      Schema.maxLength(4_000),
-      Schema.pattern(/^[^\0]*[^\s\0][^\0]*$/, {
-        message: () => "Input should have a character that is no space, and none that is NUL"
-      })
-    ),
-    "The words as they are to stand there, in Markdown: at most 4,000 characters. Known secrets are struck out."
-  )
-}).annotations({ identifier: "ReplyInput", description: "A comment of a person on a merge request." })
-export type ReplyInput = typeof ReplyInput.Type
 
 export const MergeRequestAnswer = Schema.Struct({
   operation: field(OperationRef, "The operation that does the work."),

@@ -77,7 +77,7 @@ export const sentences: Readonly<Record<ErrorCode, Sentence>> = {
       ? "There is one of this name already. Choose another name."
       : `There is one named ${text(refusal, "slug")} already. Choose another name.`,
   connection_in_use: says("A turn uses this connection. Wait for it, or cancel it."),
- connection_required: (refusal) => {
+  connection_required: (refusal) => {
     if (text(refusal, "forge") !== undefined) return spoken(refusal, "The connection to the forge is not active.")
     return text(refusal, "connection_id") === undefined
       ? "There is no connection to models for this agent. Add one with `reins init --gateway URL`."

@@ -75,7 +75,9 @@ export const reply = remoteCommand({
     const words = text.join(" ")
     if (words.trim() === "") throw new CommandFailed({ message: "Write at least one word." })
     if (words.length > mostText)
-      throw new CommandFailed({ message: `A comment has at most ${mostText} characters, and this has ${words.length}.` })
+      throw new CommandFailed({
+        message: `A comment has at most ${mostText} characters, and this has ${words.length}.`
+      })
     const { reins } = await connect()
     if (thread !== undefined) await requireThread(reins, merge_request_id, thread)
     const answer = await reins.mergeRequests.reply({
@@ -92,7 +94,8 @@ export const reply = remoteCommand({
 const mostText = 4_000
 
 const requireThread = async (reins: Reins, merge_request_id: string, thread: string): Promise<void> => {
-  for await (const { id } of reins.mergeRequests.listThreads({ merge_request_id, limit: 200 })) if (id === thread) return
+  for await (const { id } of reins.mergeRequests.listThreads({ merge_request_id, limit: 200 }))
+    if (id === thread) return
   throw new CommandFailed({
     message: `The merge request has no thread "${thread}". See: reins merge-requests show ${merge_request_id}`
   })

@@ -1,0 +1,27 @@
+import { Schema } from "effect"
+import { optional } from "../domain/Endpoint.js"
+import { field } from "../domain/Field.js"
+import { ThreadId } from "../domain/Ids.js"
+
+export const ReadinessInput = Schema.Struct({
+  draft: field(Schema.Boolean, "True makes it a draft, and false marks it as ready for review.")
+}).annotations({ identifier: "ReadinessInput", description: "Whether the merge request is to be a draft." })
+export type ReadinessInput = typeof ReadinessInput.Type
+
+export const ReplyInput = Schema.Struct({
+  thread_id: field(
+    optional(ThreadId),
+    "The thread to answer in. When absent, or where the forge has no thread for a comment, the words join the talk about the whole."
+  ),
+  text: field(
+    Schema.String.pipe(
+      Schema.minLength(1),
+      Schema.maxLength(4_000),
+      Schema.pattern(/^[^\0]*[^\s\0][^\0]*$/, {
+        message: () => "Input should have a character that is no space, and none that is NUL"
+      })
+    ),
+    "The words as they are to stand there, in Markdown: at most 4,000 characters. Known secrets are struck out."
+  )
+}).annotations({ identifier: "ReplyInput", description: "A comment of a person on a merge request." })
+export type ReplyInput = typeof ReplyInput.Type

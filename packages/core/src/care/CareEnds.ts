@@ -63,7 +63,7 @@ const makeTurnMoved = Effect.gen(function* () {
   })
 })
 
-/** Gives the function that wants the work of a turn sealed, whatever its session says: of a turn of care, and of each one that care delivers. */
+/** Gives the function that wants the work of a turn sealed, whatever its session says. That is what care may deliver. */
 const makeWantsCapture = Effect.gen(function* () {
   const store = yield* CareStore
   const { caredOf } = yield* followRows

@@ -77,7 +77,7 @@ export const makeGoOn = Effect.gen(function* () {
   })
 })
 
-/** Gives the function that has the work of a turn delivered to each merge request whose care says so, in the commit that ends the turn. */
+/** Gives what follows from the end of a turn that care did not begin. Each merge request whose care says so gets its work. */
 export const makeFollowTurn = Effect.gen(function* () {
   const store = yield* CareStore
   const requests = yield* MergeRequestStore
@@ -99,7 +99,7 @@ export const makeFollowTurn = Effect.gen(function* () {
   })
 })
 
-/** Gives the function that has the newest work delivered which no care has turned to: that of turns before a person has put the care. */
+/** Gives the function that has the newest work delivered which a care has not turned to. Turns made it before somebody put the care. */
 export const makeCatchUp = Effect.gen(function* () {
   const changesets = yield* ChangesetStore
   const { isKnown, newestWork, waiting } = yield* followRows

@@ -47,6 +47,7 @@ export const caredFor = (of: {
       rerun_first: true,
       bots: [],
       reply: "summary",
+      deliver: "own_turns",
       protected_paths: [".github/workflows/**"]
     }
     yield* run(

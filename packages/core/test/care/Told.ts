@@ -15,14 +15,16 @@ export type Opened = Effect.Effect.Success<ReturnType<typeof opened>>
 export const waitFor = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) =>
   Effect.repeat(get, { schedule: Schedule.spaced("20 millis"), until: isSo }).pipe(
     Effect.timeout("60 seconds"),
-    Effect.orDie
+    Effect.orDie,
+    Effect.zipRight(get)
   )
 
 /** Looks until it is so. */
 export const lookFor = <A, E, R>({ ring }: Opened, get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) =>
   Effect.repeat(Effect.zipRight(Effect.orDie(ring), get), { schedule: Schedule.spaced("40 millis"), until: isSo }).pipe(
     Effect.timeout("60 seconds"),
-    Effect.orDie
+    Effect.orDie,
+    Effect.zipRight(get)
   )
 
 /** Waits for so many more looks that have ended, whether the forge could be read or not. */

@@ -9,10 +9,10 @@ import { Effect, Schedule } from "effect"
 import type { opened } from "./Cared.js"
 
 /** A cared-for merge request of a test. */
-export type Opened = Effect.Effect.Success<ReturnType<typeof opened>>
+export type Opened = Effect.Effect.Success<ReturnType<typeof opened<never>>>
 
 /** Reads until it is so. */
-export const waitFor = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) =>
+export const waitFor = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean): Effect.Effect<A, E, R> =>
   Effect.repeat(get, { schedule: Schedule.spaced("20 millis"), until: isSo }).pipe(
     Effect.timeout("60 seconds"),
     Effect.orDie,
@@ -20,12 +20,18 @@ export const waitFor = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) =
   )
 
 /** Looks until it is so. */
-export const lookFor = <A, E, R>({ ring }: Opened, get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean) =>
-  Effect.repeat(Effect.zipRight(Effect.orDie(ring), get), { schedule: Schedule.spaced("40 millis"), until: isSo }).pipe(
+export const lookFor = <A, E, R>(
+  { ring }: { readonly ring: Effect.Effect<unknown, unknown> },
+  get: Effect.Effect<A, E, R>,
+  isSo: (value: A) => boolean
+): Effect.Effect<A, E, R> => {
+  const seen: Effect.Effect<A, E, R> = Effect.zipRight(Effect.orDie(ring), get)
+  return Effect.repeat(seen, { schedule: Schedule.spaced("40 millis"), until: (value: A) => isSo(value) }).pipe(
     Effect.timeout("60 seconds"),
     Effect.orDie,
     Effect.zipRight(get)
   )
+}
 
 /** Waits for so many more looks that have ended, whether the forge could be read or not. */
 export const looksPass = (given: Opened, count: number) =>

@@ -155,11 +155,7 @@ for (const { layer: database, name } of databases) {
             assert.deepInclude(yield* get, { state: "open" })
             assert.isFalse(forge.seen.some(({ path }) => path.endsWith("/merge")))
             forge.odd.computing = false
-            yield* lookFor(
-              { ...given, ring: Effect.ignore(given.ring) } as Opened,
-              get,
-              ({ state }) => state === "merged"
-            )
+            yield* lookFor({ ring: Effect.ignore(given.ring) }, get, ({ state }) => state === "merged")
           })
         )
 

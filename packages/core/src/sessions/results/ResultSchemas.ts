@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs"
 import { runInNewContext } from "node:vm"
 import { Context, Effect, Layer, ParseResult, Schema, SchemaAST } from "effect"
 import { cutText } from "../../base/CutText.js"
 import { once } from "../../base/Once.js"
+import { processorMicros } from "../../base/ProcessorTime.js"
 import { fn } from "../../base/Traced.js"
 import { RequestInvalid } from "../../domain/RequestInvalid.js"
 import { withEquality } from "./EqualityKeywords.js"
@@ -126,16 +126,6 @@ const inTime = <A>(run: () => A): A => {
       const isSlow = processorMicros() - begun > millis * 800
       if (!isTimeout(error) || tries === maxTries || isSlow) throw error
     }
-  }
-}
-
-/** The processor time of this thread, in microseconds. Where the system does not tell it, that of the process, whose other threads count too. */
-const processorMicros = (): number => {
-  try {
-    return Number(readFileSync("/proc/thread-self/schedstat", "utf8").split(" ")[0]) / 1000
-  } catch {
-    const { system, user } = process.cpuUsage()
-    return system + user
   }
 }
 

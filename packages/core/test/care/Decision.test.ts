@@ -1,86 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  type CareMemory,
-  type CareRules,
-  type CareSeen,
-  decide,
-  type SeenComment,
-  type SeenRed
-} from "@reins/core/care/Decision"
+import { decide, type SeenComment, type SeenRed } from "@reins/core/care/Decision"
 import fc from "fast-check"
 
-const rules: CareRules = {
-  checks: "fix",
-  reviews: "fix",
-  conflicts: "off",
-  max_turns: 3,
-  rerun_first: false,
-  bots: ["lint[bot]"]
-}
-const conflicts = { conflicts: "fix" } as const
-const later = 60 * 60_000
-
-const seen = (more: Partial<CareSeen> = {}): CareSeen => ({
-  isFork: false,
-  head: "h1",
-  base: "main",
-  isBehind: false,
-  isBusy: false,
-  isUndelivered: false,
-  checks: [],
-  baseUnreadSinceMs: null,
-  canRerun: true,
-  comments: [],
-  isSilent: false,
-  isConflicted: false,
-  ...more
-})
-const memory = (more: Partial<CareMemory> = {}): CareMemory => ({
-  handled: new Set(),
-  clean: new Map(),
-  vain: { count: 0, lastMs: 0 },
-  reruns: new Set(),
-  failures: [],
-  turns: 0,
-  isSpent: false,
-  ...more
-})
-const red = (more: Partial<SeenRed> = {}): SeenRed => ({
-  id: "chk_1",
-  key: "run:test",
-  name: "test",
-  state: "failing",
-  optional: false,
-  onBase: null,
-  endedMs: 1_000,
-  ...more
-})
-const comment = (more: Partial<SeenComment> = {}, author: Partial<SeenComment["author"]> = {}): SeenComment => ({
-  id: "7",
-  author: { login: "ann", isBot: false, mayWrite: true, ...author },
-  isOurs: false,
-  isResolved: false,
-  writtenMs: 0,
-  body: "rename it",
-  ...more
-})
-const stranger = { login: "eve", mayWrite: false }
-
-/** The decision, in one word. */
-const told = (now: CareSeen, known = memory(), policy: Partial<CareRules> = {}, nowMs = later): string => {
-  const step = decide(now, known, { ...rules, ...policy }, nowMs)
-  return step.do === "turn" ? step.causes.join(" ") : step.do === "hand_over" ? step.reason : step.do
-}
-
-/** Git has found no conflict so many minutes ago, once or twice. */
-const unfound = (...minutes: ReadonlyArray<number>): CareMemory => {
-  const causes = ["conflict:h1:main", "conflict:h1:main:again"]
-  const clean = new Map(minutes.map((ago, at) => [causes[at] ?? "", later - ago * 60_000]))
-  return memory({ clean, handled: new Set(clean.keys()) })
-}
-
-/** Turns that were given up before they began, the last one so many milliseconds ago. */
-const vain = (count: number, agoMs: number) => memory({ vain: { count, lastMs: later - agoMs } })
+import { comment, conflicts, later, memory, red, rules, seen, stranger, told, unfound, vain } from "./Sights.js"
 
 const scenarios: ReadonlyArray<readonly [string, string, string]> = [
   ["a red check", told(seen({ checks: [red()] })), "checks:h1:test"],

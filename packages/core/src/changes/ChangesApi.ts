@@ -3,7 +3,6 @@ import { Schema } from "effect"
 import { extension, idPath, NeedsMachine, optional, post, read, withStatus } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
 import { CheckId, ConnectionId, SessionId } from "../domain/Ids.js"
-import { MergeMethod } from "../domain/MergeMethod.js"
 import { Page } from "../domain/Page.js"
 import { integer, pageFields } from "../domain/Query.js"
 import { BranchInput } from "../domain/RefName.js"
@@ -18,7 +17,7 @@ import { ActionableDelivery, DeliveryOnto, DeliveryState, UpdateStrategy } from 
 import { CareState } from "./looks/CareState.js"
 import { RequestCheck, RequestCheckLog, RequestReview, RequestThread } from "./looks/RequestParts.js"
 import { ActionableMergeRequest, MergeRequestState } from "./MergeRequest.js"
-import { ReadinessInput, ReplyInput } from "./RequestInputs.js"
+import { MergeInput, ReadinessInput, ReplyInput } from "./RequestInputs.js"
 
 const Omission = Schema.Struct({
   path: field(Schema.String, "The path of the file."),
@@ -161,22 +160,6 @@ export const MergeRequestInput = Schema.Struct({
   expected_head_sha: refused(mergingIsElsewhere)
 }).annotations({ identifier: "MergeRequestInput", description: "The merge request to open." })
 export type MergeRequestInput = typeof MergeRequestInput.Type
-
-export const MergeInput = Schema.Struct({
-  when: field(
-    optional(Schema.Literal("now", "conditions")),
-    "`conditions` merges the head of the last look if the merge conditions hold there; `now` when absent."
-  ),
-  expected_head_sha: field(
-    optional(Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/))),
-    "The full id of the commit that was reviewed. No other commit is merged. It is needed for `now`, and not taken for `conditions`."
-  ),
-  method: field(
-    optional(MergeMethod),
-    "How to merge; `merge` when absent. It is not taken for `conditions`, which have a method of their own."
-  )
-}).annotations({ identifier: "MergeInput", description: "The commit to merge, or the word that conditions decide." })
-export type MergeInput = typeof MergeInput.Type
 
 export const RerunInput = Schema.Struct({
   check_ids: field(

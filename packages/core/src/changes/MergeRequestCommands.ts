@@ -10,7 +10,7 @@ import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { deliveryRules } from "./ChangeRules.js"
-import type { MergeInput, MergeRequestInput, RerunInput } from "./ChangesApi.js"
+import type { MergeRequestInput, RerunInput } from "./ChangesApi.js"
 import { makeMergeByConditions } from "./conditions/MergeByConditions.js"
 import { makeSetConditions, requireMethod } from "./conditions/SetConditions.js"
 import { Deliveries } from "./Deliveries.js"
@@ -22,6 +22,7 @@ import { mergeJobKind, openJobKind, rerunJobKind } from "./MergeRequestJobs.js"
 import { canRerun, mergeRequestRules } from "./MergeRequestRules.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
 import { baseBranchOf, forgePlace, titleOf } from "./MergeRequestTerms.js"
+import type { MergeInput } from "./RequestInputs.js"
 
 /** The inside of `MergeRequests.open`. */
 export const makeOpenRequest = Effect.gen(function* () {

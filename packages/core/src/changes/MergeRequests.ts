@@ -8,12 +8,13 @@ import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import type { MergeInput, MergeRequestAnswer, MergeRequestInput, RerunInput } from "./ChangesApi.js"
+import type { MergeRequestAnswer, MergeRequestInput, RerunInput } from "./ChangesApi.js"
 import { Deliveries } from "./Deliveries.js"
 import type { ActionableMergeRequest } from "./MergeRequest.js"
 import { makeMerge, makeOpenRequest, makeRerun } from "./MergeRequestCommands.js"
 import { mergeRequestViews } from "./MergeRequestRules.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
+import type { MergeInput } from "./RequestInputs.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
 type CommandRefusal = Denied | ReinsError<"invalid_transition">

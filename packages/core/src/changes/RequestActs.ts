@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied } from "../access/Access.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
@@ -120,9 +119,7 @@ const makeReply = Effect.gen(function* () {
     const { request, session } = yield* usable(principal, id)
     const thread = thread_id === undefined ? null : yield* threadOf(request.id, thread_id)
     if (thread === undefined) return yield* notFound()
-    // Nobody can guess it, so nobody can have written it before.
-    const mark = randomBytes(16).toString("hex")
-    yield* replies.add({ mark, merge_request_id: request.id, thread, text })
+    const mark = yield* replies.add({ merge_request_id: request.id, thread, text })
     const job = yield* start(replyRequestJobKind, request, session, { mark })
     return yield* answer(principal, session)(request.id, job)
   })

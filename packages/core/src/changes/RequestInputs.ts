@@ -2,6 +2,23 @@ import { Schema } from "effect"
 import { optional } from "../domain/Endpoint.js"
 import { field } from "../domain/Field.js"
 import { ThreadId } from "../domain/Ids.js"
+import { MergeMethod } from "../domain/MergeMethod.js"
+
+export const MergeInput = Schema.Struct({
+  when: field(
+    optional(Schema.Literal("now", "conditions")),
+    "`conditions` merges the head of the last look if the merge conditions hold there; `now` when absent."
+  ),
+  expected_head_sha: field(
+    optional(Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/))),
+    "The full id of the commit that was reviewed. No other commit is merged. It is needed for `now`, and not taken for `conditions`."
+  ),
+  method: field(
+    optional(MergeMethod),
+    "How to merge; `merge` when absent. It is not taken for `conditions`, which have a method of their own."
+  )
+}).annotations({ identifier: "MergeInput", description: "The commit to merge, or the word that conditions decide." })
+export type MergeInput = typeof MergeInput.Type
 
 export const ReadinessInput = Schema.Struct({
   draft: field(Schema.Boolean, "True makes it a draft, and false marks it as ready for review.")

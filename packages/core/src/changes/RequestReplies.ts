@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import type { MergeRequestId } from "../domain/Ids.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
@@ -20,8 +21,11 @@ export interface RequestReply {
 
 /** The rows of the comments of people. */
 export const requestReplies = Effect.map(Database, ({ all, first, run, sql }) => ({
-  add: Effect.fnUntraced(function* (reply: Omit<RequestReply, "forge_id" | "url" | "created_at">) {
-    yield* run(sql`insert into request_replies ${sql.insert({ ...reply, created_at: yield* now })}`)
+  /** Gives its mark. Nobody can guess it, so nobody can have written it before. */
+  add: Effect.fnUntraced(function* (reply: Pick<RequestReply, "merge_request_id" | "thread" | "text">) {
+    const mark = randomBytes(16).toString("hex")
+    yield* run(sql`insert into request_replies ${sql.insert({ ...reply, mark, created_at: yield* now })}`)
+    return mark
   }),
   find: (mark: string) => first(sql<RequestReply>`select * from request_replies where mark = ${mark}`),
   written: (mark: string, { forgeId, url }: PostedComment) =>

@@ -161,7 +161,9 @@ for (const { layer: database, name } of databases) {
         yield* eventOf(session.id, event_watermark, "delivery.succeeded")
         yield* (yield* Conditions).set(principal, id, { checks: "none", verdict: { from: "member" } })
         assert.deepStrictEqual(waits(yield* look), ["verdict"])
-        assert.deepInclude(yield* get, { actions: ["look", "merge", "set_conditions", "remove_conditions"] })
+        assert.deepInclude(yield* get, {
+          actions: ["look", "reply", "merge", "set_conditions", "remove_conditions", "set_readiness"]
+        })
         // The look that the verdict asks for merges it.
         yield* verdicts.give(principal, next.id, { verdict: "approve" })
         const done = yield* until(get, ({ state }) => state === "merged")

@@ -4,7 +4,7 @@ export const isSoak = process.env["REINS_SOAK"] === "1"
 export const share = <A>(some: A, all: A): A => (isSoak ? all : some)
 
 /** Generated requests to every operation, on both databases together. */
-export const fuzzRequests = share(2800, 20_000)
+export const fuzzRequests = share(3200, 20_000)
 
 /** The seed of those requests: always the same in `npm test`, another one each time in a soak. The name of the test tells it. */
 export const fuzzSeed = Number(process.env["REINS_FUZZ_SEED"] ?? share(20_260_131, Date.now() % 1_000_000_000))

@@ -91,7 +91,7 @@ describe("merge requests", () => {
       /^ {2}passing +build/m,
       /^ {2}failing +te\ufffd\[2Jst/m,
       /^ {2}changes requested bob: Not yet\.$/m,
-      /^ {2}a\.md:1 open cleo: Why\?$/m,
+      /^ {2}thr_\w+ a\.md:1 open cleo: Why\?$/m,
       /^It waits for the failed check/m
     ])
       assert.match(shown, line)

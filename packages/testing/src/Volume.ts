@@ -59,3 +59,7 @@ export const answersAtDeadlines = share(40, 1000)
 
 /** The calls that 25 clients claim at once, one after the other, for each database. */
 export const claimedCalls = { SQLite: 100, PostgreSQL: share(20, 100) }
+
+/** The forges before which the loop to merged is tried, by the database: PostgreSQL has another rest of it, so it gets one of them. */
+export const forgesOn = (database: string): ReadonlyArray<"github" | "gitlab" | "gitea"> =>
+  database === "SQLite" || isSoak ? ["github", "gitlab", "gitea"] : ["gitea"]

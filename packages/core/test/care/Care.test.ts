@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Journal } from "@reins/core/store/Journal"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Schedule } from "effect"
 import { canary, installation, opened, write } from "./Cared.js"
 
@@ -16,7 +17,7 @@ const until = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(`care on ${name}`, (it) => {
-    for (const kind of ["github", "gitlab", "gitea"] as const)
+    for (const kind of forgesOn(name))
       it.scoped(`from a red check to merged on ${kind}`, () =>
         Effect.gen(function* () {
           const given = yield* opened(kind, fix)
@@ -121,7 +122,7 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    for (const kind of ["github", "gitlab", "gitea"] as const)
+    for (const kind of forgesOn(name))
       it.scoped(
         `100 comments of strangers cost no turn on ${kind}; those who may write cost one, and can stop it`,
         () =>

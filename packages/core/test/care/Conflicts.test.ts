@@ -4,6 +4,7 @@ import { assert, layer } from "@effect/vitest"
 import type { CareInput } from "@reins/core/projects/CarePolicy"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Schedule } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
 import { installation, opened, write } from "./Cared.js"
@@ -43,7 +44,7 @@ const conflicted = (kind: KnownForge, care: CareInput = { conflicts: "fix" }) =>
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(`conflicts on ${name}`, (it) => {
-    for (const kind of ["github", "gitlab", "gitea"] as const)
+    for (const kind of forgesOn(name))
       it.scoped(`a conflict with the base becomes one turn and one merge commit on ${kind}`, () =>
         Effect.gen(function* () {
           const given = yield* conflicted(kind)

@@ -6,13 +6,13 @@ import * as Embedded from "@reins/core/Embedded"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Database } from "@reins/core/store/Database"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
 import { installation, opened, write } from "./Cared.js"
 import { handsOver, lookFor, looksPass, type Opened, waitFor } from "./Told.js"
 
 const fix = { checks: "fix", rerun_first: false } as const
-const kinds = ["github", "gitlab", "gitea"] as const
 
 const red = ({ forge, head }: Opened, name = "test") => forge.check({ head: head(), name, state: "failed", log: "red" })
 
@@ -31,7 +31,7 @@ const passMinutes = ({ id }: Opened, minutes: number) =>
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(`doubts on ${name}`, (it) => {
-    for (const kind of kinds) {
+    for (const kind of forgesOn(name)) {
       for (const conflicts of ["fix", "off"] as const)
         it.scoped(`the word of ${kind} on a conflict, which git does not find, waits with conflicts ${conflicts}`, () =>
           Effect.gen(function* () {

@@ -10,6 +10,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { eventOf } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Schedule } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
 import { installation, newMember, opened, write } from "./Cared.js"
@@ -52,7 +53,7 @@ for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(
     `the delivery of every turn on ${name}`,
     (it) => {
-      for (const kind of ["github", "gitlab", "gitea"] as const)
+      for (const kind of forgesOn(name))
         it.scoped(`each turn of a person that changes files becomes one commit of theirs on ${kind}`, () =>
           Effect.gen(function* () {
             const accounts = yield* Accounts
@@ -225,7 +226,7 @@ for (const { layer: database, name } of databases) {
         })
       )
 
-      for (const kind of ["github", "gitlab", "gitea"] as const)
+      for (const kind of forgesOn(name))
         it.scoped(`a look that ${kind} refuses with 401 is handed over`, () =>
           Effect.gen(function* () {
             const { forge, get, handedOver, putAnew, ring, say, settled, show } = yield* followed(kind)
@@ -240,7 +241,7 @@ for (const { layer: database, name } of databases) {
           })
         )
 
-      for (const kind of ["github", "gitlab", "gitea"] as const)
+      for (const kind of forgesOn(name))
         it.scoped(`a push that ${kind} refuses with 401 is handed over, and delivered once after it is mended`, () =>
           Effect.gen(function* () {
             const { commits, handedOver, origin, putAnew, say, settled, show } = yield* followed(kind)

@@ -3,6 +3,7 @@ import type { CareInput } from "@reins/core/projects/CarePolicy"
 import type { ForgeCi } from "@reins/testing/forge/ForgeCi"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Schedule } from "effect"
 import { installation, opened, write } from "./Cared.js"
 
@@ -50,7 +51,7 @@ for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(
     `red on the base on ${name}`,
     (it) => {
-      for (const kind of ["github", "gitlab", "gitea"] as const) {
+      for (const kind of forgesOn(name)) {
         it.scoped(`a check that is red on the base of ${kind} too costs no turn, and is told`, () =>
           Effect.gen(function* () {
             const given = yield* redOnBase(kind, { checks: "fix", reviews: "fix" }, { broken })

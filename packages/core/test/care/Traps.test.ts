@@ -5,13 +5,13 @@ import { Changesets } from "@reins/core/changes/Changesets"
 import { put } from "@reins/testing/git/Fixture"
 import { pathsOf } from "@reins/testing/sessions/Paths"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { temporaryDirectory } from "../execution/Agent.js"
 import { installation, opened, write } from "./Cared.js"
 import { handsOver, lookFor, looksPass, type Opened, waitFor } from "./Told.js"
 
 const fix = { checks: "fix", rerun_first: false } as const
-const kinds = ["github", "gitlab", "gitea"] as const
 
 const red = ({ forge, head }: Opened, name = "test") => forge.check({ head: head(), name, state: "failed", log: "red" })
 
@@ -33,7 +33,7 @@ const removeBranch = ({ branch, origin }: Opened) => origin.git("update-ref", "-
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(`traps on ${name}`, (it) => {
-    for (const kind of kinds) {
+    for (const kind of forgesOn(name)) {
       it.scoped(`the branch of a fork on ${kind} is told, and gets no turn`, () =>
         Effect.gen(function* () {
           const given = yield* opened(kind, fix)
@@ -217,7 +217,7 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    for (const kind of kinds)
+    for (const kind of forgesOn(name))
       it.scoped(`a writer stops the care on ${kind} for checks alone too, and nobody else does`, () =>
         Effect.gen(function* () {
           const given = yield* opened(kind, fix)

@@ -4,12 +4,12 @@ import type { CareInput } from "@reins/core/projects/CarePolicy"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import type { Canned } from "@reins/testing/forge/ForgeServer"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { installation, opened, write } from "./Cared.js"
 import { handsOver, lookFor, looksPass, memoryOf, type Opened, remember } from "./Told.js"
 
 const fix = { checks: "fix", rerun_first: false } as const
-const kinds = ["github", "gitlab", "gitea"] as const
 
 /** A part of the path that shows each part. */
 const paths: Readonly<Record<KnownForge, Readonly<Record<"checks" | "reviews" | "threads", string>>>> = {
@@ -70,7 +70,7 @@ for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true, timeout: "120 seconds" })(
     `what cannot be read on ${name}`,
     (it) => {
-      for (const kind of kinds) {
+      for (const kind of forgesOn(name)) {
         it.scoped(`checks that ${kind} does not show now begin nothing`, () =>
           Effect.gen(function* () {
             const given = yield* opened(kind)

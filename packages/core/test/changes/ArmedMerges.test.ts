@@ -8,6 +8,7 @@ import { Database } from "@reins/core/store/Database"
 import { eventsUntil, installation, operationEnd } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { until, watched } from "./Watched.js"
 
@@ -41,7 +42,7 @@ const passMinutes = (id: MergeRequestId, minutes: number) =>
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true })(`merges that wait on ${name}`, (it) => {
-    for (const kind of ["github", "gitlab", "gitea"] as const) {
+    for (const kind of forgesOn(name)) {
       it.scoped(`${kind}: another base branch ends the conditions, and is told`, () =>
         Effect.gen(function* () {
           const given = yield* armed(kind)

@@ -9,6 +9,7 @@ import { Database } from "@reins/core/store/Database"
 import { codeOf, forgeConnection, installation } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { isAtRest, until, watched } from "./Watched.js"
 
@@ -124,7 +125,7 @@ const ringed = (kind: KnownForge) =>
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true })(`rings of hooks on ${name}`, (it) => {
-    for (const kind of ["github", "gitlab", "gitea"] as const) {
+    for (const kind of forgesOn(name)) {
       it.scoped(`each delivery of ${kind} about a merge request has it looked at, and the same one 25 times once`, () =>
         Effect.gen(function* () {
           const { call, connection, get, hook, hooks, looked, place, principal, register, rings } = yield* ringed(kind)

@@ -18,6 +18,7 @@ import { dialects, type KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { type Canned, ForgeServer } from "@reins/testing/forge/ForgeServer"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Exit, Layer } from "effect"
 
 const head = "c".repeat(40)
@@ -286,7 +287,7 @@ for (const { layer, name } of databases) {
 
   describe(`the price of looks, on ${name}`, () => {
     const calls: Readonly<Record<KnownForge, number>> = { github: 6, gitlab: 5, gitea: 4 }
-    for (const kind of ["github", "gitlab", "gitea"] as const)
+    for (const kind of forgesOn(name))
       it.scopedLive(
         `a look at a quiet request of ${kind} is ${calls[kind]} calls, and writes nothing that is told`,
         () =>

@@ -3,12 +3,13 @@ import type { MergeRequestFilter } from "@reins/core/changes/MergeRequestStore"
 import { Journal } from "@reins/core/store/Journal"
 import { eventOf, installation } from "@reins/testing/changes/Fixture"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { isAtRest, until, watched } from "./Watched.js"
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true })(`looks on ${name}`, (it) => {
-    for (const kind of ["github", "gitlab", "gitea"] as const) {
+    for (const kind of forgesOn(name)) {
       it.scoped(`checks, reviews, threads and conflicts on ${kind} become rows, sums and events`, () =>
         Effect.gen(function* () {
           const { head, id, look, looks, origin, principal, session } = yield* watched(kind)

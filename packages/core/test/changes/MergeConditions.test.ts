@@ -12,6 +12,7 @@ import { Database } from "@reins/core/store/Database"
 import { codeOf, eventOf, eventsUntil, installation } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 import { until as repeated, watched } from "./Watched.js"
 
@@ -54,7 +55,7 @@ const rewind = (id: string, shown: Partial<MergeConditions>) =>
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true })(`merge conditions on ${name}`, (it) => {
-    for (const kind of ["github", "gitlab", "gitea"] as const) {
+    for (const kind of forgesOn(name)) {
       it.scoped(`${kind}: everything holds, so it is merged once, with its branch removed`, () =>
         Effect.gen(function* () {
           const given = yield* withConditions(kind, { approvals: 1, delete_branch: true })

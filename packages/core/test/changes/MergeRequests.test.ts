@@ -23,6 +23,7 @@ import {
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect } from "effect"
 
 /** A branch that a session has delivered to a forge, through a connection to it. */
@@ -72,7 +73,7 @@ const refreshed = (request: MergeRequest) =>
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true })(`merge requests on ${name}`, (it) => {
-    for (const kind of ["github", "gitlab", "gitea"] as const) {
+    for (const kind of forgesOn(name)) {
       it.scoped(`a delivered branch is opened on ${kind}, and merged at exactly its head`, () =>
         Effect.gen(function* () {
           // Names that git allows go to the API of the forge and to git alike.

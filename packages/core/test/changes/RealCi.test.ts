@@ -7,6 +7,7 @@ import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { eventOf, forgeConnection, installation, remote, workspace } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Schedule } from "effect"
 import { called, passTime } from "./Rings.js"
 import { until } from "./Watched.js"
@@ -70,7 +71,7 @@ const red = (kind: KnownForge, by: "hooks" | "polling" | "both") =>
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true })(`a real CI on ${name}`, (it) => {
-    for (const kind of ["github", "gitlab", "gitea"] as const)
+    for (const kind of forgesOn(name))
       for (const by of ["hooks", "polling", "both"] as const)
         it.scoped(`a red check of ${kind} is seen with its log, and the fix is green, by ${by}`, () =>
           Effect.gen(function* () {

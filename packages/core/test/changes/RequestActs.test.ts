@@ -7,6 +7,7 @@ import { Connections } from "@reins/core/connections/Connections"
 import { codeOf, eventOf, installation, operationEnd, token } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
 import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
 import { Effect, Schema } from "effect"
 import { until, watched } from "./Watched.js"
 
@@ -40,7 +41,7 @@ it("a comment has a word, at most 4,000 characters and no NUL", () => {
 
 for (const { layer: database, name } of databases) {
   layer(installation(database), { excludeTestServices: true })(`acts on merge requests on ${name}`, (it) => {
-    for (const kind of ["github", "gitlab", "gitea"] as const) {
+    for (const kind of forgesOn(name)) {
       it.scoped(`${kind}: it becomes a draft and ready, and shows what was seen until then`, () =>
         Effect.gen(function* () {
           const { end, get, look, pull, session, setReadiness, writes } = yield* acted(kind)

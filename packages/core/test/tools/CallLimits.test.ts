@@ -59,32 +59,38 @@ const block = { type: "image", data: "aGk=", mime_type: "image/png" } as const
 const words = { type: "text", text: "A picture." } as const
 
 for (const { layer, name } of databases) {
+  /** Each open call is a row that everybody who waits reads, which a busy PostgreSQL answers slowly. */
+  const most = name === "SQLite" ? 64 : 8
+
   describe(`the limits of calls on ${name}`, () => {
     const withLimits = (more: Partial<CoreLimits> = {}) =>
       Effect.provide(services(layer, { limits: { ...defaultLimits, ...more }, allowPrivateHosts: ["127.0.0.1"] }))
 
-    it.scopedLive("64 calls are open at once, the next is told to wait, and one that ends makes room", () =>
+    it.scopedLive(`${most} calls are open at once, the next is told to wait, and one that ends makes room`, () =>
       Effect.gen(function* () {
         const { asked, interactions, lookUp, principal } = yield* withFunction
         const open = yield* Effect.forEach(
-          Array.from({ length: 63 }, (_, ticket) => ticket),
+          Array.from({ length: most - 1 }, (_, ticket) => ticket),
           (ticket) => Effect.fork(lookUp(ticket))
         )
-        yield* asked(63)
-        const last = yield* Effect.fork(lookUp(63))
-        const calls = yield* asked(64)
-        const refused = yield* lookUp(64)
+        yield* asked(most - 1)
+        const last = yield* Effect.fork(lookUp(most - 1))
+        const calls = yield* asked(most)
+        const refused = yield* lookUp(most)
         assert.isTrue(refused.is_error)
-        assert.strictEqual(refused.text, "At most 64 calls may be open at once. Wait for one of them, then call again.")
+        assert.strictEqual(
+          refused.text,
+          `At most ${most} calls may be open at once. Wait for one of them, then call again.`
+        )
         for (const { id } of calls.slice(0, 1)) yield* interactions.answer(principal, id, { result: "found" })
         yield* Effect.raceAll([...open, last].map((fiber) => Fiber.join(fiber)))
-        const again = yield* Effect.fork(lookUp(65))
-        yield* Effect.repeat(asked(64), {
+        const again = yield* Effect.fork(lookUp(1000))
+        yield* Effect.repeat(asked(most), {
           until: (found) =>
-            found.some(({ tool }) => tool?.input !== undefined && JSON.stringify(tool.input) === '{"ticket":65}')
+            found.some(({ tool }) => tool?.input !== undefined && JSON.stringify(tool.input) === '{"ticket":1000}')
         })
         yield* Fiber.interruptAll([...open, last, again])
-      }).pipe(withLimits({ openToolCalls: 64 }))
+      }).pipe(withLimits({ openToolCalls: most }))
     )
 
     it.scopedLive("a turn makes as many calls as it may, and is told to go on without tools after them", () =>

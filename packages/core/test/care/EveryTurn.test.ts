@@ -227,21 +227,6 @@ for (const { layer: database, name } of databases) {
       )
 
       for (const kind of forgesOn(name))
-        it.scoped(`a look that ${kind} refuses with 401 is handed over`, () =>
-          Effect.gen(function* () {
-            const { forge, get, handedOver, putAnew, ring, say, settled, show } = yield* followed(kind)
-            yield* until(get, ({ standing }) => standing !== null)
-            forge.canned.push({ status: 401, body: "{}" })
-            yield* ring
-            assert.deepInclude(yield* handedOver, { reason: "auth_required" })
-            yield* putAnew()
-            yield* say("a.txt=TWO")
-            yield* settled(1)
-            assert.strictEqual(show("a.txt"), "TWO")
-          })
-        )
-
-      for (const kind of forgesOn(name))
         it.scoped(`a push that ${kind} refuses with 401 is handed over, and delivered once after it is mended`, () =>
           Effect.gen(function* () {
             const { commits, handedOver, origin, putAnew, say, settled, show } = yield* followed(kind)

@@ -45,6 +45,8 @@ const beginsNothing = (given: Opened, care: CareInput, hidden: string) =>
     const known = yield* rows(given)
     for (const how of ["forbidden", "failing"] as const) {
       forge.odd[how] = hidden
+      // A look that is under way may have read it.
+      yield* looksPass(given, 1)
       yield* cares.start(principal, id, care)
       yield* looksPass(given, 3)
       assert.deepStrictEqual(yield* attentions, [])
@@ -216,10 +218,9 @@ for (const { layer: database, name } of databases) {
           mends(given)
           yield* lookFor(given, given.get, ({ standing }) => standing !== null)
           given.forge.odd.always = { status: 503 }
-          yield* looksPass(given, 4)
-          assert.deepStrictEqual((yield* given.get).standing?.waiting_for, [])
           yield* looksPass(given, 1)
-          assert.deepInclude((yield* given.get).standing?.waiting_for[0], { kind: "forge_unreadable" })
+          assert.deepStrictEqual((yield* given.get).standing?.waiting_for, [])
+          yield* lookFor(given, given.get, ({ standing }) => standing?.waiting_for[0]?.kind === "forge_unreadable")
           assert.notProperty(yield* memoryOf(given.id), "refused")
           given.forge.odd.always = undefined
           red(given)
@@ -237,8 +238,8 @@ const lasts = (given: Opened) =>
     assert.deepInclude(yield* given.care, { state: "watching" })
     yield* remember(given.id, (memory) => {
       const refused = memory["refused"]
-      assert.isObject(refused)
-      assert.propertyVal(refused, "count", 4)
-      return { ...memory, refused: { count: 4, since: new Date(Date.now() - 31 * 60_000).toISOString() } }
+      const { count } = Object(refused)
+      assert.isAtLeast(count, 4)
+      return { ...memory, refused: { count, since: new Date(Date.now() - 31 * 60_000).toISOString() } }
     })
   })

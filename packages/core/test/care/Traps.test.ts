@@ -209,10 +209,15 @@ for (const { layer: database, name } of databases) {
       })
     )
 
-    it.scoped("checks that are cancelled where nothing begins anew are told", () =>
+    it.scoped("a check that is cancelled again after it was begun anew is told", () =>
       Effect.gen(function* () {
-        const given = yield* opened("gitea", fix)
-        given.forge.check({ head: given.head(), name: "test", state: "cancelled" })
+        const given = yield* opened("gitlab", fix)
+        const { forge, head } = given
+        const isCancelled = { head: head(), name: "test", state: "cancelled" } as const
+        forge.check(isCancelled)
+        const isAnew = Effect.sync(() => forge.seen.some(({ path }) => path.endsWith("/retry")))
+        yield* lookFor(given, isAnew, (so) => so)
+        forge.check(isCancelled)
         assert.deepInclude(yield* handsOver(given, "checks_do_not_run"), { turns: 0 })
       })
     )

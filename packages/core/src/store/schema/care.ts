@@ -76,5 +76,5 @@ export const care: ReadonlyArray<string> = [
  */
 export const careFollows: ReadonlyArray<string> = [
   `alter table attentions add column follows integer`,
-  `create unique index attentions_follows on attentions (merge_request_id, generation, changeset_id) where follows = 1`
+  `create index attentions_follows on attentions (merge_request_id, generation, changeset_id) where follows = 1`
 ]

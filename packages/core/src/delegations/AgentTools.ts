@@ -1,4 +1,4 @@
-import { Duration, Effect, Layer, Schedule, Schema } from "effect"
+import { Duration, Effect, Either, Layer, Schedule, Schema } from "effect"
 import { canonicalJson } from "../base/CanonicalJson.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { cutText } from "../base/CutText.js"
@@ -122,8 +122,13 @@ const delegateTool = Effect.gen(function* () {
     keyOf: (turn, { name }) => delegateKey(turn, name),
     run: Effect.fnUntraced(function* (turn, input) {
       const { principal, session } = turn
-      const live = yield* store.findNamed(session.id, input.name)
-      if (live !== undefined && !delegationStates.isTerminal(live.state)) return { ...shown(live), existing: true }
+      const findLive = Effect.map(store.findNamed(session.id, input.name), (found) =>
+        found === undefined || delegationStates.isTerminal(found.state)
+          ? undefined
+          : { ...shown(found), existing: true }
+      )
+      const live = yield* findLive
+      if (live !== undefined) return live
       if (input.model !== undefined && input.provider === undefined)
         return yield* new ToolFailed({ message: "model: name the provider too, because each has models of its own." })
       const command = delegations.spawn(principal, session.id, {
@@ -136,8 +141,13 @@ const delegateTool = Effect.gen(function* () {
         ...(input.result_schema !== undefined && { result_schema: input.result_schema }),
         ...(input.deadline_seconds !== undefined && { deadline_seconds: input.deadline_seconds })
       })
-      const made = yield* runOnce(turn, delegateKey(turn, input.name), command, ({ delegation }) => delegation.id)
-      return { ...shown(yield* delegations.get(principal, made.id)), existing: made.replayed }
+      const made = yield* Effect.either(
+        runOnce(turn, delegateKey(turn, input.name), command, ({ delegation }) => delegation.id)
+      )
+      // Another call of the same name may have taken the last place.
+      if (Either.isLeft(made)) return (yield* findLive) ?? (yield* Effect.fail(made.left))
+      const { id, replayed } = made.right
+      return { ...shown(yield* delegations.get(principal, id)), existing: replayed }
     })
   })
 })

@@ -122,7 +122,7 @@ describe("conditionsSentence", () => {
     assert.strictEqual(conditionsSentence(conditions({})), "Its conditions hold, and it is merged in a moment.")
     assert.strictEqual(
       conditionsSentence(conditions({ state: "given_up", reason: "checks_do_not_run" })),
-      "It is no longer merged by itself. No check has reported within ten minutes, nor ever before. Merge it yourself, or set the conditions again without checks."
+      "It is no longer merged by itself. No check has reported in time, or one that the forge demands has not. Look at the CI, or merge it yourself."
     )
     assert.strictEqual(
       conditionsSentence(conditions({ state: "given_up", reason: "waited_too_long" })),

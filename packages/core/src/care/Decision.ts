@@ -40,7 +40,7 @@ export interface CareSeen {
   readonly isUndelivered: boolean
   /** Undefined when the forge does not show them all. */
   readonly checks: ReadonlyArray<SeenRed> | undefined
-  /** The first of the looks in a row that could not read the checks of the base branch; null when the last one could, or need not. */
+  /** The time of the first look since which no look could read the checks of the base branch. Null while they are read. */
   readonly baseUnreadSinceMs: number | null
   /** True when the forge can begin checks anew. */
   readonly canRerun: boolean
@@ -130,7 +130,7 @@ export const decide = (seen: CareSeen, memory: CareMemory, rules: CareRules, now
   return step.do === "turn" ? (afterVain(memory, nowMs) ?? step) : step
 }
 
-/** What has to be done in the place of a turn which was given up before it began; undefined when it may be tried now. */
+/** The step that replaces a turn which was given up before it began. Undefined when the turn may be tried now. */
 const afterVain = ({ vain: { count, lastMs } }: CareMemory, nowMs: number): CareStep | undefined => {
   if (count === 0) return undefined
   if (count >= mostVain) return handOver("head_keeps_moving")

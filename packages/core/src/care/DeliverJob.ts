@@ -118,7 +118,7 @@ export const makeUndelivered = Effect.gen(function* () {
       const proposed = yield* store.move(attention, "proposed", {
         changeset_id: changesetId,
         reason: isProtected ? "protected_path" : null,
-        // What is built on a proposal is one too.
+        // A changeset on top of a proposal is a proposal too.
         proposes: isProtected ? attention.proposes : 1
       })
       yield* store.tell(request, row, "merge_request.care_proposed", proposed)

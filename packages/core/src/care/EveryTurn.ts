@@ -116,7 +116,7 @@ export const makeCatchUp = Effect.gen(function* () {
   })
 })
 
-/** Gives the function that lets no earlier work wait any more. What is newest then is delivered when somebody puts the care again. */
+/** Gives the function that lets no earlier work wait any more. A later PUT of the care delivers the newest work. */
 export const makeForgetWaiting = Effect.gen(function* () {
   const store = yield* CareStore
   const { waiting } = yield* followRows

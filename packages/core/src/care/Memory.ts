@@ -4,7 +4,7 @@ import { Database } from "../store/Database.js"
 import type { CareRow } from "./CareStore.js"
 import type { CareMemory } from "./Decision.js"
 
-/** Gives the function that reads what was done for a head so far: causes that had a turn, checks that were begun anew, and turns that came to nothing. */
+/** Gives the function that reads what care has done for a head: causes with a turn, checks begun anew, and turns without an effect. */
 export const makeMemory = Effect.map(Database, ({ all, first, sql }) =>
   Effect.fnUntraced(function* ({ generation, merge_request_id: id }: CareRow, headSha: string) {
     const causes = yield* all(sql<{ key: string; proved_at: Timestamp | null }>`select key,

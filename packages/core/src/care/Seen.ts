@@ -71,7 +71,7 @@ const isBehind = (pushed: ReadonlyArray<EarlierDelivery>, head: string, nowMs: n
   return newest.parents.includes(head) || pushed.some(({ delivery }) => delivery.commit === head)
 }
 
-/** Gives the function that finds changes of people in a session which were not delivered. What a turn of care has left is none. */
+/** Gives the function that finds changes of people in a session which were not delivered. Changes that a turn of care has left do not count. */
 const makeIsUndelivered = Effect.gen(function* () {
   const store = yield* CareStore
   const changesets = yield* ChangesetStore

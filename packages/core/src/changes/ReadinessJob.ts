@@ -65,7 +65,7 @@ const makeSettle = Effect.gen(function* () {
   const watches = yield* WatchStore
 
   return Effect.fnUntraced(function* ({ id, session_id }: MergeRequest, draft: boolean, remote: RemoteMergeRequest) {
-    // Whoever wants another state holds the session, so it came before this or sees that the job has ended.
+    // A request for another state holds the session. So it came before this commit, or sees that the job has ended.
     const session = yield* sessions.lock(session_id)
     const current = yield* store.find(id)
     if (session === undefined || current?.state !== "open") return

@@ -22,7 +22,7 @@ import { requestReplies } from "./RequestReplies.js"
 type ActRefusal = Denied | ReinsError<"invalid_transition" | "connection_required">
 
 /**
- * What people do on an open merge request through its connection. Each command gives back the merge request as it was last seen, with the job that asks
+ * People act on an open merge request through its connection. Each command gives back the merge request as it was last seen, with the job that asks
  * the forge. Both fail with `invalid_transition` unless the merge request is open, and with `connection_required` unless its connection is active.
  */
 export class RequestActs extends Context.Tag("@reins/core/changes/RequestActs")<

@@ -51,7 +51,7 @@ export const layer = Layer.effectDiscard(
 const isBeside = (error: unknown): boolean => error instanceof ReinsError && error.code === "idempotency_in_progress"
 
 /**
- * Runs a command once for a key, and tells whether it had run before. What is stored is the id that it gives. A refusal is decided anew, because
+ * Runs a command once for a key, and tells whether it had run before. Only the id that it gives is stored. A refusal is decided anew, because
  * what stood in the way may be gone.
  */
 const makeOnce = Effect.map(

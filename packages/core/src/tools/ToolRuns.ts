@@ -123,7 +123,7 @@ const answerOf = (value: unknown): ToolAnswer => {
   return said(typeof value === "string" ? value : (JSON.stringify(value) ?? ""), false)
 }
 
-/** What the agent of a call takes. */
+/** The abilities of the agent that makes a call. */
 interface CallerManners {
   /** The longest time until it has to have an answer, in milliseconds. */
   readonly patienceMs: number

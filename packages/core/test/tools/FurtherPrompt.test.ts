@@ -72,7 +72,7 @@ for (const { layer, name } of databases) {
               "Call wait for its result, and delegate what is left under another name."
           )
           assert.lengthOf(yield* had.heard, 1)
-          // What the refusal names does work.
+          // The way that the refusal names works.
           const waited = yield* had.parent.call("wait", { delegation_ids: ["writer"] })
           assert.deepInclude(valueOf(waited), { pending: false })
           assert.include(waited.text, `"state":"${how}"`)

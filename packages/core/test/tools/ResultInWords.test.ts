@@ -16,7 +16,7 @@ const png = { type: "image", data: "aGk=", mimeType: "image/png" }
 const resource = (more: object) => ({ type: "resource", resource: { uri: "file:///a.bin", ...more } })
 const bytes = { blob: "aGk=" }
 
-/** What a server answers, and what the agent gets: its text, and the number of images. */
+/** The answer of a server, then the text and the number of images that the agent gets. */
 const answers: ReadonlyArray<readonly [string, object, readonly [string, number]]> = [
   ["nothing", { content: [] }, ["[The tool has answered, and its answer is empty.]", 0]],
   [

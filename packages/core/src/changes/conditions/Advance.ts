@@ -169,7 +169,7 @@ export const makeAdvance = Effect.gen(function* () {
 /** A demanded check may report so long after the others have ended. */
 const missingMs = 30 * 60_000
 
-/** How long demanded checks that have not reported are still waited for; undefined while others run, and when none is missing. */
+/** The milliseconds that demanded checks have left to report. Undefined while others run, and when none is missing. */
 const missingAt = ({ seen }: ConditionRow, head: string, found: ReadonlyArray<UnmetCondition>, nowMs: number) => {
   const names = found.flatMap((each) => (each.kind === "check" ? each.names : []))
   if (names.length === 0 || found.some(({ kind }) => stillMoving.has(kind))) return undefined

@@ -49,7 +49,7 @@ export const requests = remoteCommand({
   }
 })
 
-/** What a question is about, as the input of the call that is asked for. Empty where its title says all. */
+/** The input of the call that a question asks for. Empty where the title of the question says all. */
 const detailsOf = ({ description, id, tool }: Interaction): string => {
   const text = description ?? (tool === null ? "" : JSON.stringify(tool.input, null, 2))
   return text === "" ? "" : `\n${id}:\n${harmless(text).replaceAll(/^/gm, "  ")}\n`

@@ -5,8 +5,8 @@ import { OwnTool, type ProjectSpec } from "./Project.js"
 import type { ProjectServer } from "./ProjectServer.js"
 
 /**
- * Fails, at its place in the request, for a spec that names more servers than the operator lets it, or that allows more of their tools. An agent is
- * offered those tools beside the ones of the service.
+ * Fails for a spec that names more servers, or allows more of their tools, than the operator lets it. The error names the place in the request. An
+ * agent is offered those tools beside the ones of the service.
  */
 export const requireServerQuota = Effect.map(CoreConfig, ({ limits }) => {
   const { offeredTools, serversPerVersion, serverToolsPerVersion } = limits

@@ -191,8 +191,8 @@ export const changes: ReadonlyArray<string> = [
 ]
 
 /**
- * What people ask the forge for on a merge request. `draft_wanted` is the state that was asked for and is not there yet. A reply is a comment that is
- * written once: it is found by its mark.
+ * People ask the forge for things on a merge request. `draft_wanted` is the state that they have asked for and that is not there yet. A reply is a
+ * comment that is written once: its mark finds it.
  */
 export const requestActs: ReadonlyArray<string> = [
   `alter table merge_requests add column draft_wanted integer`,

@@ -9,8 +9,8 @@ import type { Installation } from "../Installation.js"
 const patienceMs = 60_000
 
 /**
- * Holds once an installation is at rest: no row says that something runs or waits that nobody works on, and no process of ours is left. Fails with
- * the names of what is left.
+ * Waits until an installation is at rest. Then each row that says that something runs has somebody who works on it, and no process of ours is left.
+ * Fails with the names of what is left.
  */
 export const holdsAtRest = async (installation: Installation): Promise<void> => {
   let left: ReadonlyArray<string> = []
@@ -86,8 +86,8 @@ const keptLeases =
 const Id = Schema.Struct({ id: Schema.String })
 
 /**
- * The processes of an installation that nobody keeps: those of a lease without an agent for the next turn, and those that name its directory and
- * that no living server has begun.
+ * Lists the processes of an installation that nobody keeps. Some belong to a lease without an agent for the next turn. Others name the directory of
+ * the installation, and no living server has begun them.
  */
 const processesLeft = async (installation: Installation): Promise<ReadonlyArray<string>> => {
   const { dataDir, records, servers } = installation

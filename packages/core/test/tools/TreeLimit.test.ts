@@ -91,6 +91,22 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer, limitsOf({ liveDelegations: 5 }))))
     )
 
+    it.scopedLive("calls of one name are one delegation, also where they take the last places of a tree", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const root = yield* newAgent(principal, workspaceId)
+        const answers = yield* Effect.forEach(
+          // Each name is called twice at the same time.
+          Array.from({ length: 20 }, (_, index) => `part ${Math.floor(index / 2)}`),
+          (each) => root.call(...delegate(each)),
+          { concurrency: "unbounded" }
+        )
+        const made = answers.filter(({ is_error }) => !is_error).map(valueOf)
+        assert.strictEqual(new Set(made.map(({ delegation_id }) => delegation_id)).size, 5)
+        assert.lengthOf(made, 10)
+      }).pipe(Effect.provide(services(layer, limitsOf({ treeDelegations: 5 }))))
+    )
+
     it.scopedLive("a refused call is decided anew when it comes again, and an accepted one stays what it was", () =>
       Effect.gen(function* () {
         const { principal, workspaceId } = yield* ownerWithConnection

@@ -150,7 +150,7 @@ export const startForge = async (bare) => {
   const root = `/repos/${name}`
   const routes = [
     ["GET /user", () => [200, { id: 1, login: "you" }]],
-    [`GET ${root}/branches/main`, () => [200, { enable_status_check: false }]],
+    [`GET ${root}/branches/main`, () => [200, { commit: { id: headOf("main") }, enable_status_check: false }]],
     [`GET ${root}/pulls`, () => [200, pulls.filter(({ merged }) => merged === undefined).map(shown)]],
     [
       `POST ${root}/pulls`,

@@ -42,13 +42,22 @@ const ends = ["merged", "closed", "failed", "conditions_given_up", "care_handed_
   (end) => `merge_request.${end}`
 )
 
+const mostMinutes = 10
+
 /** Opens the merge request of a delivery and shows everything up to its end. Fails unless that is the merge. */
 export const untilMerged = async (reins, { deliveryId, sessionId }) => {
   const { event_watermark: after } = await reins.deliveries.openMergeRequest({ delivery_id: deliveryId, draft: false })
   const print = eventPrinter(sentences())
-  for await (const event of reins.sessions.stream({ session_id: sessionId, after })) {
-    print(event)
-    if (event.type === "merge_request.merged") return
-    if (ends.includes(event.type)) throw new Error(event.payload.reason_message ?? event.type)
+  const late = new AbortController()
+  const error = new Error(`the merge request was not merged within ${mostMinutes} minutes; its last event is above`)
+  const timer = setTimeout(() => late.abort(error), mostMinutes * 60_000)
+  try {
+    for await (const event of reins.sessions.stream({ session_id: sessionId, after }, { signal: late.signal })) {
+      print(event)
+      if (event.type === "merge_request.merged") return
+      if (ends.includes(event.type)) throw new Error(event.payload.reason_message ?? event.type)
+    }
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -37,6 +37,10 @@ const rows = ({ id, looks, principal }: Opened) =>
     (parts) => parts.map(({ items }) => items)
   )
 
+/** What cannot be read now is read as often as a check that has not ended. */
+const looksAgainSoon = ({ get }: Opened) =>
+  Effect.map(get, ({ next_look_at }) => assert.isAtMost(Date.parse(next_look_at ?? "never") - Date.now(), 30_000))
+
 /** Begins the care of what was read before, while it cannot be read. Nothing may follow until it can. */
 const beginsNothing = (given: Opened, care: CareInput, hidden: string) =>
   Effect.gen(function* () {
@@ -49,6 +53,7 @@ const beginsNothing = (given: Opened, care: CareInput, hidden: string) =>
       yield* looksPass(given, 1)
       yield* cares.start(principal, id, care)
       yield* looksPass(given, 3)
+      yield* looksAgainSoon(given)
       assert.deepStrictEqual(yield* attentions, [])
       assert.deepInclude(yield* given.care, { state: "watching", turns: 0 })
       assert.deepStrictEqual(yield* rows(given), known)
@@ -104,6 +109,7 @@ for (const { layer: database, name } of databases) {
             yield* looksPass(given, 2)
             assert.deepStrictEqual(yield* attentions, [])
             assert.deepInclude(yield* given.care, { state: "watching" })
+            yield* looksAgainSoon(given)
             assert.notInclude((yield* get).standing?.waiting_for.map(({ kind }) => kind) ?? [], "checks_red_on_base")
 
             // A branch without a commit is one that cannot be read.
@@ -217,6 +223,8 @@ for (const { layer: database, name } of databases) {
           const given = yield* opened("gitea", fix)
           mends(given)
           yield* lookFor(given, given.get, ({ standing }) => standing !== null)
+          // A look that is under way would read a part of the request.
+          yield* looksPass(given, 1)
           given.forge.odd.always = { status: 503 }
           yield* looksPass(given, 1)
           assert.deepStrictEqual((yield* given.get).standing?.waiting_for, [])

@@ -1,6 +1,6 @@
 /** The times of a watch, in milliseconds ago; infinite for never. */
 export interface WatchTimes {
-  /** True while a check has not ended. */
+  /** True while a check has not ended, or a part cannot be read. */
   readonly isPending: boolean
   /** Until a check that has not reported is late; undefined or negative when none is waited for. */
   readonly untilLateMs?: number | undefined

@@ -119,7 +119,11 @@ export const makeRecord = Effect.gen(function* () {
         if (rest > 0) yield* watches.pause(watch.connection_id, rest, true)
         const nextMs = nextLookMs({
           isPending:
-            standing.checks.state === "pending" || standing.conflicts === "unknown" || memory.suspected === head,
+            standing.checks.state === "pending" ||
+            standing.conflicts === "unknown" ||
+            memory.suspected === head ||
+            memory.baseUnreadSince !== undefined ||
+            unread.size > 0,
           untilLateMs: standing.checks.state === "none" ? reportMs - (nowMs - (memory.headSince ?? nowMs)) : undefined,
           movedAgoMs: isOther ? 0 : nowMs - toMillis(watch.moved_at),
           heardAgoMs: watch.heard_at === null ? Number.POSITIVE_INFINITY : nowMs - toMillis(watch.heard_at)

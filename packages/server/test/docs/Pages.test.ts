@@ -104,7 +104,6 @@ describe("the blocks of the pages", () => {
       "docs/connections.md: it needs the key of an app of the reader",
       "docs/console.md: it prints another key each time",
       "docs/deliveries.md: it needs a delivered commit, and the name of your committer",
-      "docs/deliveries.md: it waits until the checks of a CI pass",
       "docs/deliveries.md: it waits until somebody merges the request",
       "docs/deliveries.md: it needs a merge request whose check has failed",
       "docs/editors.md: the settings of an editor",

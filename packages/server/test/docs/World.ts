@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process"
+import { spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -29,12 +29,36 @@ test("the total counts every piece of an item", () => {
 })
 `
 
-/** The answer of the model to any message: it makes the failing test of the project pass. */
+/** A test that only the CI of the forges has. */
+const ciTest = `import assert from "node:assert/strict"
+import { test } from "node:test"
+import { total } from "./cart.js"
+
+test("an item without a quantity counts once", () => {
+  assert.equal(total([{ price: 250 }]), 250)
+})
+`
+
+/** The answer of the model to most messages: it makes the failing test of the project pass. */
 const work: Array<Step> = [
   { think: "First the code.", tool: "bash", cmd: "ls" },
   { say: "Quantities are ignored.", tool: "write", path: "cart.js", content: mended },
   { say: "The total now counts every piece, and the test passes." }
 ]
+
+/** The answer to a message with the log of the CI. */
+const care: Array<Step> = [
+  {
+    say: "The CI gets NaN.",
+    tool: "write",
+    path: "cart.js",
+    content: mended.replace("item.quantity", "(item.quantity ?? 1)")
+  },
+  { say: "An item without a quantity now counts once." }
+]
+
+const stepsFor = (messages: ReadonlyArray<{ readonly role: string; readonly text: string }>): Array<Step> =>
+  messages.findLast(({ role }) => role === "user")?.text.includes("NaN !== 250") === true ? care : work
 
 /** A directory that is removed with the scope. */
 export const temporary = Effect.acquireRelease(
@@ -69,17 +93,28 @@ const forge = (kind: KnownForge, token: string | null) =>
       merge: (head, base) => void plainGit(bare, "update-ref", `refs/heads/${base}`, branches().get(head) ?? "")
     })
     const authorization = token === null ? null : `Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`
-    /** The CI of the forge: each commit of an open merge request gets a check. */
-    const checkHeads = (): void => {
-      for (const { head, state } of server.pulls) {
-        const commit = branches().get(head)
-        const isNew = !server.checks.some((check) => check.head === commit)
-        if (state === "open" && commit !== undefined && isNew)
-          server.check({ head: commit, name: "test", state: "passed" })
+    /** Runs the tests of a commit, and those of `files` beside them. */
+    const runTests = (commit: string, files: Readonly<Record<string, string>>) => {
+      const checkout = mkdtempSync(join(directory, "checkout-"))
+      plainGit(directory, "clone", "--quiet", "--no-checkout", bare, checkout)
+      plainGit(checkout, "checkout", "--quiet", "--detach", commit)
+      for (const [name, content] of Object.entries(files)) put(checkout, name, content)
+      const { NODE_TEST_CONTEXT: _, ...env } = process.env
+      const { status, stdout } = spawnSync(process.execPath, ["--test"], { cwd: checkout, env, encoding: "utf8" })
+      return { passed: status === 0, log: stdout }
+    }
+    /** The CI of the forge: each branch that is pushed is tested, and each check that is begun anew. */
+    const runCi = (): void => {
+      const known = new Set(server.checks.map(({ head }) => head))
+      for (const [branch, head] of branches())
+        if (branch !== "main" && !known.has(head)) server.check({ head, name: "test", state: "pending" })
+      for (const check of server.checks.filter(({ state }) => state === "pending")) {
+        const { log, passed } = runTests(check.head, { "ci.test.js": ciTest })
+        Object.assign(check, { state: passed ? "passed" : "failed", log })
       }
     }
     const handle: typeof server.handle = (request, response) => {
-      if (request.method === "POST") response.once("finish", checkHeads)
+      if (request.method === "POST") response.once("finish", runCi)
       return server.handle(request, response)
     }
     const { url } = yield* gitHttpServer(directory, authorization, handle)
@@ -91,17 +126,7 @@ const forge = (kind: KnownForge, token: string | null) =>
       closed: server.closed,
       branches,
       /** True when the project's own test passes on a branch. */
-      passesOn: (branch: string): boolean => {
-        const checkout = mkdtempSync(join(directory, "checkout-"))
-        plainGit(directory, "clone", "--quiet", "--branch", branch, bare, checkout)
-        const { NODE_TEST_CONTEXT: _, ...env } = process.env
-        try {
-          execFileSync(process.execPath, ["--test"], { cwd: checkout, env, stdio: "ignore" })
-          return true
-        } catch {
-          return false
-        }
-      }
+      passesOn: (branch: string): boolean => runTests(`refs/remotes/origin/${branch}`, { "ci.test.js": ciTest }).passed
     }
   })
 
@@ -110,7 +135,7 @@ export const world = (agent: Agent) =>
   Effect.gen(function* () {
     const directory = yield* temporary
     const gateway = yield* Effect.acquireRelease(
-      Effect.promise(() => startGateway({ apiKey: gatewayKey, plan: () => work })),
+      Effect.promise(() => startGateway({ apiKey: gatewayKey, plan: stepsFor })),
       (started) => Effect.promise(() => started.close())
     )
     const origin = yield* forge("gitea", null)

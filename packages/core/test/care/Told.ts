@@ -5,17 +5,23 @@ import { CoreConfig } from "@reins/core/base/CoreConfig"
 import type { CareReason } from "@reins/core/care/Care"
 import { reasonMessages } from "@reins/core/care/Reasons"
 import { Database } from "@reins/core/store/Database"
-import { Effect, Schedule } from "effect"
+import { Cause, Effect, Schedule } from "effect"
 import type { opened } from "./Cared.js"
 
 /** A cared-for merge request of a test. */
 export type Opened = Effect.Effect.Success<ReturnType<typeof opened<never>>>
 
+/** Ends the wait for something with its words. */
+const inAMinute = (isSo: (value: never) => boolean) => {
+  const late = new Error(`A minute has gone by without ${isSo}`)
+  return <A, E, R>(wait: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.timeoutFailCause(wait, { duration: "60 seconds", onTimeout: () => Cause.die(late) })
+}
+
 /** Reads until it is so. */
 export const waitFor = <A, E, R>(get: Effect.Effect<A, E, R>, isSo: (value: A) => boolean): Effect.Effect<A, E, R> =>
   Effect.repeat(get, { schedule: Schedule.spaced("20 millis"), until: isSo }).pipe(
-    Effect.timeout("60 seconds"),
-    Effect.orDie,
+    inAMinute(isSo),
     Effect.zipRight(get)
   )
 
@@ -27,8 +33,7 @@ export const lookFor = <A, E, R>(
 ): Effect.Effect<A, E, R> => {
   const seen: Effect.Effect<A, E, R> = Effect.zipRight(Effect.orDie(ring), get)
   return Effect.repeat(seen, { schedule: Schedule.spaced("40 millis"), until: (value: A) => isSo(value) }).pipe(
-    Effect.timeout("60 seconds"),
-    Effect.orDie,
+    inAMinute(isSo),
     Effect.zipRight(get)
   )
 }
@@ -48,12 +53,13 @@ export const looksPass = (given: Opened, count: number) =>
     }
   })
 
+/** True when no look is under way and none is due, also when the merge request has ended. */
 const isFree = (id: string) =>
   Effect.flatMap(Database, ({ first, sql }) =>
     Effect.map(
-      first(sql<{ rung: number }>`select rung from watches where merge_request_id = ${id} and holder is null
-        and look_at > ${new Date(Date.now() + 1_000).toISOString()}`),
-      (row) => row !== undefined
+      first(sql<{ rung: number }>`select rung from watches where merge_request_id = ${id}
+        and (holder is not null or look_at <= ${new Date(Date.now() + 1_000).toISOString()})`),
+      (row) => row === undefined
     )
   )
 

@@ -44,6 +44,10 @@ const givenUpReasons: Readonly<Record<NonNullable<Conditions["reason"]>, string>
     "Somebody changed the base branch on the forge. Look at what would be merged there, then set the conditions again.",
   checks_do_not_run:
     "No check has reported in time, or one that the forge demands has not. Look at the CI, or merge it yourself.",
+  auth_required:
+    "The forge refused the credential for half an hour. Mend the connection, then set the conditions again.",
+  branch_gone:
+    "The forge did not show the merge request for half an hour. Look whether it is still there, then set the conditions again.",
   closed: "The merge request was closed, or could not be opened."
 }
 

@@ -128,5 +128,9 @@ describe("conditionsSentence", () => {
       conditionsSentence(conditions({ state: "given_up", reason: "waited_too_long" })),
       "It is no longer merged by itself. The conditions did not hold in time. Set them again to go on."
     )
+    assert.strictEqual(
+      conditionsSentence(conditions({ state: "given_up", reason: "auth_required" })),
+      "It is no longer merged by itself. The forge refused the credential for half an hour. Mend the connection, then set the conditions again."
+    )
   })
 })

@@ -208,17 +208,36 @@ for (const { layer: database, name } of databases) {
         it.scoped(`a forge that ${what} for ever has a person asked, and one that does so once has not`, () =>
           Effect.gen(function* () {
             const given = yield* opened(kind, fix)
+            yield* (yield* Conditions).set(given.principal, given.id, { checks: "all" })
             yield* lookFor(given, given.get, ({ standing }) => standing !== null)
             given.forge.odd.always = canned
             yield* looksPass(given, 1)
             given.forge.odd.always = undefined
             yield* looksPass(given, 1)
             assert.notProperty(yield* memoryOf(given.id), "refused")
+            assert.deepInclude((yield* given.get).conditions ?? {}, { state: "waiting" })
             given.forge.odd.always = canned
             yield* lasts(given)
             yield* handsOver(given, reason, { comments: 0 })
+            assert.deepInclude((yield* given.get).conditions ?? {}, { state: "given_up", reason })
           })
         )
+
+      it.scoped("conditions without care are given up, once, when the forge refuses for long", () =>
+        Effect.gen(function* () {
+          const given = yield* opened("github")
+          yield* (yield* Conditions).set(given.principal, given.id, { checks: "all" })
+          yield* lookFor(given, given.get, ({ standing }) => standing !== null)
+          given.forge.odd.always = { status: 401, body: "{}" }
+          yield* refuses(given)
+          yield* lookFor(given, given.get, ({ conditions }) => conditions?.state === "given_up")
+          yield* looksPass(given, 2)
+          assert.lengthOf(yield* given.told("merge_request.conditions_given_up"), 1)
+          const { conditions } = yield* given.get
+          assert.strictEqual(conditions?.reason, "auth_required")
+          assert.include(conditions.reason_message, "Mend the connection")
+        })
+      )
 
       it.scoped("a forge that is away is told, and looked at until it is back", () =>
         Effect.gen(function* () {
@@ -241,15 +260,20 @@ for (const { layer: database, name } of databases) {
   )
 }
 
-/** Looks again and again, and has half an hour pass. */
-const lasts = (given: Opened) =>
+/** Looks again and again while the forge refuses, and has half an hour pass. */
+const refuses = (given: Opened) =>
   Effect.gen(function* () {
     yield* looksPass(given, 4)
-    assert.deepInclude(yield* given.care, { state: "watching" })
     yield* remember(given.id, (memory) => {
-      const refused = memory["refused"]
-      const { count } = Object(refused)
+      const { count } = Object(memory["refused"])
       assert.isAtLeast(count, 4)
       return { ...memory, refused: { count, since: new Date(Date.now() - 31 * 60_000).toISOString() } }
     })
   })
+
+/** The same with care, which goes on until then. */
+const lasts = (given: Opened) =>
+  Effect.zipRight(
+    refuses(given),
+    Effect.map(given.care, (care) => assert.deepInclude(care, { state: "watching" }))
+  )

@@ -9,6 +9,7 @@ import type { SessionRow } from "../../sessions/SessionRow.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import type { SequelEnd } from "../looks/LookSequel.js"
 import { partReads } from "../looks/PartRows.js"
+import type { LastingRefusal } from "../looks/RequestListeners.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { maxAttempts, mergeJobKind } from "../MergeRequestJobs.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
@@ -156,12 +157,14 @@ export const makeAdvance = Effect.gen(function* () {
       // Conditions that were set during the look have read nothing yet.
       return yield* whileWaiting(row, request, seen === undefined ? 0 : leftMs)
     }),
-    /** After a look that could not read the forge. Nothing is decided by it but the end of the time. Gives the milliseconds that are left. */
-    afterFailure: Effect.fnUntraced(function* (id: MergeRequestId) {
+    /** After a look that could not read the forge: conditions end with their time, or once that lasts. Gives the milliseconds that are left. */
+    afterFailure: Effect.fnUntraced(function* (id: MergeRequestId, why: LastingRefusal | undefined) {
       const row = yield* rows.hold(id)
       const leftMs = yield* expire(row)
-      if (leftMs !== undefined && row?.shown.state === "waiting") yield* unreadable(row)
-      return leftMs ?? idle.dueMs
+      if (leftMs === undefined || row?.shown.state !== "waiting") return leftMs ?? idle.dueMs
+      if (why === undefined) yield* unreadable(row)
+      else yield* giveUp(row, why, notShown[why])
+      return why === undefined ? leftMs : idle.dueMs
     })
   }
 })
@@ -185,6 +188,13 @@ const missingLong =
 
 const noChecks =
   'No check has reported within ten minutes of the head, nor ever before, so the repository may have no CI. Merge it yourself, or set the conditions again with checks "none".'
+
+const notShown: Readonly<Record<LastingRefusal, string>> = {
+  auth_required:
+    "The forge has refused the credential at every look for half an hour. Mend the connection, then set the conditions again.",
+  branch_gone:
+    "The forge has not shown the merge request for half an hour. Look whether it or its repository is still there, then set the conditions again."
+}
 
 const tooLong = "The conditions did not hold in time. Set them again if they still should be waited for."
 

@@ -68,10 +68,12 @@ export const GivenUpReason = Schema.Literal(
   "owner_lost_access",
   "base_changed",
   "checks_do_not_run",
+  "auth_required",
+  "branch_gone",
   "closed"
 ).annotations({
   description:
-    "`forge_refused`: the forge has declined three merges of one head. `owner_lost_access`: who set the conditions may not merge any more. `base_changed`: somebody has chosen another base branch on the forge. `checks_do_not_run`: no check has ever reported, within ten minutes of the head, or a demanded one has not for half an hour in which none ran. `closed`: the merge request was closed, or could not be opened."
+    "`forge_refused`: the forge has declined three merges of one head. `owner_lost_access`: who set the conditions may not merge any more. `base_changed`: somebody has chosen another base branch on the forge. `checks_do_not_run`: no check has ever reported, within ten minutes of the head, or a demanded one has not for half an hour in which none ran. `auth_required`: the forge has refused the credential for half an hour. `branch_gone`: it has not shown the merge request for so long. `closed`: the merge request was closed, or could not be opened."
 })
 export type GivenUpReason = typeof GivenUpReason.Type
 

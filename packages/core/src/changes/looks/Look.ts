@@ -50,19 +50,22 @@ export const makeLook = Effect.gen(function* () {
         const current = yield* store.find(request.id)
         if (current?.state === "open" && (!isPassing || (!isPause && failures >= silentFailures)))
           yield* unreadable(current, error)
-        const memory = isPassing ? watch.memory : yield* refused(watch, current, error)
-        const dueMs = current?.state === "open" ? yield* follow.missed(current.id) : Number.POSITIVE_INFINITY
+        const counted = isPassing ? undefined : yield* refused(watch, current, error)
+        const memory = counted?.memory ?? watch.memory
+        const dueMs =
+          current?.state === "open" ? yield* follow.missed(current.id, counted?.reason) : Number.POSITIVE_INFINITY
         const nextMs = isPause ? pauseMs : Math.min(dueMs, afterFailureMs(isPassing ? failures : failures + 6))
         return { value: undefined, looked: { memory, moved_at: watch.moved_at, failures, nextMs } }
       })
     )
 
-  /** Counts a refusal, and tells of it once it lasts. Gives the memory of the watch. */
+  /** Counts a refusal, and tells of it once it lasts. Gives the memory of the watch, and why a person has to know by now. */
   const refused = Effect.fnUntraced(function* (watch: Watch, current: MergeRequest | undefined, error: ForgeError) {
     const memory: WatchMemory = JSON.parse(watch.memory)
     const counted = yield* refusals(memory.refused, error)
     if (current?.state === "open" && counted.reason !== undefined) yield* listeners.refused(current, counted.reason)
-    return JSON.stringify({ ...memory, refused: counted.refused } satisfies WatchMemory)
+    const next: WatchMemory = { ...memory, refused: counted.refused }
+    return { memory: JSON.stringify(next), reason: counted.reason }
   })
 
   /** The rows stay as they were read, and nothing of them counts as a success any more. */

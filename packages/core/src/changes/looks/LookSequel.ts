@@ -4,6 +4,7 @@ import type { Forge, ForgeError } from "../../forge/Forge.js"
 import type { ForgeView } from "../../forge/ForgeView.js"
 import type { Commit } from "../../store/Commit.js"
 import type { MergeRequest } from "../MergeRequest.js"
+import type { LastingRefusal } from "./RequestListeners.js"
 
 /** The result of what follows from a look. */
 export interface SequelEnd {
@@ -23,7 +24,10 @@ export class LookSequel extends Context.Tag("@reins/core/changes/looks/LookSeque
       request: MergeRequest,
       view: ForgeView
     ) => Effect.Effect<Effect.Effect<SequelEnd, never, Commit>, ForgeError>
-    /** Follows a look that could not read the forge. Gives the milliseconds until the next one is of use; infinite for none. */
-    readonly missed: (id: MergeRequestId) => Effect.Effect<number, never, Commit>
+    /**
+     * Follows a look that could not read the forge. `why` is given once that lasts. Gives the milliseconds until the next look is of use; infinite
+     * for none.
+     */
+    readonly missed: (id: MergeRequestId, why: LastingRefusal | undefined) => Effect.Effect<number, never, Commit>
   }
 >() {}

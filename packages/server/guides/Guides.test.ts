@@ -12,7 +12,10 @@ const after: Readonly<Record<string, (world: World) => void>> = {
       const merged = { draft: false, state: "merged" }
       const pulls = forge.pulls.map(({ draft, state }) => ({ draft, state }))
       assert.deepStrictEqual(pulls, kind === "gitea" ? [merged, merged] : [merged], kind)
-      assert.isTrue(forge.passesOn("main"), `${kind}: the project's test passes on the merged branch`)
+      assert.isTrue(
+        forge.passesInCi("main"),
+        `${kind}: the tests of the project and of the CI pass on the merged branch`
+      )
     }
   },
   "docs/hooks.md": ({ forges: { github } }) => {

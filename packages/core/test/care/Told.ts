@@ -11,7 +11,7 @@ import type { opened } from "./Cared.js"
 /** A cared-for merge request of a test. */
 export type Opened = Effect.Effect.Success<ReturnType<typeof opened<never>>>
 
-/** Ends the wait for something with its words. */
+/** Fails a wait that takes a minute, and names what it waited for. */
 const inAMinute = (isSo: (value: never) => boolean) => {
   const late = new Error(`A minute has gone by without ${isSo}`)
   return <A, E, R>(wait: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

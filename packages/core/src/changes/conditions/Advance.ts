@@ -157,14 +157,14 @@ export const makeAdvance = Effect.gen(function* () {
       // Conditions that were set during the look have read nothing yet.
       return yield* whileWaiting(row, request, seen === undefined ? 0 : leftMs)
     }),
-    /** After a look that could not read the forge: conditions end with their time, or once that lasts. Gives the milliseconds that are left. */
+    /** After a look that could not read the forge. `why` ends conditions, as the end of their time does. Gives the milliseconds that are left. */
     afterFailure: Effect.fnUntraced(function* (id: MergeRequestId, why: LastingRefusal | undefined) {
       const row = yield* rows.hold(id)
       const leftMs = yield* expire(row)
       if (leftMs === undefined || row?.shown.state !== "waiting") return leftMs ?? idle.dueMs
-      if (why === undefined) yield* unreadable(row)
-      else yield* giveUp(row, why, notShown[why])
-      return why === undefined ? leftMs : idle.dueMs
+      if (why !== undefined) return yield* Effect.as(giveUp(row, why, notShown[why]), idle.dueMs)
+      yield* unreadable(row)
+      return leftMs
     })
   }
 })

@@ -48,11 +48,15 @@ describe("a browser that is told while no page is open", () => {
     await subscribesAt(page, { endpoint: `${service.origin}/send/a-secret-path`, keys })
     await page.goto(`${world.server.url}/ui/account`)
     const toggle = page.getByLabel(/Also while no page is open/)
-    await toggle.click()
-    await page.waitForFunction(() => Object.keys(localStorage).some((key) => key.startsWith("reins.push.")))
-    const { items } = await client.push.listSubscriptions({ workspace_id: caller.workspaceId })
+    const told = async () => (await client.push.listSubscriptions({ workspace_id: caller.workspaceId })).items
+    const becomes = (state: "checked" | "not(:checked)") => toggle.and(page.locator(`:enabled:${state}`)).waitFor()
+    const turn = async (state: "checked" | "not(:checked)") => {
+      await toggle.click()
+      await becomes(state)
+    }
+    await turn("checked")
     assert.deepStrictEqual(
-      items.map(({ host }) => host),
+      (await told()).map(({ host }) => host),
       [new URL(service.origin).host]
     )
 
@@ -85,11 +89,23 @@ describe("a browser that is told while no page is open", () => {
     assert.deepStrictEqual(notices, [{ title: "Clean the house", body: "Needs your answer.", tag: session.id }])
 
     await page.bringToFront()
+    // What the server could not be told has not happened.
+    await page.route("**/api/push-subscriptions/**", (route) => route.abort(), { times: 1 })
     await toggle.click()
-    await page.waitForFunction(() =>
-      Object.entries(localStorage).every(([key, id]) => !key.startsWith("reins.push.") || id === "")
-    )
-    const left = await client.push.listSubscriptions({ workspace_id: caller.workspaceId })
-    assert.deepStrictEqual(left.items, [])
+    await page.getByRole("alert").waitFor()
+    await becomes("checked")
+    await turn("not(:checked)")
+    assert.deepStrictEqual(await told(), [])
+
+    await turn("checked")
+    const [again] = await told()
+    await client.push.removeSubscription({ push_subscription_id: again?.id ?? "" })
+    await turn("not(:checked)")
+    await turn("checked")
+    // The person may have removed the browser elsewhere.
+    const [third] = await told()
+    await client.push.removeSubscription({ push_subscription_id: third?.id ?? "" })
+    await page.reload()
+    await becomes("not(:checked)")
   })
 })

@@ -1,24 +1,23 @@
-import { signal } from "@preact/signals"
+import { ReinsApiError } from "@reins/client"
 import { reins, serviceUrl } from "../api/Server.js"
 import { keep, readKept } from "../ui/Kept.js"
 
 /** The subscription of this browser for a workspace, as this browser keeps its id. */
 const kept = (workspaceId: string) => `reins.push.${workspaceId}`
 
-/** Moves when this browser has subscribed or ended that. */
-const changes = signal(0)
-
 /** True where the browser can be told while no page is open. */
 export const canPush = (): boolean =>
   "serviceWorker" in navigator && "PushManager" in globalThis && typeof Notification !== "undefined"
 
-/** True while this browser is told of a workspace. */
-export const isPushed = (workspaceId: string): boolean =>
-  changes.value >= 0 && (readKept(kept(workspaceId)) ?? "") !== ""
-
-const remember = (workspaceId: string, id: string): void => {
-  keep(kept(workspaceId), id)
-  changes.value++
+/**
+ * True while the server tells this browser of a workspace. It forgets a browser by itself once the push service has given that up, and the person
+ * may have removed it elsewhere.
+ */
+export const isPushed = async (workspace_id: string, signal: AbortSignal): Promise<boolean> => {
+  const id = readKept(kept(workspace_id)) ?? ""
+  if (id === "") return false
+  const { items } = await reins.push.listSubscriptions({ workspace_id }, { signal })
+  return items.some((each) => each.id === id)
 }
 
 const worker = () => navigator.serviceWorker.register(`${serviceUrl}/ui/push-worker.js`, { scope: `${serviceUrl}/ui/` })
@@ -43,15 +42,19 @@ export const startPush = async (workspace_id: string, publicKey: string): Promis
     p256dh: keys?.["p256dh"] ?? "",
     auth: keys?.["auth"] ?? ""
   })
-  remember(workspace_id, id)
+  keep(kept(workspace_id), id)
 }
 
-/** Ends it for a workspace. The browser keeps its address for the others. */
+/** Ends it for a workspace. The browser keeps its address for the others, and the id until the server has removed it. */
 export const endPush = async (workspace_id: string): Promise<void> => {
   const push_subscription_id = readKept(kept(workspace_id)) ?? ""
-  remember(workspace_id, "")
-  await reins.push.removeSubscription({ push_subscription_id })
+  await reins.push.removeSubscription({ push_subscription_id }).catch((error: unknown) => {
+    if (!isRemoved(error)) throw error
+  })
+  keep(kept(workspace_id), "")
 }
+
+const isRemoved = (error: unknown): boolean => error instanceof ReinsApiError && error.code === "not_found"
 
 const keyText = (key: ArrayBuffer | null): string =>
   btoa(String.fromCharCode(...new Uint8Array(key ?? new ArrayBuffer(0))))

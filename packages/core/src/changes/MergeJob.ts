@@ -136,7 +136,7 @@ const makeComplete = Effect.gen(function* () {
     // A refresh may have written the end down first.
     const whileOpen = (command: Effect.Effect<void, never, Commit>) =>
       Effect.flatMap(store.find(request.id), (current) => (current?.state === "open" ? command : Effect.void))
-    const seen = whileOpen(store.observed(request.id, remote, actor))
+    const seen = whileOpen(Effect.asVoid(store.observed(request, remote, actor)))
     if (remote.state === "merged") return { state: "succeeded", command: seen }
     const failure = { code: declined.code, message: declined.message, retryable: false }
     if (remote.state === "closed") return { state: "failed", failure, command: seen }

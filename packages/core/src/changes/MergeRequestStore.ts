@@ -20,6 +20,7 @@ import {
   columnsOf,
   type Declined,
   declinedColumns,
+  isOvertaken,
   type MergeRequestEventType,
   type MergeRequestRow,
   type NewMergeRequest,
@@ -46,6 +47,8 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
   {
     /** Reads a merge request without a check of access. */
     readonly find: (mergeRequestId: string) => Effect.Effect<MergeRequest | undefined>
+    /** Finds one and holds its row until the commit is through. */
+    readonly lock: (mergeRequestId: string) => Effect.Effect<MergeRequest | undefined, never, Commit>
     /** The merge requests of a delivery, newest first. */
     readonly list: (
       deliveryId: DeliveryId,
@@ -72,13 +75,14 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
     ) => Effect.Effect<void, never, Commit>
     /**
      * Writes down how the forge has an open merge request, and tells when it is merged or closed there. Conditions that were set for another base branch
-     * are given up.
+     * are given up. `before` is its row from before the forge was read. A reading that may be older than the row is false: nothing is written, and the
+     * next look is due.
      */
     readonly observed: (
-      mergeRequestId: MergeRequestId,
+      before: MergeRequest,
       remote: RemoteMergeRequest,
       actor: Actor
-    ) => Effect.Effect<void, never, Commit>
+    ) => Effect.Effect<boolean, never, Commit>
     /** Writes down the standing of an open merge request that differs, and tells what has changed. */
     readonly looked: (
       mergeRequestId: MergeRequestId,
@@ -105,9 +109,12 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       draft: boolean,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
-    /** Writes down how the forge has an open merge request, now that it is as was wanted, and tells of it. */
+    /**
+     * Writes down how the forge has an open merge request, now that it is as was wanted, and tells of it. `before` is its row from before the forge was
+     * read.
+     */
     readonly readinessSet: (
-      mergeRequestId: MergeRequestId,
+      before: MergeRequest,
       remote: RemoteMergeRequest,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
@@ -140,7 +147,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       const sql = db.sql
       const watches = yield* WatchStore
       const listeners = yield* RequestListeners
-      const { change, existing, find, insert, move, stay, tell } = yield* requestWrites
+      const { change, existing, find, insert, lock, locked, move, stay, tell } = yield* requestWrites
       const acts = yield* actWrites
       const conditions = yield* conditionRows
       const columns = columnsOf(sql)
@@ -148,6 +155,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
 
       return MergeRequestStore.of({
         find,
+        lock,
         list: fn("MergeRequestStore.list")(function* (deliveryId, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<MergeRequestRow>`select ${columns} from merge_requests
@@ -174,24 +182,28 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
         }),
         failed: (id, declined, actor) =>
           Effect.zipRight(conditions.end(id, "failed"), move(id, "failed", declinedColumns(declined), actor)),
-        observed: fn("MergeRequestStore.observed")(function* (id, remote, actor) {
-          const { base_branch: base, draft } = yield* existing(id)
+        observed: fn("MergeRequestStore.observed")(function* (before, remote, actor) {
+          const { id } = before
+          const row = yield* locked(id)
+          if (isOvertaken(before, row, remote)) return yield* Effect.as(watches.ring(id, false), false)
+          const { base_branch: base, draft } = row
           const isOtherDraft = remote.draft !== draft
           const isRetargeted = remote.baseBranch !== undefined && remote.baseBranch !== base
           const columns = { ...seenColumns(remote, yield* now), base_branch: remote.baseBranch ?? base }
           if (remote.state === "open") {
             const seen = yield* stay(id, columns)
             if (isOtherDraft) yield* tell(seen, "merge_request.readiness_changed", actor)
-            if (!isRetargeted) return
+            if (!isRetargeted) return true
             yield* tell(seen, "merge_request.base_changed", actor)
             if (yield* conditions.retarget(id, columns.base_branch))
               yield* tell(yield* existing(id), "merge_request.conditions_given_up", actor)
-            return
+            return true
           }
           yield* conditions.end(id, remote.state)
           yield* move(id, remote.state, { ...columns, ...noReason, draft_wanted: null }, actor)
           yield* watches.end(id)
           yield* listeners.ended(yield* existing(id))
+          return true
         }),
         looked: fn("MergeRequestStore.looked")(function* (id, standing, types, actor) {
           const looked = yield* stay(id, { standing: JSON.stringify(standing) })
@@ -226,14 +238,17 @@ const ofCare = (sql: Database["Type"]["sql"], care: CareState | undefined) =>
   care === undefined ? sql`` : sql`and id in (select merge_request_id from cares where state = ${care})`
 
 /** Writes what people have asked of the forge, and what became of it. */
-const actWrites = Effect.map(requestWrites, ({ existing, stay, tell }) => {
+const actWrites = Effect.map(requestWrites, ({ existing, locked, stay, tell }) => {
   return {
     readinessRequested: (id, draft, actor) =>
       Effect.flatMap(stay(id, { ...noReason, draft_wanted: draft ? 1 : 0 }), (request) =>
         tell(request, "merge_request.readiness_requested", actor)
       ),
-    readinessSet: fn("MergeRequestStore.readinessSet")(function* (id, remote, actor) {
-      const seen = yield* stay(id, { ...seenColumns(remote, yield* now), draft_wanted: null })
+    readinessSet: fn("MergeRequestStore.readinessSet")(function* (before, remote, actor) {
+      const { draft, observed_at, ...others } = seenColumns(remote, yield* now)
+      const isLast = (yield* locked(before.id)).observed_at === before.observed_at
+      const columns = { draft, observed_at, ...(isLast && others) }
+      const seen = yield* stay(before.id, { ...columns, draft_wanted: null })
       yield* tell(seen, "merge_request.readiness_changed", actor)
     }),
     readinessDeclined: (id, declined, actor) =>

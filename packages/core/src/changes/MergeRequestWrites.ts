@@ -59,12 +59,12 @@ export const requestWrites = Effect.gen(function* () {
       toMergeRequestOrNone
     )
 
-  const locked = Effect.fnUntraced(function* (id: string) {
-    const row = yield* db.first(
-      sql<MergeRequestRow>`select ${columnsOf(sql)} from merge_requests where id = ${id}${db.forUpdate}`
+  const lock = (id: string) =>
+    Effect.map(
+      db.first(sql<MergeRequestRow>`select ${columnsOf(sql)} from merge_requests where id = ${id}${db.forUpdate}`),
+      toMergeRequestOrNone
     )
-    return row === undefined ? yield* Effect.dieMessage(`no merge request ${id}`) : toMergeRequest(row)
-  })
+  const locked = existingOf("merge request", lock)
 
   const tell = (request: MergeRequest, type: MergeRequestEventType, actor: Actor) =>
     Effect.asVoid(journal.append(request.session_id, actor, [eventOf(request, type)]))
@@ -79,6 +79,8 @@ export const requestWrites = Effect.gen(function* () {
 
   return {
     find,
+    lock,
+    locked,
     existing: existingOf("merge request", find),
     change,
     tell,
@@ -125,9 +127,25 @@ export const seenColumns = (remote: RemoteMergeRequest, at: Timestamp) => ({
   draft: remote.draft ? 1 : 0,
   number: remote.number,
   web_url: remote.webUrl,
-  head_sha: remote.headSha === "" ? null : remote.headSha,
+  head_sha: headOf(remote),
   observed_at: at
 })
+
+const headOf = ({ headSha }: RemoteMergeRequest): string | null => (headSha === "" ? null : headSha)
+
+/** True when the forge has an open merge request in another way than its row. */
+export const differs = (row: MergeRequest, remote: RemoteMergeRequest): boolean =>
+  remote.state !== "open" ||
+  remote.draft !== row.draft ||
+  headOf(remote) !== row.head_sha ||
+  (remote.baseBranch ?? row.base_branch) !== row.base_branch
+
+/**
+ * True when a reading of the forge may be older than the row: another one was written since it began, and says something else. `before` is the row
+ * from before the reading. The end of a merge request stands, whenever it was read.
+ */
+export const isOvertaken = (before: MergeRequest, row: MergeRequest, remote: RemoteMergeRequest): boolean =>
+  remote.state === "open" && row.observed_at !== before.observed_at && differs(row, remote)
 
 export type MergeRequestEventType = Exclude<EventType & `merge_request.${string}`, `merge_request.care_${string}`>
 

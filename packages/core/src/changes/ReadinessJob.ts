@@ -64,13 +64,15 @@ const makeSettle = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
 
-  return Effect.fnUntraced(function* ({ id, session_id }: MergeRequest, draft: boolean, remote: RemoteMergeRequest) {
+  return Effect.fnUntraced(function* (before: MergeRequest, draft: boolean, remote: RemoteMergeRequest) {
+    const { id, session_id } = before
     // A request for another state holds the session. So it came before this commit, or sees that the job has ended.
     const session = yield* sessions.lock(session_id)
     const current = yield* store.find(id)
     if (session === undefined || current?.state !== "open") return
-    if (remote.state !== "open") return yield* store.observed(id, remote, actor)
-    if (current.draft_wanted === null || current.draft_wanted === draft) yield* store.readinessSet(id, remote, actor)
+    if (remote.state !== "open") return yield* Effect.asVoid(store.observed(before, remote, actor))
+    if (current.draft_wanted === null || current.draft_wanted === draft)
+      yield* store.readinessSet(before, remote, actor)
     else
       yield* jobs.enqueue({
         kind: readinessJobKind,

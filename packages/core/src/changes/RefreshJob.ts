@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { fn } from "../base/Traced.js"
 import { Bench } from "../bench/Bench.js"
+import type { MergeRequestId } from "../domain/Ids.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Delivery } from "./Delivery.js"
@@ -65,20 +66,27 @@ export const refreshJob = Effect.gen(function* () {
 const makeRefreshMergeRequests = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const access = yield* forgeAccess
+  /** False when another reading of the forge came between, so that this one may be the older one. */
+  const refresh = Effect.fnUntraced(function* (attempt: RunningAttempt, id: MergeRequestId) {
+    const request = yield* store.find(id)
+    if (request?.state !== "open" || request.number === null) return true
+    const { number } = request
+    const remote = yield* access(attempt, request, (forge) => forge.get(number)).pipe(
+      Effect.catchTag("ForgeError", (error) =>
+        Effect.fail(new JobError({ code: error.kind, message: error.message, retryable: isPassing(error) }))
+      )
+    )
+    return yield* attempt.commit(
+      Effect.flatMap(store.find(id), (current) =>
+        current?.state === "open" ? store.observed(request, remote, actor) : Effect.succeed(true)
+      )
+    )
+  })
   return Effect.fnUntraced(function* (attempt: RunningAttempt, delivery: Delivery) {
-    for (const request of yield* store.openOf(delivery.id)) {
-      const { number } = request
-      if (number === null) continue
-      const remote = yield* access(attempt, request, (forge) => forge.get(number)).pipe(
-        Effect.catchTag("ForgeError", (error) =>
-          Effect.fail(new JobError({ code: error.kind, message: error.message, retryable: isPassing(error) }))
-        )
-      )
-      yield* attempt.commit(
-        Effect.flatMap(store.find(request.id), (current) =>
-          current?.state === "open" ? store.observed(request.id, remote, actor) : Effect.void
-        )
-      )
-    }
+    for (const { id } of yield* store.openOf(delivery.id))
+      yield* Effect.repeat(refresh(attempt, id), { until: (isWritten) => isWritten, times: mostReadings - 1 })
   })
 })
+
+/** A refresh reads a merge request so often, where other readings come between each time. */
+const mostReadings = 5

@@ -14,14 +14,14 @@ export const MessageState = Schema.Literal("accepted", "queued", "delivered", "c
 export type MessageState = typeof MessageState.Type
 
 /**
- * The moves of a message, which `MessageStore` makes. A message that was cancelled with its turn is delivered after all when that
- * turn is retried. No message becomes `discarded` today.
+ * The moves of a message, which `MessageStore` makes. A turn that ends before the agent has its message cancels that; a retry of the turn queues it
+ * anew. No message becomes `discarded` today.
  */
 export const messageStates = /* @__PURE__ */ StateMachine.make<MessageState>("message", {
   accepted: ["delivered"],
   queued: ["delivered", "cancelled"],
   delivered: [],
-  cancelled: ["delivered"],
+  cancelled: ["queued", "delivered"],
   discarded: []
 })
 

@@ -1,127 +1,15 @@
-import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Boot } from "@reins/core/base/Boot"
 import { afterFailureMs, nextLookMs } from "@reins/core/changes/looks/Cadence"
-import { makeLook } from "@reins/core/changes/looks/Look"
 import { partReads } from "@reins/core/changes/looks/PartRows"
-import { WatchStore } from "@reins/core/changes/looks/WatchStore"
-import { MergeRequestStore } from "@reins/core/changes/MergeRequestStore"
 import { Connections } from "@reins/core/connections/Connections"
-import { type ConnectionId, MergeRequestId, newId } from "@reins/core/domain/Ids"
-import { type Timestamp, toMillis } from "@reins/core/domain/Timestamp"
-import { Database } from "@reins/core/store/Database"
-import { Journal } from "@reins/core/store/Journal"
-import { unworked } from "@reins/testing/changes/DeliveryAttempts"
-import { forgeConnection, sealed, system, token } from "@reins/testing/changes/Fixture"
-import { onLoopback } from "@reins/testing/connections/Loopback"
-import { dialects, type KnownForge } from "@reins/testing/forge/ForgeDialects"
-import { type Canned, ForgeServer } from "@reins/testing/forge/ForgeServer"
+import { forgeConnection } from "@reins/testing/changes/Fixture"
+import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
+import type { Canned } from "@reins/testing/forge/ForgeServer"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { forgesOn } from "@reins/testing/Volume"
-import { Effect, Exit, Layer } from "effect"
-
-const head = "c".repeat(40)
-
-/** A forge with the branches `main` and `work`. */
-const forgeServer = (kind: KnownForge) =>
-  Effect.gen(function* () {
-    const repository = kind === "gitlab" ? "acme/tools/shop" : "acme/shop"
-    const forge = new ForgeServer(dialects[kind](repository), token, {
-      headOf: (branch) => ({ main: "a".repeat(40), work: head })[branch],
-      merge: () => {}
-    })
-    const port = yield* onLoopback(() =>
-      createServer((request, response) => {
-        if (!forge.handle(request, response)) response.writeHead(418).end()
-      })
-    )
-    return { base: `http://127.0.0.1:${port}`, forge, repository }
-  })
-
-/** One of several processes on the database, with its own hold on watches. */
-const node = (bootId: string) =>
-  Effect.gen(function* () {
-    const boot = { ...(yield* Boot), bootId, alone: false }
-    const store = yield* Effect.provide(
-      WatchStore,
-      Layer.fresh(Layer.provide(WatchStore.layer, Layer.succeed(Boot, boot)))
-    )
-    return { ...store, look: yield* Effect.provideService(makeLook, WatchStore, store) }
-  })
-
-/** An open merge request that is looked at when a test does it. No worker runs. */
-const open = (kind: KnownForge) =>
-  Effect.gen(function* () {
-    const { base, forge, repository } = yield* forgeServer(kind)
-    const { changeset, principal, session } = yield* sealed
-    const connection = yield* forgeConnection(kind, base)
-    const delivery = yield* unworked(changeset, `${base}/${repository}.git`, "work")
-    const journal = yield* Journal
-    const store = yield* MergeRequestStore
-    const db = yield* Database
-    forge.add({ head: "work", base: "main" })
-    const another = (connection_id: ConnectionId) =>
-      journal.commit(
-        Effect.gen(function* () {
-          const id = yield* newId(MergeRequestId)
-          const more = { connection_id, delivery_id: delivery.id, changeset_id: changeset.id, session_id: session.id }
-          const branches = { head_branch: "work", base_branch: "main", title: "t", description: "", draft: false }
-          yield* store.insert({ id, ...more, forge: kind, repository, ...branches }, system)
-          const webUrl = `${base}/1`
-          const remote = { number: 1, webUrl, state: "open", draft: false, description: "", headSha: head } as const
-          yield* store.opened(id, remote, false, system)
-          return id
-        })
-      )
-    const id = yield* another(connection.id)
-    const one = yield* node("boot_one")
-    const watch = Effect.flatMap(
-      db.first(
-        db.sql<{
-          failures: number
-          look_at: string
-          paused_until: string | null
-        }>`select * from watches where merge_request_id = ${id}`
-      ),
-      (row) => (row === undefined ? Effect.dieMessage("no watch") : Effect.succeed(row))
-    )
-    /** Makes it due, takes it and looks. */
-    const look = Effect.gen(function* () {
-      yield* db.run(db.sql`update watches set look_at = '2026-01-01T00:00:00.000Z' where merge_request_id = ${id}`)
-      for (const held of yield* one.claim(5)) yield* one.look(held)
-      return yield* read
-    })
-    const read = Effect.flatMap(store.find(id), (found) =>
-      found === undefined ? Effect.dieMessage("no request") : Effect.succeed(found)
-    )
-    /** The time by the clock of the database, in milliseconds since 1970. */
-    const nowMs = Effect.gen(function* () {
-      const row = yield* db.first(db.sql<{ now: Timestamp }>`select ${yield* db.clock.at(0)} as now`)
-      return toMillis(row?.now ?? (yield* Effect.dieMessage("no clock")))
-    })
-    /** The milliseconds until the next look, by the clock of the database. */
-    const waitMs = Effect.gen(function* () {
-      return Date.parse((yield* watch).look_at) - (yield* nowMs)
-    })
-    return {
-      another,
-      base,
-      connection,
-      db,
-      forge,
-      id,
-      journal,
-      look,
-      nowMs,
-      one,
-      principal,
-      read,
-      session,
-      waitMs,
-      watch
-    }
-  })
+import { Effect, Exit } from "effect"
+import { head, openRequest, watchingProcess } from "./OpenRequest.js"
 
 const near = (actual: number, wanted: number) => assert.approximately(actual, wanted, 20_000)
 
@@ -131,7 +19,7 @@ for (const { layer, name } of databases) {
   describe(`looks that fail, on ${name}`, () => {
     it.scopedLive("rows stay as they were read, nothing of them counts as a success, and the next one mends it", () =>
       Effect.gen(function* () {
-        const { connection, forge, id, look, principal, read, waitMs, watch } = yield* open("github")
+        const { connection, forge, id, look, principal, read, waitMs, watch } = yield* openRequest("github")
         const { checksOf } = yield* partReads
         forge.check({ head, name: "build", state: "passed" })
         const good = yield* look
@@ -186,7 +74,7 @@ for (const { layer, name } of databases) {
       () =>
         Effect.gen(function* () {
           const { another, base, connection, db, forge, id, journal, look, nowMs, one, waitMs, watch } =
-            yield* open("github")
+            yield* openRequest("github")
           const beside = yield* another(connection.id)
           const elsewhere = yield* another((yield* forgeConnection("github", base)).id)
           yield* db.run(db.sql`update watches set look_at = '2026-01-01T00:00:00.000Z' where merge_request_id <> ${id}`)
@@ -221,7 +109,7 @@ for (const { layer, name } of databases) {
 
     it.scopedLive("a merge request that the forge closes, as when its branch goes, ends its looks", () =>
       Effect.gen(function* () {
-        const { db, forge, id, look, read } = yield* open("gitea")
+        const { db, forge, id, look, read } = yield* openRequest("gitea")
         yield* look
         const [pull] = forge.pulls
         if (pull !== undefined) pull.state = "closed"
@@ -235,8 +123,8 @@ for (const { layer, name } of databases) {
   describe(`looks of two nodes, on ${name}`, () => {
     it.scopedLive("one of them takes a watch, each time", () =>
       Effect.gen(function* () {
-        const { db, forge, id, one } = yield* open("gitea")
-        const two = yield* node("boot_two")
+        const { db, forge, id, one } = yield* openRequest("gitea")
+        const two = yield* watchingProcess("boot_two")
         for (let round = 0; round < 20; round++) {
           yield* db.run(db.sql`update watches set look_at = '2026-01-01T00:00:00.000Z' where merge_request_id = ${id}`)
           forge.seen.length = 0
@@ -251,8 +139,8 @@ for (const { layer, name } of databases) {
 
     it.scopedLive("the hold of one that stands still is taken, and then it writes nothing", () =>
       Effect.gen(function* () {
-        const { db, forge, id, one, read } = yield* open("gitea")
-        const two = yield* node("boot_two")
+        const { db, forge, id, one, read } = yield* openRequest("gitea")
+        const two = yield* watchingProcess("boot_two")
         const [stuck] = yield* one.claim(1)
         if (stuck === undefined) return assert.fail("nothing was due")
         assert.deepStrictEqual(yield* two.claim(1), [])
@@ -273,7 +161,7 @@ for (const { layer, name } of databases) {
 
     it.scopedLive("a ring during a look makes the next one due at once", () =>
       Effect.gen(function* () {
-        const { journal, one, id, waitMs } = yield* open("gitea")
+        const { journal, one, id, waitMs } = yield* openRequest("gitea")
         const [held] = yield* one.claim(1)
         if (held === undefined) return assert.fail("nothing was due")
         yield* journal.commit(one.ring(id, true))
@@ -292,7 +180,7 @@ for (const { layer, name } of databases) {
         `a look at a quiet request of ${kind} is ${calls[kind]} calls, and writes nothing that is told`,
         () =>
           Effect.gen(function* () {
-            const { forge, look, session, db } = yield* open(kind)
+            const { forge, look, session, db } = yield* openRequest(kind)
             forge.check({ head, name: "build", state: "passed" })
             const first = yield* look
             const events = () =>

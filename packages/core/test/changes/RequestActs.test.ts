@@ -1,5 +1,6 @@
 import { assert, it, layer } from "@effect/vitest"
 import { Cares } from "@reins/core/care/Cares"
+import { Deliveries } from "@reins/core/changes/Deliveries"
 import { canSetReadiness } from "@reins/core/changes/MergeRequestRules"
 import { RequestActs } from "@reins/core/changes/RequestActs"
 import { ReplyInput } from "@reins/core/changes/RequestInputs"
@@ -127,12 +128,18 @@ for (const { layer: database, name } of databases) {
 
     it.scoped("the last of many wishes counts", () =>
       Effect.gen(function* () {
-        const { get, pull, setReadiness } = yield* acted("github")
+        const { delivery, get, looks, id, principal, pull, setReadiness } = yield* acted("github")
+        const deliveries = yield* Deliveries
         for (const wishes of [[true, false], [true], [false, true, false], [true, true], [false], [true]]) {
+          // Others read the forge meanwhile.
+          yield* looks.look(principal, id)
+          const refresh = yield* deliveries.refresh(principal, delivery.id)
           yield* Effect.forEach(wishes, setReadiness)
           yield* until(get, ({ draft_wanted }) => draft_wanted === null)
           const last = wishes.at(-1)
           assert.strictEqual(pull.draft, last)
+          assert.strictEqual((yield* get).draft, last)
+          assert.strictEqual((yield* operationEnd(refresh.operation.id)).state, "succeeded")
           assert.strictEqual((yield* get).draft, last)
         }
       })

@@ -189,13 +189,15 @@ for (const { layer, name } of databases) {
               description: "",
               headSha: expected_head_sha
             })
+            const observed = (remote: "open" | "merged" | "closed") =>
+              Effect.flatMap(store.find(request.id), (row) => store.observed(row ?? request, seenAs(remote), system))
             const moveTo = (to: MergeRequestState, from: MergeRequestState) => {
               if (to === "failed") return store.failed(request.id, { reason: "rejected", message: "No." }, system)
-              if (to === "merged" || to === "closed") return store.observed(request.id, seenAs(to), system)
+              if (to === "merged" || to === "closed") return Effect.asVoid(observed(to))
               if (to === "pending") return Effect.die("there is no way back")
               return from === "pending"
                 ? store.opened(request.id, seenAs("open"), false, system)
-                : store.observed(request.id, seenAs("open"), system)
+                : Effect.asVoid(observed("open"))
             }
             let state: MergeRequestState = "pending"
             for (const command of commands) {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
-import { LeaseId, newId } from "@reins/core/domain/Ids"
+import { LeaseId, type MessageId, newId, type TurnId } from "@reins/core/domain/Ids"
 import { now } from "@reins/core/domain/Timestamp"
 import { type Message, type MessageState, messageStates } from "@reins/core/sessions/Message"
 import { Messages } from "@reins/core/sessions/Messages"
@@ -9,6 +9,8 @@ import { leaseStates, sessionStates, workspaceStates } from "@reins/core/session
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { liveTurnStates, TurnState, turnStates, waitingTurnState } from "@reins/core/sessions/Turn"
+import { Turns } from "@reins/core/sessions/Turns"
+import { TurnStore } from "@reins/core/sessions/turns/TurnStore"
 import type { Commit } from "@reins/core/store/Commit"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -94,6 +96,38 @@ for (const { layer, name } of databases) {
           "accepted",
           "cancelled"
         ])
+        assert.isTrue(yield* isDone(Effect.all([queued, note, waiting].map(({ id }) => store.requeue(id)))))
+        assert.deepStrictEqual(yield* Effect.all([queued, note, waiting].map(stateOf)), [
+          "delivered",
+          "accepted",
+          "queued"
+        ])
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("the end of a turn cancels a message that no agent was given, and a retry queues it anew", () =>
+      Effect.gen(function* () {
+        const { principal, session } = yield* given
+        const messages = yield* Messages
+        const store = yield* MessageStore
+        const turns = yield* TurnStore
+        const stateOf = (id: MessageId) => Effect.map(store.find(id), (found) => found?.state)
+        const moves = (id: TurnId, states: ReadonlyArray<TurnState>) =>
+          Effect.forEach(states, (to) => isDone(turns.move(id, to, actor)))
+        for (const end of ["failed", "interrupted", "cancelled"] as const) {
+          const { message, turn_id } = yield* messages.send(principal, session.id, { content: "Go." })
+          const path = end === "cancelled" ? (["preparing", "cancelling", end] as const) : (["preparing", end] as const)
+          const id = turn_id ?? assert.fail("no turn")
+          assert.deepStrictEqual(yield* stateOf(message.id), "queued")
+          assert.notInclude(yield* moves(id, path), false, end)
+          assert.strictEqual(yield* stateOf(message.id), "cancelled", end)
+          const again = yield* (yield* Turns).retry(principal, id)
+          assert.strictEqual(yield* stateOf(message.id), "queued", `the retry of one that is ${end}`)
+          assert.notInclude(yield* moves(again.id, ["preparing", "running"]), false)
+          assert.isTrue(yield* isDone(store.deliver(message, actor)))
+          assert.notInclude(yield* moves(again.id, ["succeeded"]), false)
+          assert.strictEqual(yield* stateOf(message.id), "delivered", end)
+        }
       }).pipe(Effect.provide(services(layer)))
     )
   })

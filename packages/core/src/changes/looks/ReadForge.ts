@@ -3,6 +3,7 @@ import { ConnectionStore } from "../../connections/ConnectionStore.js"
 import { TokenMint } from "../../connections/TokenMint.js"
 import { ForgeError } from "../../forge/Forge.js"
 import { Forges } from "../../forge/Forges.js"
+import type { ViewMemory } from "../../forge/ForgeView.js"
 import { SessionStore } from "../../sessions/SessionStore.js"
 import { Journal } from "../../store/Journal.js"
 import { DeliveryStore } from "../DeliveryStore.js"
@@ -32,12 +33,13 @@ export const makeReadForge = Effect.gen(function* () {
       .open(session.workspace_id, request.connection_id)
       .pipe(Effect.mapError(({ message }) => new ForgeError({ kind: "unauthenticated", message })))
     const kept: WatchMemory = memory.credential === connection.credentialId ? memory : {}
+    const known = kept.seenAt === request.observed_at ? (kept.view ?? {}) : withoutRequest(kept.view ?? {})
     const remoteUrl = delivery.remote_url ?? ""
     const { number } = request
     const { forge, tokened, view } = yield* Effect.gen(function* () {
       const tokened = yield* mint.forApi(connection, remoteUrl)
       const forge = yield* forges.open(tokened, remoteUrl)
-      return { forge, tokened, view: yield* forge.view(number, kept.view ?? {}) }
+      return { forge, tokened, view: yield* forge.view(number, known) }
     }).pipe(
       Effect.tapErrorTag("ForgeError", ({ kind }) =>
         kind === "unauthenticated"
@@ -52,8 +54,14 @@ export const makeReadForge = Effect.gen(function* () {
     const writers = yield* askWriters(request, view, forge, kept.writers ?? {})
     const sequel = yield* follow.prepare(forge, request, view)
     const seen = { ...memory, credential: connection.credentialId, self, writers, view: view.memory }
-    return { view, logs, sequel, memory: seen, wasDraft: request.draft }
+    return { view, logs, sequel, memory: seen, before: request }
   })
+})
+
+/** The row is not as this memory has it, so "as it was" would say nothing about the row. */
+const withoutRequest = ({ parts: { request: _known, ...parts } = {}, ...view }: ViewMemory): ViewMemory => ({
+  ...view,
+  parts
 })
 
 const headless = new ForgeError({

@@ -2,12 +2,12 @@ import { Clock, Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
 import type { MergeRequestId } from "../../domain/Ids.js"
 import { fromMillis, toMillis } from "../../domain/Timestamp.js"
-import type { ForgeLimit, RemoteMergeRequest } from "../../forge/ForgeCalls.js"
+import type { ForgeLimit } from "../../forge/ForgeCalls.js"
 import type { ForgeView, ViewMemory, ViewPart } from "../../forge/ForgeView.js"
 import type { Commit } from "../../store/Commit.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
-import type { MergeRequestEventType } from "../MergeRequestWrites.js"
+import { differs, isOvertaken, type MergeRequestEventType } from "../MergeRequestWrites.js"
 import { nextLookMs } from "./Cadence.js"
 import { checkLogs, type ReadLog } from "./CheckLogs.js"
 import type { SequelEnd } from "./LookSequel.js"
@@ -27,6 +27,8 @@ export interface WatchMemory {
   /** The account of the connection on the forge; null where the forge does not tell. */
   readonly self?: string | null
   readonly view?: ViewMemory
+  /** `observed_at` as the look left it. Another time means that somebody else has read the forge since. */
+  readonly seenAt?: string | null
   readonly conflicts?: RequestStanding["conflicts"]
   /** The head at which the forge could not merge, while it may have been computing. */
   readonly suspected?: string
@@ -47,8 +49,8 @@ export interface WatchMemory {
 
 /** A view, and the memory to keep of it. */
 export interface ReadRequest {
-  /** True when the merge request was a draft as the look began. */
-  readonly wasDraft: boolean
+  /** The row from before the forge was read. */
+  readonly before: MergeRequest
   readonly view: ForgeView
   readonly memory: WatchMemory
   /** The logs of failed checks of the head that were not kept before. */
@@ -77,13 +79,14 @@ export const makeRecord = Effect.gen(function* () {
       watch,
       Effect.gen(function* () {
         const nowMs = yield* Clock.currentTimeMillis
-        const before = yield* store.find(id)
-        const ended = { memory: watch.memory, moved_at: watch.moved_at, failures: 0, nextMs: 0 }
-        if (before?.state !== "open") return { value: false, looked: ended }
-        const request = sinceRead(read, before)
-        if (request.state === "read" && differs(before, request.value)) yield* store.observed(id, request.value, actor)
+        const before = yield* store.lock(id)
+        const untouched = { memory: watch.memory, moved_at: watch.moved_at, failures: 0, nextMs: 0 }
+        if (before?.state !== "open" || isOutdated(read, before)) return { value: false, looked: untouched }
+        const { request } = read.view
+        if (request.state === "read" && differs(before, request.value))
+          yield* store.observed(before, request.value, actor)
         else yield* store.sighted(id, fromMillis(nowMs))
-        if (request.state === "read" && request.value.state !== "open") return { value: false, looked: ended }
+        if (request.state === "read" && request.value.state !== "open") return { value: false, looked: untouched }
 
         const head = request.state === "read" ? request.value.headSha : (before.head_sha ?? "")
         const memory = remembered(read, head, nowMs)
@@ -131,7 +134,7 @@ export const makeRecord = Effect.gen(function* () {
         return {
           value: hasBegun,
           looked: {
-            memory: JSON.stringify(memory),
+            memory: JSON.stringify({ ...memory, seenAt: seen.request.observed_at }),
             moved_at: isOther ? fromMillis(nowMs) : watch.moved_at,
             failures: 0,
             nextMs: Math.max(rest, Math.min(nextMs, dueMs, wishMs ?? nextMs))
@@ -166,11 +169,11 @@ const makeWriteParts = Effect.gen(function* () {
   })
 })
 
-/** A command that has changed the draft after the look had begun knows it better than the look. */
-const sinceRead = ({ view: { request }, wasDraft }: ReadRequest, { draft }: MergeRequest): ForgeView["request"] =>
-  request.state === "read" && request.value.state === "open" && draft !== wasDraft
-    ? { ...request, value: { ...request.value, draft } }
-    : request
+/** True when another reading of the forge has come into the row since the look began, and says something else. */
+const isOutdated = ({ before, view: { request } }: ReadRequest, row: MergeRequest): boolean =>
+  request.state === "read"
+    ? isOvertaken(before, row, request.value)
+    : row.draft !== before.draft || row.head_sha !== before.head_sha || row.base_branch !== before.base_branch
 
 const unreadIn = (view: ForgeView): RequestSight["unread"] =>
   new Set((["checks", "reviews", "threads"] as const).filter((name) => view[name].state === "unread"))
@@ -182,12 +185,6 @@ const sightIn = ({ baseUnreadSince, headSince, isFork, writers = {} }: WatchMemo
   headAgeMs: nowMs - (headSince ?? nowMs),
   nowMs
 })
-
-const differs = (before: MergeRequest, now: Pick<RemoteMergeRequest, "state" | "draft" | "headSha" | "baseBranch">) =>
-  now.state !== "open" ||
-  now.draft !== before.draft ||
-  now.headSha !== before.head_sha ||
-  (now.baseBranch ?? before.base_branch) !== before.base_branch
 
 /** A conflict that the forge only suspects is one when the next look at the same head finds it again. */
 const remembered = ({ memory, view }: ReadRequest, head: string, nowMs: number): WatchMemory => {

@@ -60,6 +60,8 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
     readonly deliver: (message: Message, actor: Actor) => Effect.Effect<void, never, Commit>
     /** Cancels a message that still waits. Every other one stays as it is. */
     readonly cancel: (messageId: MessageId) => Effect.Effect<void, never, Commit>
+    /** Has a message that was cancelled wait again, for the retry of its turn. Every other one stays as it is. */
+    readonly requeue: (messageId: MessageId) => Effect.Effect<void, never, Commit>
     /** Adds the answer of the agent in a turn, under the id that its parts were announced with, and tells `message.completed`. */
     readonly complete: (
       id: MessageId,
@@ -100,8 +102,6 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
         return { message: added, event_watermark }
       })
 
-      const waiting = sql.literal(stateList(statesBefore("cancelled")))
-
       return MessageStore.of({
         list: fn("MessageStore.list")(function* (sessionId, page) {
           const { after, limit } = yield* Keyset.ascending(page)
@@ -125,6 +125,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
             acceptedEvent
           ),
         ...steeredMessages(db),
+        ...waitingMessages(db),
         authors: authorsOf(db),
         assign: (messageId, turnId) => db.run(sql`update messages set turn_id = ${turnId} where id = ${messageId}`),
         deliver: fn("MessageStore.deliver")(function* (message, actor) {
@@ -139,8 +140,6 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/messages/Mes
             }
           ])
         }),
-        cancel: (messageId) =>
-          db.run(sql`update messages set state = 'cancelled' where id = ${messageId} and state in (${waiting})`),
         complete: (id, session, turnId, actor, { content, parts }) =>
           Effect.asVoid(
             add(
@@ -193,6 +192,17 @@ const steeredMessages = (
         where session_id = ${sessionId} and role = 'assistant' and content <> '[]' order by ordinal desc limit 1`),
         (row) => (row === undefined ? undefined : textOf(toMessage(row).content))
       )
+  }
+}
+
+/** The end of the wait of a message, and another one for the retry of its turn. */
+const waitingMessages = ({ run, sql }: Database["Type"]): Pick<MessageStore["Type"], "cancel" | "requeue"> => {
+  const waiting = sql.literal(stateList(statesBefore("cancelled")))
+  return {
+    cancel: (messageId) =>
+      run(sql`update messages set state = 'cancelled' where id = ${messageId} and state in (${waiting})`),
+    requeue: (messageId) =>
+      run(sql`update messages set state = 'queued' where id = ${messageId} and state = 'cancelled'`)
   }
 }
 

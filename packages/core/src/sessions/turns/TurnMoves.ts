@@ -10,6 +10,7 @@ import type { Commit } from "../../store/Commit.js"
 import { Database } from "../../store/Database.js"
 import { existingOf } from "../../store/Existing.js"
 import { Journal } from "../../store/Journal.js"
+import { MessageStore } from "../messages/MessageStore.js"
 import { SessionListeners } from "../SessionListeners.js"
 import type { SessionRow } from "../SessionRow.js"
 import { SessionStore } from "../SessionStore.js"
@@ -26,6 +27,7 @@ export const turnMoves = Effect.fnUntraced(function* (
 ) {
   const db = yield* Database
   const journal = yield* Journal
+  const messages = yield* MessageStore
   const sessions = yield* SessionStore
   const listeners = yield* SessionListeners
   const projects = yield* Projects
@@ -86,6 +88,7 @@ export const turnMoves = Effect.fnUntraced(function* (
       { ...movedEvent(row.state, turn, end.interaction), subjects: { turn_id: turnId, job_id: row.job_id } }
     ])
     if (isEnd) {
+      yield* messages.cancel(row.message_id)
       yield* journal.afterCommit(observer.turnEnded(turn))
       yield* settle(turn, row.api_key_id)
     } else if (row.state === waitingTurnState)

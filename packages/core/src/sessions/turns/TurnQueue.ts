@@ -7,6 +7,7 @@ import { now } from "../../domain/Timestamp.js"
 import { JobStore } from "../../jobs/JobStore.js"
 import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
+import { MessageStore } from "../messages/MessageStore.js"
 import { noUsage } from "../Session.js"
 import type { SessionRow } from "../SessionRow.js"
 import { queueRoom } from "../SessionRules.js"
@@ -24,6 +25,7 @@ export const turnQueue = Effect.gen(function* () {
   const db = yield* Database
   const journal = yield* Journal
   const jobs = yield* JobStore
+  const messages = yield* MessageStore
   const sessions = yield* SessionStore
   const { limits } = yield* CoreConfig
   const sql = db.sql
@@ -75,6 +77,7 @@ export const turnQueue = Effect.gen(function* () {
       started_at: null,
       finished_at: null
     }
+    if (retryOf !== undefined) yield* messages.requeue(messageId)
     yield* db.run(sql`insert into turns ${sql.insert(toRow(turn, operation.job_id, payingKey(session, actor)))}`)
     yield* journal.append(session.id, actor, [
       { type: "turn.queued", payload: { turn }, subjects: { turn_id: id, job_id: operation.job_id } }

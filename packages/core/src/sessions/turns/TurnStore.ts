@@ -11,7 +11,6 @@ import { Database } from "../../store/Database.js"
 import { existingOf } from "../../store/Existing.js"
 import * as Keyset from "../../store/Keyset.js"
 import { andState, stateList } from "../../store/StateList.js"
-import { MessageStore } from "../messages/MessageStore.js"
 import type { SessionRow } from "../SessionRow.js"
 import { cancellableTurnStates, type Turn, type TurnState, turnStates, waitingTurnState } from "../Turn.js"
 import { turnMoves, turnsActor } from "./TurnMoves.js"
@@ -102,10 +101,9 @@ export class TurnStore extends Context.Tag("@reins/core/sessions/turns/TurnStore
   )
 }
 
-/** The stop of a turn that can be cancelled, with its job and the message that waits for it. */
+/** The stop of a turn that can be cancelled, with its job. */
 const turnStops = Effect.fnUntraced(function* (move: TurnStore["Type"]["move"]) {
   const jobs = yield* JobStore
-  const messages = yield* MessageStore
 
   return Effect.fnUntraced(function* (row: TurnRow, actor: Actor) {
     const isIdle = yield* jobs.cancel(row.job_id)
@@ -114,7 +112,6 @@ const turnStops = Effect.fnUntraced(function* (move: TurnStore["Type"]["move"]) 
       // Between two attempts no worker has the turn, so nobody else would end it.
       return isIdle ? yield* move(row.id, "cancelled", turnsActor, userCancelled) : cancelling
     }
-    yield* messages.cancel(row.message_id)
     return yield* move(row.id, "cancelled", actor, { reason: "user_cancelled" })
   })
 })

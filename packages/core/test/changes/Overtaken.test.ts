@@ -1,0 +1,106 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { RemoteMergeRequest } from "@reins/core/forge/ForgeCalls"
+import { system } from "@reins/testing/changes/Fixture"
+import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
+import { services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { forgesOn } from "@reins/testing/Volume"
+import { Effect, Runtime } from "effect"
+import { head, openRequest } from "./OpenRequest.js"
+
+/** An open merge request that was looked at, with what other readers of the forge write. */
+const given = (kind: KnownForge) =>
+  Effect.gen(function* () {
+    const open = yield* openRequest(kind)
+    const { base, db, forge, interludes, journal, look, read, session, store } = open
+    const runtime = yield* Effect.runtime()
+    const pull = forge.pulls[0] ?? (yield* Effect.dieMessage("no merge request"))
+    yield* look
+    const remote = (draft: boolean): RemoteMergeRequest => ({
+      number: 1,
+      webUrl: `${base}/1`,
+      state: "open",
+      draft,
+      description: "",
+      headSha: head
+    })
+    /** A person has the service make it a draft, or ready. */
+    const setDraft = (draft: boolean) =>
+      Effect.gen(function* () {
+        const before = yield* read
+        pull.draft = draft
+        yield* journal.commit(store.readinessSet(before, remote(draft), system))
+      })
+    /** Has the works done during the next look: the first before the forge is read, the second after it has shown the request. */
+    const during = (works: ReadonlyArray<Effect.Effect<unknown, unknown>>) => {
+      forge.seen.length = 0
+      for (const [index, work] of works.entries()) interludes.set(index, () => Runtime.runPromise(runtime)(work))
+    }
+    const told = Effect.map(
+      db.all(db.sql<{ type: string }>`select type from events where session_id = ${session.id} order by seq`),
+      (rows) => rows.map(({ type }) => type)
+    )
+    return { ...open, during, pull, remote, setDraft, told }
+  })
+
+for (const { layer, name } of databases) {
+  const run = Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"] }))
+
+  describe(`readings of a forge that overtake each other, on ${name}`, () => {
+    for (const kind of forgesOn(name)) {
+      it.scopedLive(`${kind}: a look that began before a command was done undoes nothing, and is made again`, () =>
+        Effect.gen(function* () {
+          const { during, look, setDraft, told, waitMs } = yield* given(kind)
+          for (const { ends, works } of [
+            { works: [Effect.void, setDraft(true)], ends: true },
+            { works: [setDraft(false), setDraft(true)], ends: true },
+            { works: [Effect.void, setDraft(false), setDraft(true), setDraft(false)], ends: false }
+          ]) {
+            const { length } = yield* told
+            during(works)
+            assert.strictEqual((yield* look).draft, ends)
+            assert.isAtMost(yield* waitMs, 0, "the next one is due")
+            const said = yield* told
+            const commands = works.filter((work) => work !== Effect.void)
+            assert.deepStrictEqual(
+              said.slice(length),
+              commands.map(() => "merge_request.readiness_changed")
+            )
+            assert.strictEqual((yield* look).draft, ends)
+            assert.deepStrictEqual(yield* told, said)
+            assert.isAbove(yield* waitMs, 0)
+          }
+        }).pipe(run)
+      )
+
+      it.scopedLive(`${kind}: what somebody else has written since the last look is read in full`, () =>
+        Effect.gen(function* () {
+          const { journal, look, pull, read, remote, store } = yield* given(kind)
+          assert.isFalse((yield* look).draft)
+          assert.isTrue(yield* journal.commit(store.observed(yield* read, remote(true), system)))
+          assert.isTrue((yield* read).draft)
+          assert.isFalse((yield* look).draft)
+          pull.draft = true
+          assert.isTrue((yield* look).draft)
+        }).pipe(run)
+      )
+    }
+
+    it.scopedLive("a reading that may be older than the row is not written, unless it is the end", () =>
+      Effect.gen(function* () {
+        const { journal, look, pull, read, remote, store, waitMs } = yield* given("gitea")
+        const before = yield* read
+        pull.draft = true
+        const seen = yield* look
+        assert.isTrue(seen.draft)
+        assert.isAbove(yield* waitMs, 0)
+        assert.isFalse(yield* journal.commit(store.observed(before, remote(false), system)))
+        assert.deepInclude(yield* read, { draft: true, version: seen.version })
+        assert.isAtMost(yield* waitMs, 0)
+        assert.isTrue(yield* journal.commit(store.observed(before, remote(true), system)))
+        assert.isTrue(yield* journal.commit(store.observed(before, { ...remote(false), state: "merged" }, system)))
+        assert.strictEqual((yield* read).state, "merged")
+      }).pipe(run)
+    )
+  })
+}

@@ -90,10 +90,11 @@ describe("a browser that is told while no page is open", () => {
 
     await page.bringToFront()
     // What the server could not be told has not happened.
-    await page.route("**/api/push-subscriptions/**", (route) => route.abort(), { times: 1 })
+    await page.route("**/api/push-subscriptions/**", (route) => route.abort())
     await toggle.click()
     await page.getByRole("alert").waitFor()
     await becomes("checked")
+    await page.unroute("**/api/push-subscriptions/**")
     await turn("not(:checked)")
     assert.deepStrictEqual(await told(), [])
 

@@ -27,6 +27,7 @@ const things: Readonly<Record<Waiting["kind"], (names: ReadonlyArray<string>, st
   checks_failing: (names) => checks("failed", names),
   checks_red_on_base: (names) =>
     `somebody who mends ${names.length === 1 ? "the check" : "the checks"} ${listed(names)} on the base branch`,
+  base_checks_unreadable: () => "the checks of the base branch, which cannot be read",
   checks_pending: (names) => checks("running", names),
   checks_incomplete: () => "checks beyond those that are read",
   no_check_reports: () => "a first check of this commit",

@@ -110,7 +110,9 @@ for (const { layer: database, name } of databases) {
             assert.deepStrictEqual(yield* attentions, [])
             assert.deepInclude(yield* given.care, { state: "watching" })
             yield* looksAgainSoon(given)
-            assert.notInclude((yield* get).standing?.waiting_for.map(({ kind }) => kind) ?? [], "checks_red_on_base")
+            const waits = Effect.map(get, ({ standing }) => standing?.waiting_for.map(({ kind }) => kind) ?? [])
+            assert.notInclude(yield* waits, "checks_red_on_base")
+            assert.include(yield* waits, "base_checks_unreadable")
 
             // A branch without a commit is one that cannot be read.
             forge.odd.failing = undefined
@@ -121,6 +123,7 @@ for (const { layer: database, name } of databases) {
 
             forge.odd.headless = false
             assert.deepInclude(yield* handsOver(given, "red_on_base"), { turns: 0 })
+            assert.notInclude(yield* waits, "base_checks_unreadable")
             assert.deepStrictEqual(yield* attentions, [])
 
             forge.odd.failing = "/branches/"

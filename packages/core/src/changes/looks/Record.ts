@@ -219,8 +219,9 @@ const partsLeft = ({ partial = [] }: WatchMemory) =>
     partial.map((name) => [name, { kind: "rejected" as const, message: "The forge has more than are read." }])
   )
 
-const unreadOf = ({ checks, reviews, threads }: ForgeView) => ({
+const unreadOf = ({ baseChecks, checks, reviews, threads }: ForgeView) => ({
   ...why("checks", checks),
+  ...(baseChecks !== undefined && why("baseChecks", baseChecks)),
   ...why("reviews", reviews),
   ...why("threads", threads)
 })

@@ -9,6 +9,7 @@ export const WaitingKind = Schema.Literal(
   "checks_unreadable",
   "checks_failing",
   "checks_red_on_base",
+  "base_checks_unreadable",
   "checks_pending",
   "checks_incomplete",
   "no_check_reports",

@@ -19,7 +19,7 @@ export interface Sighting {
   readonly reviews: ReadonlyArray<RequestReview>
   readonly threads: ReadonlyArray<RequestThread>
   readonly isComplete: boolean
-  readonly unread: { readonly [Part in "checks" | "reviews" | "threads"]?: Unread }
+  readonly unread: { readonly [Part in "checks" | "baseChecks" | "reviews" | "threads"]?: Unread }
   /** True when the head has been there for so long that a check would have reported. */
   readonly isLate: boolean
 }
@@ -99,6 +99,9 @@ const waitingForChecks = (given: Sighting, { checks }: Sums): ReadonlyArray<Wait
             isOnBase
           )
         ]
+      : []),
+    ...(checks.failing > 0
+      ? unreadable("base_checks_unreadable", "checks of the base branch", given.unread.baseChecks)
       : []),
     ...(checks.pending > 0 ? [waiting("checks_pending", "A check has not ended.", named(isPending))] : []),
     ...(given.isComplete

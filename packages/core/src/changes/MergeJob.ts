@@ -5,7 +5,6 @@ import { fn } from "../base/Traced.js"
 import { MergeRequestId } from "../domain/Ids.js"
 import { MergeMethod } from "../domain/MergeMethod.js"
 import { type Forge, ForgeError, unproven } from "../forge/Forge.js"
-import type { RemoteMergeRequest } from "../forge/ForgeCalls.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { JobFailure } from "../jobs/Job.js"
 import type { Completion, JobKind, RunningAttempt } from "../jobs/JobKind.js"
@@ -15,6 +14,7 @@ import { declinedBy, forgeAccess, forgeJobError } from "./ForgeAccess.js"
 import type { MergeRequest } from "./MergeRequest.js"
 import { mergeJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
+import { type Reading, reading } from "./Reading.js"
 
 const actor = systemActor("merge_requests")
 
@@ -75,7 +75,7 @@ type Refused = Pick<JobFailure, "code" | "message">
 
 /** A merge request as the forge has it after an attempt to merge it, and the reason if it was not merged. */
 interface MergeOutcome {
-  readonly remote: RemoteMergeRequest
+  readonly seen: Reading
   readonly declined: Refused | undefined
 }
 
@@ -92,13 +92,13 @@ interface MergeWork {
 const mergeOn = Effect.fnUntraced(function* (forge: Forge, work: MergeWork) {
   const { attempt, number, payload, request, stop } = work
   const { expected_head_sha: expectedHead, method } = payload
-  const before = yield* forge.get(number)
-  if (before.state !== "open") return yield* tidied(forge, work, outcomeOf(before, undefined))
+  const before = yield* reading(forge.get(number))
+  if (before.remote.state !== "open") return yield* tidied(forge, work, outcomeOf(before, undefined))
   const stopped = yield* attempt.commit(stop)
   if (stopped !== undefined) return outcomeOf(before, stopped)
   const base = payload.base_branch ?? request.base_branch
-  if ((before.baseBranch ?? base) !== base) return outcomeOf(before, anotherBase)
-  if (before.headSha !== expectedHead) return outcomeOf(before, anotherHead)
+  if ((before.remote.baseBranch ?? base) !== base) return outcomeOf(before, anotherBase)
+  if (before.remote.headSha !== expectedHead) return outcomeOf(before, anotherHead)
   const declined = yield* forge.merge(number, { expectedHead, method }).pipe(
     Effect.mapError(unproven),
     Effect.zipRight(failpoint("merge_request.merged")),
@@ -108,23 +108,23 @@ const mergeOn = Effect.fnUntraced(function* (forge: Forge, work: MergeWork) {
       (error) => Effect.succeed(forgeJobError(error))
     )
   )
-  const after = yield* forge.get(number)
-  if (declined === undefined && after.state === "open") return yield* mergeNotShown
+  const after = yield* reading(forge.get(number))
+  if (declined === undefined && after.remote.state === "open") return yield* mergeNotShown
   return yield* tidied(forge, { request, payload }, outcomeOf(after, declined))
 })
 
 /** Removes the branch of a merged request if that is wanted. A branch that cannot be removed stays, and the merge stands all the same. */
 const tidied = (forge: Forge, { payload, request }: Pick<MergeWork, "payload" | "request">, outcome: MergeOutcome) =>
-  payload.delete_branch === true && outcome.remote.state === "merged"
+  payload.delete_branch === true && outcome.seen.remote.state === "merged"
     ? forge.removeBranch(request.head_branch, payload.expected_head_sha).pipe(
         Effect.catchAll(({ message }) => Effect.logWarning("the branch of a merged request stays", message)),
         Effect.as(outcome)
       )
     : Effect.succeed(outcome)
 
-const outcomeOf = (remote: RemoteMergeRequest, declined: Refused | undefined): MergeOutcome => ({
-  remote,
-  declined: remote.state === "merged" ? undefined : declined
+const outcomeOf = (seen: Reading, declined: Refused | undefined): MergeOutcome => ({
+  seen,
+  declined: seen.remote.state === "merged" ? undefined : declined
 })
 
 /** Gives the function that ends the job, and writes down how the forge has the merge request. */
@@ -132,17 +132,17 @@ const makeComplete = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const guard = yield* makeMergeGuard
 
-  return (request: MergeRequest, { declined = closed, remote }: MergeOutcome, { round }: MergePayload): Completion => {
+  return (request: MergeRequest, { declined = closed, seen }: MergeOutcome, { round }: MergePayload): Completion => {
     // A refresh may have written the end down first.
     const whileOpen = (command: Effect.Effect<void, never, Commit>) =>
       Effect.flatMap(store.find(request.id), (current) => (current?.state === "open" ? command : Effect.void))
-    const seen = whileOpen(Effect.asVoid(store.observed(request, remote, actor)))
-    if (remote.state === "merged") return { state: "succeeded", command: seen }
+    const observed = whileOpen(Effect.asVoid(store.observed(request.id, seen, actor)))
+    if (seen.remote.state === "merged") return { state: "succeeded", command: observed }
     const failure = { code: declined.code, message: declined.message, retryable: false }
-    if (remote.state === "closed") return { state: "failed", failure, command: seen }
+    if (seen.remote.state === "closed") return { state: "failed", failure, command: observed }
     const told = store.mergeDeclined(request.id, declinedBy(failure), actor)
     const waits = round === undefined ? Effect.void : guard.declined(request, round, failure)
-    return { state: "failed", failure, command: Effect.zipRight(seen, whileOpen(Effect.zipRight(told, waits))) }
+    return { state: "failed", failure, command: Effect.zipRight(observed, whileOpen(Effect.zipRight(told, waits))) }
   }
 })
 

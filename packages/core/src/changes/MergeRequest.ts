@@ -78,7 +78,7 @@ export const MergeRequest = Schema.Struct({
   ),
   observed_at: field(
     Schema.NullOr(Timestamp),
-    "The time at which the forge was last read; null before the first time."
+    "The time at which the last reading of the forge began; null before the first one."
   ),
   care_state: field(Schema.NullOr(CareState), "Where the care for it stands; null when nobody cares for it."),
   next_look_at: field(

@@ -20,7 +20,6 @@ import {
   columnsOf,
   type Declined,
   declinedColumns,
-  isOvertaken,
   type MergeRequestEventType,
   type MergeRequestRow,
   type NewMergeRequest,
@@ -30,6 +29,7 @@ import {
   toMergeRequest,
   toMergeRequestOrNone
 } from "./MergeRequestWrites.js"
+import { isOvertaken, notBefore, type Reading } from "./Reading.js"
 
 /** A page of the merge requests of a workspace, or of some of its sessions. */
 export interface MergeRequestFilter extends StatePageRequest<MergeRequestState> {
@@ -75,12 +75,11 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
     ) => Effect.Effect<void, never, Commit>
     /**
      * Writes down how the forge has an open merge request, and tells when it is merged or closed there. Conditions that were set for another base branch
-     * are given up. `before` is its row from before the forge was read. A reading that may be older than the row is false: nothing is written, and the
-     * next look is due.
+     * are given up. False when the row holds a newer reading that says something else: nothing is written, and the next look is due.
      */
     readonly observed: (
-      before: MergeRequest,
-      remote: RemoteMergeRequest,
+      mergeRequestId: MergeRequestId,
+      reading: Reading,
       actor: Actor
     ) => Effect.Effect<boolean, never, Commit>
     /** Writes down the standing of an open merge request that differs, and tells what has changed. */
@@ -109,13 +108,10 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
       draft: boolean,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
-    /**
-     * Writes down how the forge has an open merge request, now that it is as was wanted, and tells of it. `before` is its row from before the forge was
-     * read.
-     */
+    /** Writes down how the forge has an open merge request, now that it is as was wanted, and tells of it. A newer reading stands. */
     readonly readinessSet: (
-      before: MergeRequest,
-      remote: RemoteMergeRequest,
+      mergeRequestId: MergeRequestId,
+      reading: Reading,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
     /** Leaves an open merge request as it is, and tells why. */
@@ -176,20 +172,20 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
           ),
         insert,
         opened: fn("MergeRequestStore.opened")(function* (id, remote, adopted, actor) {
-          yield* move(id, "open", { ...seenColumns(remote, yield* now), adopted: adopted ? 1 : 0 }, actor)
+          yield* move(id, "open", { ...seenColumns({ at: yield* now, remote }), adopted: adopted ? 1 : 0 }, actor)
           const opened = yield* existing(id)
           yield* watches.begin(opened.id, opened.connection_id)
         }),
         failed: (id, declined, actor) =>
           Effect.zipRight(conditions.end(id, "failed"), move(id, "failed", declinedColumns(declined), actor)),
-        observed: fn("MergeRequestStore.observed")(function* (before, remote, actor) {
-          const { id } = before
+        observed: fn("MergeRequestStore.observed")(function* (id, reading, actor) {
           const row = yield* locked(id)
-          if (isOvertaken(before, row, remote)) return yield* Effect.as(watches.ring(id, false), false)
+          if (isOvertaken(row, reading)) return yield* Effect.as(watches.ring(id, false), false)
+          const { remote } = reading
           const { base_branch: base, draft } = row
           const isOtherDraft = remote.draft !== draft
           const isRetargeted = remote.baseBranch !== undefined && remote.baseBranch !== base
-          const columns = { ...seenColumns(remote, yield* now), base_branch: remote.baseBranch ?? base }
+          const columns = { ...seenColumns(notBefore(row, reading)), base_branch: remote.baseBranch ?? base }
           if (remote.state === "open") {
             const seen = yield* stay(id, columns)
             if (isOtherDraft) yield* tell(seen, "merge_request.readiness_changed", actor)
@@ -244,11 +240,10 @@ const actWrites = Effect.map(requestWrites, ({ existing, locked, stay, tell }) =
       Effect.flatMap(stay(id, { ...noReason, draft_wanted: draft ? 1 : 0 }), (request) =>
         tell(request, "merge_request.readiness_requested", actor)
       ),
-    readinessSet: fn("MergeRequestStore.readinessSet")(function* (before, remote, actor) {
-      const { draft, observed_at, ...others } = seenColumns(remote, yield* now)
-      const isLast = (yield* locked(before.id)).observed_at === before.observed_at
-      const columns = { draft, observed_at, ...(isLast && others) }
-      const seen = yield* stay(before.id, { ...columns, draft_wanted: null })
+    readinessSet: fn("MergeRequestStore.readinessSet")(function* (id, reading, actor) {
+      const row = yield* locked(id)
+      const columns = isOvertaken(row, reading) ? {} : seenColumns(notBefore(row, reading))
+      const seen = yield* stay(id, { ...columns, draft_wanted: null })
       yield* tell(seen, "merge_request.readiness_changed", actor)
     }),
     readinessDeclined: (id, declined, actor) =>

@@ -2,8 +2,7 @@ import { Effect } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
 import type { MergeRequestId } from "../domain/Ids.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
-import type { RemoteMergeRequest } from "../forge/ForgeCalls.js"
+import { now } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -14,6 +13,7 @@ import {
   type MergeRequestState,
   mergeRequestStates
 } from "./MergeRequest.js"
+import { headOf, type Reading } from "./Reading.js"
 
 /** The columns that a new merge request starts with. */
 export type NewMergeRequest = Pick<
@@ -123,29 +123,13 @@ export const noReason = { reason: null, reason_message: null }
 
 export const declinedColumns = ({ message, reason }: Declined) => ({ reason, reason_message: message })
 
-export const seenColumns = (remote: RemoteMergeRequest, at: Timestamp) => ({
+export const seenColumns = ({ at, remote }: Reading) => ({
   draft: remote.draft ? 1 : 0,
   number: remote.number,
   web_url: remote.webUrl,
   head_sha: headOf(remote),
   observed_at: at
 })
-
-const headOf = ({ headSha }: RemoteMergeRequest): string | null => (headSha === "" ? null : headSha)
-
-/** True when the forge has an open merge request in another way than its row. */
-export const differs = (row: MergeRequest, remote: RemoteMergeRequest): boolean =>
-  remote.state !== "open" ||
-  remote.draft !== row.draft ||
-  headOf(remote) !== row.head_sha ||
-  (remote.baseBranch ?? row.base_branch) !== row.base_branch
-
-/**
- * True when a reading of the forge may be older than the row: another one was written since it began, and says something else. `before` is the row
- * from before the reading. The end of a merge request stands, whenever it was read.
- */
-export const isOvertaken = (before: MergeRequest, row: MergeRequest, remote: RemoteMergeRequest): boolean =>
-  remote.state === "open" && row.observed_at !== before.observed_at && differs(row, remote)
 
 export type MergeRequestEventType = Exclude<EventType & `merge_request.${string}`, `merge_request.care_${string}`>
 

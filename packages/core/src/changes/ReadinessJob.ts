@@ -4,7 +4,6 @@ import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { MergeRequestId } from "../domain/Ids.js"
 import { type Forge, ForgeError } from "../forge/Forge.js"
-import type { RemoteMergeRequest } from "../forge/ForgeCalls.js"
 import type { Completion, JobKind, RunningAttempt } from "../jobs/JobKind.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -13,6 +12,7 @@ import { WatchStore } from "./looks/WatchStore.js"
 import type { MergeRequest } from "./MergeRequest.js"
 import { maxAttempts, readinessJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
+import { type Reading, reading } from "./Reading.js"
 
 const actor = systemActor("merge_requests")
 
@@ -31,11 +31,11 @@ export const readinessJob = Effect.gen(function* () {
       const done: Completion = { state: "succeeded", command: Effect.void }
       if (request?.state !== "open" || request.number === null || request.draft_wanted === null) return done
       const { draft_wanted: draft, number } = request
-      const remote = yield* access(attempt, request, (forge) => draftOn(forge, attempt, number, draft)).pipe(
+      const seen = yield* access(attempt, request, (forge) => draftOn(forge, attempt, number, draft)).pipe(
         Effect.catchTag("ForgeError", (error) => Effect.fail(forgeJobError(error)))
       )
-      const command = settle(request, draft, remote)
-      return remote.state === "open"
+      const command = settle(request, draft, seen)
+      return seen.remote.state === "open"
         ? { state: "succeeded" as const, command }
         : { state: "failed" as const, failure: ended, command }
     }),
@@ -48,13 +48,13 @@ export const readinessJob = Effect.gen(function* () {
 })
 
 const draftOn = Effect.fnUntraced(function* (forge: Forge, attempt: RunningAttempt, number: number, draft: boolean) {
-  const before = yield* forge.get(number)
-  if (before.state !== "open" || before.draft === draft) return before
+  const before = yield* reading(forge.get(number))
+  if (before.remote.state !== "open" || before.remote.draft === draft) return before
   yield* stillClaimed(attempt)
   yield* forge.setDraft(number, draft)
   yield* failpoint("draft.set")
-  const after = yield* forge.get(number)
-  return after.state === "open" && after.draft !== draft ? yield* notShownYet : after
+  const after = yield* reading(forge.get(number))
+  return after.remote.state === "open" && after.remote.draft !== draft ? yield* notShownYet : after
 })
 
 /** Gives the function that writes down how the forge has it. A wish of somebody else that came meanwhile has a job of its own. */
@@ -64,15 +64,13 @@ const makeSettle = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const watches = yield* WatchStore
 
-  return Effect.fnUntraced(function* (before: MergeRequest, draft: boolean, remote: RemoteMergeRequest) {
-    const { id, session_id } = before
+  return Effect.fnUntraced(function* ({ id, session_id }: MergeRequest, draft: boolean, seen: Reading) {
     // A request for another state holds the session. So it came before this commit, or sees that the job has ended.
     const session = yield* sessions.lock(session_id)
     const current = yield* store.find(id)
     if (session === undefined || current?.state !== "open") return
-    if (remote.state !== "open") return yield* Effect.asVoid(store.observed(before, remote, actor))
-    if (current.draft_wanted === null || current.draft_wanted === draft)
-      yield* store.readinessSet(before, remote, actor)
+    if (seen.remote.state !== "open") return yield* Effect.asVoid(store.observed(id, seen, actor))
+    if (current.draft_wanted === null || current.draft_wanted === draft) yield* store.readinessSet(id, seen, actor)
     else
       yield* jobs.enqueue({
         kind: readinessJobKind,

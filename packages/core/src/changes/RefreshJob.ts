@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { fn } from "../base/Traced.js"
 import { Bench } from "../bench/Bench.js"
-import type { MergeRequestId } from "../domain/Ids.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Delivery } from "./Delivery.js"
@@ -11,6 +10,7 @@ import { deliveryActor as actor } from "./DeliverySteps.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 import { forgeAccess, isPassing } from "./ForgeAccess.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
+import { reading } from "./Reading.js"
 
 /** Looks at the remote branch of a delivery and at its open merge requests. It changes nothing there. */
 export const refreshJob = Effect.gen(function* () {
@@ -66,27 +66,20 @@ export const refreshJob = Effect.gen(function* () {
 const makeRefreshMergeRequests = Effect.gen(function* () {
   const store = yield* MergeRequestStore
   const access = yield* forgeAccess
-  /** False when another reading of the forge came between, so that this one may be the older one. */
-  const refresh = Effect.fnUntraced(function* (attempt: RunningAttempt, id: MergeRequestId) {
-    const request = yield* store.find(id)
-    if (request?.state !== "open" || request.number === null) return true
-    const { number } = request
-    const remote = yield* access(attempt, request, (forge) => forge.get(number)).pipe(
-      Effect.catchTag("ForgeError", (error) =>
-        Effect.fail(new JobError({ code: error.kind, message: error.message, retryable: isPassing(error) }))
-      )
-    )
-    return yield* attempt.commit(
-      Effect.flatMap(store.find(id), (current) =>
-        current?.state === "open" ? store.observed(request, remote, actor) : Effect.succeed(true)
-      )
-    )
-  })
   return Effect.fnUntraced(function* (attempt: RunningAttempt, delivery: Delivery) {
-    for (const { id } of yield* store.openOf(delivery.id))
-      yield* Effect.repeat(refresh(attempt, id), { until: (isWritten) => isWritten, times: mostReadings - 1 })
+    for (const request of yield* store.openOf(delivery.id)) {
+      const { number } = request
+      if (number === null) continue
+      const seen = yield* access(attempt, request, (forge) => reading(forge.get(number))).pipe(
+        Effect.catchTag("ForgeError", (error) =>
+          Effect.fail(new JobError({ code: error.kind, message: error.message, retryable: isPassing(error) }))
+        )
+      )
+      yield* attempt.commit(
+        Effect.flatMap(store.find(request.id), (current) =>
+          current?.state === "open" ? Effect.asVoid(store.observed(request.id, seen, actor)) : Effect.void
+        )
+      )
+    }
   })
 })
-
-/** A refresh reads a merge request so often, where other readings come between each time. */
-const mostReadings = 5

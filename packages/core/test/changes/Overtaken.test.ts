@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { fromMillis, now, toMillis } from "@reins/core/domain/Timestamp"
 import type { RemoteMergeRequest } from "@reins/core/forge/ForgeCalls"
 import { system } from "@reins/testing/changes/Fixture"
 import type { KnownForge } from "@reins/testing/forge/ForgeDialects"
@@ -12,7 +13,7 @@ import { head, openRequest } from "./OpenRequest.js"
 const given = (kind: KnownForge) =>
   Effect.gen(function* () {
     const open = yield* openRequest(kind)
-    const { base, db, forge, interludes, journal, look, read, session, store } = open
+    const { base, db, forge, id, interludes, journal, look, read, session, store } = open
     const runtime = yield* Effect.runtime()
     const pull = forge.pulls[0] ?? (yield* Effect.dieMessage("no merge request"))
     yield* look
@@ -24,12 +25,18 @@ const given = (kind: KnownForge) =>
       description: "",
       headSha: head
     })
+    /** A reading that begins later than that of the row. */
+    const later = (draft: boolean) =>
+      Effect.gen(function* () {
+        const { observed_at } = yield* read
+        const at = yield* Effect.repeat(now, { until: (at) => at > (observed_at ?? "") })
+        return { at, remote: remote(draft) }
+      })
     /** A person has the service make it a draft, or ready. */
     const setDraft = (draft: boolean) =>
       Effect.gen(function* () {
-        const before = yield* read
         pull.draft = draft
-        yield* journal.commit(store.readinessSet(before, remote(draft), system))
+        yield* journal.commit(store.readinessSet(id, yield* later(draft), system))
       })
     /** Has the works done during the next look: the first before the forge is read, the second after it has shown the request. */
     const during = (works: ReadonlyArray<Effect.Effect<unknown, unknown>>) => {
@@ -40,7 +47,7 @@ const given = (kind: KnownForge) =>
       db.all(db.sql<{ type: string }>`select type from events where session_id = ${session.id} order by seq`),
       (rows) => rows.map(({ type }) => type)
     )
-    return { ...open, during, pull, remote, setDraft, told }
+    return { ...open, during, later, pull, remote, setDraft, told }
   })
 
 for (const { layer, name } of databases) {
@@ -59,7 +66,7 @@ for (const { layer, name } of databases) {
             const { length } = yield* told
             during(works)
             assert.strictEqual((yield* look).draft, ends)
-            assert.isAtMost(yield* waitMs, 0, "the next one is due")
+            assert.isAtMost(yield* waitMs, 1_000, "the next one is due")
             const said = yield* told
             const commands = works.filter((work) => work !== Effect.void)
             assert.deepStrictEqual(
@@ -68,16 +75,16 @@ for (const { layer, name } of databases) {
             )
             assert.strictEqual((yield* look).draft, ends)
             assert.deepStrictEqual(yield* told, said)
-            assert.isAbove(yield* waitMs, 0)
+            assert.isAbove(yield* waitMs, 1_000)
           }
         }).pipe(run)
       )
 
       it.scopedLive(`${kind}: what somebody else has written since the last look is read in full`, () =>
         Effect.gen(function* () {
-          const { journal, look, pull, read, remote, store } = yield* given(kind)
+          const { id, journal, later, look, pull, read, store } = yield* given(kind)
           assert.isFalse((yield* look).draft)
-          assert.isTrue(yield* journal.commit(store.observed(yield* read, remote(true), system)))
+          assert.isTrue(yield* journal.commit(store.observed(id, yield* later(true), system)))
           assert.isTrue((yield* read).draft)
           assert.isFalse((yield* look).draft)
           pull.draft = true
@@ -86,19 +93,26 @@ for (const { layer, name } of databases) {
       )
     }
 
-    it.scopedLive("a reading that may be older than the row is not written, unless it is the end", () =>
+    it.scopedLive("a reading that is older than the row is not written, unless it is the end", () =>
       Effect.gen(function* () {
-        const { journal, look, pull, read, remote, store, waitMs } = yield* given("gitea")
-        const before = yield* read
+        const { id, journal, later, look, pull, read, remote, store, waitMs } = yield* given("gitea")
+        const { at } = yield* later(false)
         pull.draft = true
         const seen = yield* look
         assert.isTrue(seen.draft)
-        assert.isAbove(yield* waitMs, 0)
-        assert.isFalse(yield* journal.commit(store.observed(before, remote(false), system)))
+        assert.isAbove(yield* waitMs, 1_000)
+        const observed = (remote: RemoteMergeRequest, began = at) =>
+          journal.commit(store.observed(id, { at: began, remote }, system))
+        assert.isFalse(yield* observed(remote(false)))
         assert.deepInclude(yield* read, { draft: true, version: seen.version })
         assert.isAtMost(yield* waitMs, 0)
-        assert.isTrue(yield* journal.commit(store.observed(before, remote(true), system)))
-        assert.isTrue(yield* journal.commit(store.observed(before, { ...remote(false), state: "merged" }, system)))
+        // One that says the same is no older word, and the time does not go back.
+        assert.isTrue(yield* observed(remote(true)))
+        assert.strictEqual((yield* read).observed_at, seen.observed_at)
+        // A clock that was set back by an hour holds nothing up.
+        assert.isTrue(yield* observed(remote(false), fromMillis(toMillis(at) - 3_600_000)))
+        assert.isFalse((yield* read).draft)
+        assert.isTrue(yield* observed({ ...remote(false), state: "merged" }))
         assert.strictEqual((yield* read).state, "merged")
       }).pipe(run)
     )

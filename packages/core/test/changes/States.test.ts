@@ -11,6 +11,7 @@ import { DeliveryStore } from "@reins/core/changes/DeliveryStore"
 import { type MergeRequestState, mergeRequestStates } from "@reins/core/changes/MergeRequest"
 import { MergeRequestStore } from "@reins/core/changes/MergeRequestStore"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
+import { reading } from "@reins/core/changes/Reading"
 import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { EventLog } from "@reins/core/events/EventLog"
@@ -190,7 +191,9 @@ for (const { layer, name } of databases) {
               headSha: expected_head_sha
             })
             const observed = (remote: "open" | "merged" | "closed") =>
-              Effect.flatMap(store.find(request.id), (row) => store.observed(row ?? request, seenAs(remote), system))
+              Effect.flatMap(reading(Effect.succeed(seenAs(remote))), (seen) =>
+                store.observed(request.id, seen, system)
+              )
             const moveTo = (to: MergeRequestState, from: MergeRequestState) => {
               if (to === "failed") return store.failed(request.id, { reason: "rejected", message: "No." }, system)
               if (to === "merged" || to === "closed") return Effect.asVoid(observed(to))

@@ -14,7 +14,7 @@ import { Effect, Schedule } from "effect"
 export const isAtRest = ({ next_look_at, observed_at }: MergeRequest, after: string | null): boolean =>
   observed_at !== null &&
   observed_at > (after ?? "") &&
-  Date.parse(next_look_at ?? observed_at) - Date.parse(observed_at) > 1_000
+  (next_look_at === null || Date.parse(next_look_at) - Date.now() > 1_000)
 
 export const until = <E, R>(get: Effect.Effect<MergeRequest, E, R>, isSo: (request: MergeRequest) => boolean) =>
   Effect.repeat(get, { schedule: Schedule.spaced("10 millis"), until: isSo }).pipe(

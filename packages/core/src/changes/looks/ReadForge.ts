@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { ConnectionStore } from "../../connections/ConnectionStore.js"
 import { TokenMint } from "../../connections/TokenMint.js"
+import { now } from "../../domain/Timestamp.js"
 import { ForgeError } from "../../forge/Forge.js"
 import { Forges } from "../../forge/Forges.js"
 import type { ViewMemory } from "../../forge/ForgeView.js"
@@ -36,10 +37,10 @@ export const makeReadForge = Effect.gen(function* () {
     const known = kept.seenAt === request.observed_at ? (kept.view ?? {}) : withoutRequest(kept.view ?? {})
     const remoteUrl = delivery.remote_url ?? ""
     const { number } = request
-    const { forge, tokened, view } = yield* Effect.gen(function* () {
+    const { at, forge, tokened, view } = yield* Effect.gen(function* () {
       const tokened = yield* mint.forApi(connection, remoteUrl)
       const forge = yield* forges.open(tokened, remoteUrl)
-      return { forge, tokened, view: yield* forge.view(number, known) }
+      return { at: yield* now, forge, tokened, view: yield* forge.view(number, known) }
     }).pipe(
       Effect.tapErrorTag("ForgeError", ({ kind }) =>
         kind === "unauthenticated"
@@ -54,7 +55,7 @@ export const makeReadForge = Effect.gen(function* () {
     const writers = yield* askWriters(request, view, forge, kept.writers ?? {})
     const sequel = yield* follow.prepare(forge, request, view)
     const seen = { ...memory, credential: connection.credentialId, self, writers, view: view.memory }
-    return { view, logs, sequel, memory: seen, before: request }
+    return { view, logs, sequel, memory: seen, at, before: request }
   })
 })
 

@@ -1,13 +1,14 @@
 import { Clock, Effect } from "effect"
 import { systemActor } from "../../access/Access.js"
 import type { MergeRequestId } from "../../domain/Ids.js"
-import { fromMillis, toMillis } from "../../domain/Timestamp.js"
+import { fromMillis, type Timestamp, toMillis } from "../../domain/Timestamp.js"
 import type { ForgeLimit } from "../../forge/ForgeCalls.js"
 import type { ForgeView, ViewMemory, ViewPart } from "../../forge/ForgeView.js"
 import type { Commit } from "../../store/Commit.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { MergeRequestStore } from "../MergeRequestStore.js"
-import { differs, isOvertaken, type MergeRequestEventType } from "../MergeRequestWrites.js"
+import type { MergeRequestEventType } from "../MergeRequestWrites.js"
+import { differs, isNewer, isOvertaken } from "../Reading.js"
 import { nextLookMs } from "./Cadence.js"
 import { checkLogs, type ReadLog } from "./CheckLogs.js"
 import type { SequelEnd } from "./LookSequel.js"
@@ -49,8 +50,9 @@ export interface WatchMemory {
 
 /** A view, and the memory to keep of it. */
 export interface ReadRequest {
-  /** The row from before the forge was read. */
+  /** The row from before the forge was read, and the time at which that began. */
   readonly before: MergeRequest
+  readonly at: Timestamp
   readonly view: ForgeView
   readonly memory: WatchMemory
   /** The logs of failed checks of the head that were not kept before. */
@@ -58,6 +60,9 @@ export interface ReadRequest {
   /** The decisions that follow, in the commit of the look. */
   readonly sequel: Effect.Effect<SequelEnd, never, Commit>
 }
+
+/** A look that was overtaken is made again after so many milliseconds. */
+const againMs = 1_000
 
 /** A check is expected to report within so many milliseconds. */
 const reportMs = 10 * 60_000
@@ -80,12 +85,12 @@ export const makeRecord = Effect.gen(function* () {
       Effect.gen(function* () {
         const nowMs = yield* Clock.currentTimeMillis
         const before = yield* store.lock(id)
-        const untouched = { memory: watch.memory, moved_at: watch.moved_at, failures: 0, nextMs: 0 }
+        const untouched = { memory: watch.memory, moved_at: watch.moved_at, failures: 0, nextMs: againMs }
         if (before?.state !== "open" || isOutdated(read, before)) return { value: false, looked: untouched }
         const { request } = read.view
         if (request.state === "read" && differs(before, request.value))
-          yield* store.observed(before, request.value, actor)
-        else yield* store.sighted(id, fromMillis(nowMs))
+          yield* store.observed(id, { at: read.at, remote: request.value }, actor)
+        else if (!isNewer(before, read.at)) yield* store.sighted(id, read.at)
         if (request.state === "read" && request.value.state !== "open") return { value: false, looked: untouched }
 
         const head = request.state === "read" ? request.value.headSha : (before.head_sha ?? "")
@@ -169,11 +174,12 @@ const makeWriteParts = Effect.gen(function* () {
   })
 })
 
-/** True when another reading of the forge has come into the row since the look began, and says something else. */
-const isOutdated = ({ before, view: { request } }: ReadRequest, row: MergeRequest): boolean =>
+/** True when a newer reading has come into the row, and says something else. */
+const isOutdated = ({ at, before, view: { request } }: ReadRequest, row: MergeRequest): boolean =>
   request.state === "read"
-    ? isOvertaken(before, row, request.value)
-    : row.draft !== before.draft || row.head_sha !== before.head_sha || row.base_branch !== before.base_branch
+    ? isOvertaken(row, { at, remote: request.value })
+    : isNewer(row, at) &&
+      (row.draft !== before.draft || row.head_sha !== before.head_sha || row.base_branch !== before.base_branch)
 
 const unreadIn = (view: ForgeView): RequestSight["unread"] =>
   new Set((["checks", "reviews", "threads"] as const).filter((name) => view[name].state === "unread"))

@@ -14,7 +14,7 @@ import { declinedBy, forgeAccess, forgeJobError } from "./ForgeAccess.js"
 import type { MergeRequest } from "./MergeRequest.js"
 import { mergeJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
-import { type Reading, reading } from "./Reading.js"
+import { type Reading, readNow } from "./Reading.js"
 
 const actor = systemActor("merge_requests")
 
@@ -92,7 +92,7 @@ interface MergeWork {
 const mergeOn = Effect.fnUntraced(function* (forge: Forge, work: MergeWork) {
   const { attempt, number, payload, request, stop } = work
   const { expected_head_sha: expectedHead, method } = payload
-  const before = yield* reading(forge.get(number))
+  const before = yield* readNow(forge.get(number))
   if (before.remote.state !== "open") return yield* tidied(forge, work, outcomeOf(before, undefined))
   const stopped = yield* attempt.commit(stop)
   if (stopped !== undefined) return outcomeOf(before, stopped)
@@ -108,7 +108,7 @@ const mergeOn = Effect.fnUntraced(function* (forge: Forge, work: MergeWork) {
       (error) => Effect.succeed(forgeJobError(error))
     )
   )
-  const after = yield* reading(forge.get(number))
+  const after = yield* readNow(forge.get(number))
   if (declined === undefined && after.remote.state === "open") return yield* mergeNotShown
   return yield* tidied(forge, { request, payload }, outcomeOf(after, declined))
 })

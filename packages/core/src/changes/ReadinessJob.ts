@@ -12,7 +12,7 @@ import { WatchStore } from "./looks/WatchStore.js"
 import type { MergeRequest } from "./MergeRequest.js"
 import { maxAttempts, readinessJobKind } from "./MergeRequestJobs.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
-import { type Reading, reading } from "./Reading.js"
+import { type Reading, readNow } from "./Reading.js"
 
 const actor = systemActor("merge_requests")
 
@@ -48,12 +48,12 @@ export const readinessJob = Effect.gen(function* () {
 })
 
 const draftOn = Effect.fnUntraced(function* (forge: Forge, attempt: RunningAttempt, number: number, draft: boolean) {
-  const before = yield* reading(forge.get(number))
+  const before = yield* readNow(forge.get(number))
   if (before.remote.state !== "open" || before.remote.draft === draft) return before
   yield* stillClaimed(attempt)
   yield* forge.setDraft(number, draft)
   yield* failpoint("draft.set")
-  const after = yield* reading(forge.get(number))
+  const after = yield* readNow(forge.get(number))
   return after.remote.state === "open" && after.remote.draft !== draft ? yield* notShownYet : after
 })
 

@@ -10,7 +10,7 @@ export interface Reading {
   readonly remote: RemoteMergeRequest
 }
 
-export const reading = <E, R>(read: Effect.Effect<RemoteMergeRequest, E, R>): Effect.Effect<Reading, E, R> =>
+export const readNow = <E, R>(read: Effect.Effect<RemoteMergeRequest, E, R>): Effect.Effect<Reading, E, R> =>
   Effect.zipWith(now, read, (at, remote) => ({ at, remote }))
 
 /** True when the forge has an open merge request in another way than its row. */

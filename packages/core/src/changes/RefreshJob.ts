@@ -10,7 +10,7 @@ import { deliveryActor as actor } from "./DeliverySteps.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 import { forgeAccess, isPassing } from "./ForgeAccess.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
-import { reading } from "./Reading.js"
+import { readNow } from "./Reading.js"
 
 /** Looks at the remote branch of a delivery and at its open merge requests. It changes nothing there. */
 export const refreshJob = Effect.gen(function* () {
@@ -70,7 +70,7 @@ const makeRefreshMergeRequests = Effect.gen(function* () {
     for (const request of yield* store.openOf(delivery.id)) {
       const { number } = request
       if (number === null) continue
-      const seen = yield* access(attempt, request, (forge) => reading(forge.get(number))).pipe(
+      const seen = yield* access(attempt, request, (forge) => readNow(forge.get(number))).pipe(
         Effect.catchTag("ForgeError", (error) =>
           Effect.fail(new JobError({ code: error.kind, message: error.message, retryable: isPassing(error) }))
         )

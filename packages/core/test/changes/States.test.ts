@@ -11,7 +11,7 @@ import { DeliveryStore } from "@reins/core/changes/DeliveryStore"
 import { type MergeRequestState, mergeRequestStates } from "@reins/core/changes/MergeRequest"
 import { MergeRequestStore } from "@reins/core/changes/MergeRequestStore"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
-import { reading } from "@reins/core/changes/Reading"
+import { readNow } from "@reins/core/changes/Reading"
 import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { EventLog } from "@reins/core/events/EventLog"
@@ -191,7 +191,7 @@ for (const { layer, name } of databases) {
               headSha: expected_head_sha
             })
             const observed = (remote: "open" | "merged" | "closed") =>
-              Effect.flatMap(reading(Effect.succeed(seenAs(remote))), (seen) =>
+              Effect.flatMap(readNow(Effect.succeed(seenAs(remote))), (seen) =>
                 store.observed(request.id, seen, system)
               )
             const moveTo = (to: MergeRequestState, from: MergeRequestState) => {

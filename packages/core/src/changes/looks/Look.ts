@@ -10,10 +10,11 @@ import { MergeRequestStore } from "../MergeRequestStore.js"
 import { afterFailureMs } from "./Cadence.js"
 import { LookSequel } from "./LookSequel.js"
 import { makeReadForge } from "./ReadForge.js"
-import { makeRecord, type WatchMemory } from "./Record.js"
+import { makeRecord } from "./Record.js"
 import { makeRefusals } from "./Refusals.js"
 import { RequestListeners } from "./RequestListeners.js"
 import { waiting } from "./Summing.js"
+import type { WatchMemory } from "./WatchMemory.js"
 import { type Watch, type WatchLost, WatchStore } from "./WatchStore.js"
 
 const actor = systemActor("merge_requests")

@@ -11,7 +11,7 @@ import { DeliveryStore } from "../DeliveryStore.js"
 import type { MergeRequest } from "../MergeRequest.js"
 import { makeReadLogs } from "./CheckLogs.js"
 import { LookSequel } from "./LookSequel.js"
-import type { WatchMemory } from "./Record.js"
+import type { WatchMemory } from "./WatchMemory.js"
 import { makeAskWriters } from "./Writers.js"
 
 /** Gives the function that reads a merge request of the forge, with all that decisions about it need. It writes only that a token is not taken. */

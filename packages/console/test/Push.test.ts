@@ -1,9 +1,10 @@
+import { picture } from "@reins/testing/browser/Browser"
 import { newBrowser, newPushService } from "@reins/testing/push/PushService"
 import { Effect, Exit, Scope } from "effect"
 import type { CDPSession, Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { harness, worldForFile } from "./World.js"
+import { desk, harness, phone, worldForFile } from "./World.js"
 
 const world = worldForFile()
 let scope: Scope.CloseableScope
@@ -89,11 +90,16 @@ describe("a browser that is told while no page is open", () => {
     assert.deepStrictEqual(notices, [{ title: "Clean the house", body: "Needs your answer.", tag: session.id }])
 
     await page.bringToFront()
-    // What the server could not be told has not happened.
+    // The server is out of reach, so it goes on telling this browser, and the switch says so.
     await page.route("**/api/push-subscriptions/**", (route) => route.abort())
     await toggle.click()
     await page.getByRole("alert").waitFor()
     await becomes("checked")
+    for (const [at, size] of Object.entries({ desk, phone })) {
+      await page.setViewportSize(size)
+      await page.getByRole("alert").scrollIntoViewIfNeeded()
+      await picture(page, `push-unreached-${at}`)
+    }
     await page.unroute("**/api/push-subscriptions/**")
     await turn("not(:checked)")
     assert.deepStrictEqual(await told(), [])

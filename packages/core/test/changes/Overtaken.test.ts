@@ -103,8 +103,16 @@ for (const { layer, name } of databases) {
         assert.isAbove(yield* waitMs, 1_000)
         const observed = (remote: RemoteMergeRequest, began = at) =>
           journal.commit(store.observed(id, { at: began, remote }, system))
-        assert.isFalse(yield* observed(remote(false)))
-        assert.deepInclude(yield* read, { draft: true, version: seen.version })
+        for (const older of [
+          remote(false),
+          { ...remote(true), headSha: "d".repeat(40) },
+          { ...remote(true), baseBranch: "next" },
+          { ...remote(true), headSha: "" },
+          { ...remote(false), headSha: "d".repeat(40), baseBranch: "next" }
+        ]) {
+          assert.isFalse(yield* observed(older))
+          assert.deepInclude(yield* read, { draft: true, head_sha: head, base_branch: "main", version: seen.version })
+        }
         assert.isAtMost(yield* waitMs, 0)
         // One that says the same is no older word, and the time does not go back.
         assert.isTrue(yield* observed(remote(true)))

@@ -136,7 +136,7 @@ const makeComplete = Effect.gen(function* () {
     // A refresh may have written the end down first.
     const whileOpen = (command: Effect.Effect<void, never, Commit>) =>
       Effect.flatMap(store.find(request.id), (current) => (current?.state === "open" ? command : Effect.void))
-    const observed = whileOpen(Effect.asVoid(store.observed(request.id, seen, actor)))
+    const observed = whileOpen(store.observed(request.id, seen, actor))
     if (seen.remote.state === "merged") return { state: "succeeded", command: observed }
     const failure = { code: declined.code, message: declined.message, retryable: false }
     if (seen.remote.state === "closed") return { state: "failed", failure, command: observed }

@@ -75,13 +75,13 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
     ) => Effect.Effect<void, never, Commit>
     /**
      * Writes down how the forge has an open merge request, and tells when it is merged or closed there. Conditions that were set for another base branch
-     * are given up. False when the row holds a newer reading that says something else: nothing is written, and the next look is due.
+     * are given up. Where the row holds a newer reading that says something else, nothing is written, and the next look is due.
      */
     readonly observed: (
       mergeRequestId: MergeRequestId,
       reading: Reading,
       actor: Actor
-    ) => Effect.Effect<boolean, never, Commit>
+    ) => Effect.Effect<void, never, Commit>
     /** Writes down the standing of an open merge request that differs, and tells what has changed. */
     readonly looked: (
       mergeRequestId: MergeRequestId,
@@ -180,7 +180,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
           Effect.zipRight(conditions.end(id, "failed"), move(id, "failed", declinedColumns(declined), actor)),
         observed: fn("MergeRequestStore.observed")(function* (id, reading, actor) {
           const row = yield* locked(id)
-          if (isOvertaken(row, reading)) return yield* Effect.as(watches.ring(id, false), false)
+          if (isOvertaken(row, reading)) return yield* Effect.asVoid(watches.ring(id, false))
           const { remote } = reading
           const { base_branch: base, draft } = row
           const isOtherDraft = remote.draft !== draft
@@ -189,17 +189,16 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
           if (remote.state === "open") {
             const seen = yield* stay(id, columns)
             if (isOtherDraft) yield* tell(seen, "merge_request.readiness_changed", actor)
-            if (!isRetargeted) return true
+            if (!isRetargeted) return
             yield* tell(seen, "merge_request.base_changed", actor)
             if (yield* conditions.retarget(id, columns.base_branch))
               yield* tell(yield* existing(id), "merge_request.conditions_given_up", actor)
-            return true
+            return
           }
           yield* conditions.end(id, remote.state)
           yield* move(id, remote.state, { ...columns, ...noReason, draft_wanted: null }, actor)
           yield* watches.end(id)
           yield* listeners.ended(yield* existing(id))
-          return true
         }),
         looked: fn("MergeRequestStore.looked")(function* (id, standing, types, actor) {
           const looked = yield* stay(id, { standing: JSON.stringify(standing) })

@@ -69,7 +69,7 @@ const makeSettle = Effect.gen(function* () {
     const session = yield* sessions.lock(session_id)
     const current = yield* store.find(id)
     if (session === undefined || current?.state !== "open") return
-    if (seen.remote.state !== "open") return yield* Effect.asVoid(store.observed(id, seen, actor))
+    if (seen.remote.state !== "open") return yield* store.observed(id, seen, actor)
     if (current.draft_wanted === null || current.draft_wanted === draft) yield* store.readinessSet(id, seen, actor)
     else
       yield* jobs.enqueue({

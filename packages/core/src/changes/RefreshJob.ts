@@ -77,7 +77,7 @@ const makeRefreshMergeRequests = Effect.gen(function* () {
       )
       yield* attempt.commit(
         Effect.flatMap(store.find(request.id), (current) =>
-          current?.state === "open" ? Effect.asVoid(store.observed(request.id, seen, actor)) : Effect.void
+          current?.state === "open" ? store.observed(request.id, seen, actor) : Effect.void
         )
       )
     }

@@ -196,11 +196,9 @@ for (const { layer, name } of databases) {
               )
             const moveTo = (to: MergeRequestState, from: MergeRequestState) => {
               if (to === "failed") return store.failed(request.id, { reason: "rejected", message: "No." }, system)
-              if (to === "merged" || to === "closed") return Effect.asVoid(observed(to))
+              if (to === "merged" || to === "closed") return observed(to)
               if (to === "pending") return Effect.die("there is no way back")
-              return from === "pending"
-                ? store.opened(request.id, seenAs("open"), false, system)
-                : Effect.asVoid(observed("open"))
+              return from === "pending" ? store.opened(request.id, seenAs("open"), false, system) : observed("open")
             }
             let state: MergeRequestState = "pending"
             for (const command of commands) {

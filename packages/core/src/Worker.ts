@@ -1,4 +1,5 @@
 import { Effect, Layer } from "effect"
+import { removeBootDirectories } from "./base/BootDirectory.js"
 import { CoreConfig } from "./base/CoreConfig.js"
 import * as Watchers from "./changes/looks/Watchers.js"
 import * as Follower from "./events/Follower.js"
@@ -38,12 +39,15 @@ const thisNode = Layer.scopedDiscard(
   )
 )
 
-/** The worker of jobs. It ends what ended boots have left: processes, and what their executors have with services of the machine. */
+/** The worker of jobs. It ends what ended boots have left: processes, what their executors have with services of the machine, and files. */
 const jobs = Layer.unwrapEffect(
   Effect.map(Effect.all([Executors, SidePrograms]), ([{ sweep }, programs]) =>
     Worker.layer(
       Effect.map(Effect.all(jobKinds), (kinds) => kinds.filter((kind) => kind !== undefined)),
-      (bootIds) => Effect.all([endProcessesOf(bootIds), sweep(bootIds), programs.sweep(bootIds)], { discard: true })
+      (bootIds) =>
+        Effect.all([endProcessesOf(bootIds), sweep(bootIds), programs.sweep(bootIds), removeBootDirectories(bootIds)], {
+          discard: true
+        })
     )
   )
 ).pipe(Layer.provide(thisNode))

@@ -88,7 +88,7 @@ export const make = fn("Bubblewrap.make")(function* (
 
   const prepare = Effect.fnUntraced(function* (command: AgentCommand) {
     const { homeDir, leaseId, programDirs, relayPorts, seenAt = command, workspaceDir } = command
-    const bridge = relayPorts.length === 0 ? undefined : yield* Bridge.make(relayPorts)
+    const bridge = relayPorts.length === 0 ? undefined : yield* Bridge.make(bootId, relayPorts)
     const own = lowered(limits, command.limits)
     const cgroup = cgroups === undefined ? undefined : yield* cgroups.make(own)
     const contents = sandboxArguments({

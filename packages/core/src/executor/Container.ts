@@ -115,7 +115,7 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
 
   const prepare = Effect.fnUntraced(function* (command: AgentCommand) {
     const { args, executable, homeDir, leaseId, programDirs, relayPorts, seenAt = command, workspaceDir } = command
-    const bridge = relayPorts.length === 0 ? undefined : yield* Bridge.make(relayPorts)
+    const bridge = relayPorts.length === 0 ? undefined : yield* Bridge.make(bootId, relayPorts)
     const own = lowered(limits, command.limits)
     const writable: Container["writable"] = [
       [homeDir, seenAt.homeDir],

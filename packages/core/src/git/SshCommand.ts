@@ -1,8 +1,11 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { Effect, Redacted, type Scope } from "effect"
+import { Effect, FiberRef, Redacted, type Scope } from "effect"
+import { newBootId } from "../base/Boot.js"
+import { makeBootDirectory } from "../base/BootDirectory.js"
+import { bootIn } from "../base/Mark.js"
 import { type GitError, onDisk } from "./GitError.js"
+import { processMarks } from "./GitVariables.js"
 
 /** A private key for SSH, and the lines of a `known_hosts` file that name the key of its host. */
 export interface SshKey {
@@ -12,17 +15,22 @@ export interface SshKey {
 
 const endingLine = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`)
 
-/** A folder with the key and the known hosts, which only the user of the service may read. It goes with the scope. */
-const keyFolder = ({ knownHosts, privateKey }: SshKey) =>
+/**
+ * A folder with the key and the known hosts, which only the user of the service may read. It goes with the scope, or with the start after a kill.
+ */
+const keyFolder = ({ knownHosts, privateKey }: SshKey, bootId: string) =>
   Effect.acquireRelease(
     onDisk("The key for SSH could not be written", async () => {
-      const folder = await mkdtemp(join(tmpdir(), "reins-ssh-"))
+      const folder = await makeBootDirectory("ssh", bootId)
       await writeFile(join(folder, "key"), endingLine(Redacted.value(privateKey)), { mode: 0o600 })
       await writeFile(join(folder, "known_hosts"), endingLine(knownHosts), { mode: 0o600 })
       return folder
     }),
     (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
   )
+
+const keyFolderOf = (key: SshKey) =>
+  Effect.flatMap(FiberRef.get(processMarks), (marks) => keyFolder(key, bootIn(marks) ?? newBootId()))
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
@@ -35,7 +43,7 @@ export const sshCommand = (
   { host, port }: { readonly host: string; readonly port: number },
   address: string
 ): Effect.Effect<string, GitError, Scope.Scope> =>
-  Effect.map(keyFolder(key), (folder) => {
+  Effect.map(keyFolderOf(key), (folder) => {
     const bare = host.replace(/^\[(.*)\]$/, "$1")
     const options = {
       BatchMode: "yes",

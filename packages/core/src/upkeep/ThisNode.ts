@@ -1,6 +1,7 @@
 import { Effect, Option } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
 import { Boot } from "../base/Boot.js"
+import { bootDirectoryRemoval } from "../base/BootDirectory.js"
 import { Executors } from "../executor/Executors.js"
 import * as Guard from "../executor/Guard.js"
 import { HarnessInstall } from "../harness/Install.js"
@@ -46,7 +47,7 @@ const guardAgents = Effect.gen(function* () {
   const { sweepCommands } = yield* Executors
   // The executors are looked for beside the start, and no agent begins before they are found.
   yield* sweepCommands.pipe(
-    Effect.flatMap((sweeps) => Guard.make({ bootId, sweeps })),
+    Effect.flatMap((sweeps) => Guard.make({ bootId, sweeps: [bootDirectoryRemoval(bootId), ...sweeps] })),
     Effect.flatMap(({ until }) => onHeld(until)),
     Effect.zipRight(Effect.never),
     Effect.forkScoped

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { type AgentLimits, defaultAgentLimits } from "@reins/core/base/AgentLimits"
+import { newBootId } from "@reins/core/base/Boot"
 import { resourceLimits } from "@reins/core/domain/ExecutorLimits"
 import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
 import { streams } from "@reins/core/executor/Descriptors"
@@ -35,7 +36,7 @@ describe("the parts of the sandbox", () => {
   it.scopedLive("the bridge leads to the relays of its agent and to no other listener", () =>
     Effect.gen(function* () {
       const [mine, other] = [yield* relay, yield* relay]
-      const bridge = yield* Bridge.make([mine.port])
+      const bridge = yield* Bridge.make(newBootId(), [mine.port])
       const said = (port: number) =>
         Effect.promise(async () => {
           const { connect } = await import("node:net")

@@ -78,7 +78,7 @@ export const deliver = (
 export const openMergeRequest = (installation: Installation, delivery_id: string) =>
   installation.api.deliveries.openMergeRequest({ delivery_id, title: newName("Request"), draft: false })
 
-/** A delegation whose child has done its turn, and that waits for somebody to submit the result. */
+/** A delegation whose child has done its turn and sealed its changes, and that waits for somebody to submit the result. */
 export const delegationWithoutResult = async (installation: Installation) => {
   const parent = await newSession(installation)
   const { delegation, operation } = await installation.api.sessions.delegate({
@@ -88,5 +88,7 @@ export const delegationWithoutResult = async (installation: Installation) => {
     result_schema: { type: "object" }
   })
   await installation.api.jobs.wait({ job_id: operation.job_id })
+  // The job that seals would be at a point of jobs before the one that a row is about.
+  await installation.settled()
   return delegation
 }

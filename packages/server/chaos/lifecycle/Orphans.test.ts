@@ -1,5 +1,6 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
-import { join } from "node:path"
+import { delimiter, join } from "node:path"
 import { agentsIn, processesWhere, shown } from "@reins/testing/executor/Processes"
 import { agents, newCaller } from "@reins/testing/process/Caller"
 import { inHome, placeForEachTest } from "@reins/testing/process/Place"
@@ -172,4 +173,58 @@ it("a clone that was running when the server was killed is ended before the next
     for (const socket of sockets) socket.destroy()
     await new Promise((resolve) => silent.close(resolve))
   }
+})
+
+it("the key for SSH and the socket of a sandbox that a killed server left are gone once the next one has started", async () => {
+  const { dataDir, directory } = place
+  const temporary = join(directory, "tmp")
+  const programs = join(directory, "programs")
+  for (const each of [temporary, programs]) mkdirSync(each)
+  // An ssh that is connected for ever.
+  writeFileSync(join(programs, "ssh"), `#!/bin/sh\nexec sleep 300\n`)
+  chmodSync(join(programs, "ssh"), 0o755)
+  const env = {
+    PATH: `${programs}${delimiter}${process.env["PATH"] ?? ""}`,
+    REINS_ALLOW_SSH_REPOSITORIES: "true",
+    REINS_EXECUTOR: "bubblewrap",
+    TMPDIR: temporary
+  }
+  const left = (kind: string) => readdirSync(temporary).filter((name) => name.startsWith(`reins-${kind}-`))
+  const first = await startServer({ dataDir, env })
+  const { caller, client, session_id } = await newSession(first, "alpha")
+  await beginTurn(client, session_id)
+  const credential = { origin: "ssh://127.0.0.1:2222", known_hosts: "h ssh-ed25519 A", private_key: "canary-Tk5wQ9" }
+  const key = await client.connections.create({
+    workspace_id: caller.workspaceId,
+    kind: "git_ssh",
+    label: "deploy",
+    credential
+  })
+  const project = await client.projects.create({
+    workspace_id: caller.workspaceId,
+    slug: "ssh",
+    name: "SSH",
+    spec: { connection_ids: [key.id] }
+  })
+  await client.sessions.create({
+    workspace_id: caller.workspaceId,
+    project_id: project.id,
+    harness: { provider_id: "alpha", model: "scripted-1" },
+    repository: { url: "ssh://git@127.0.0.1:2222/a.git" },
+    message: "Hello."
+  })
+  const [folder = ""] = await eventually("git has the key", () => left("ssh").length > 0 && left("ssh"))
+  const text = () => readFileSync(join(temporary, folder, "key"), "utf8")
+  await eventually("the key is written", () => text().includes("canary-Tk5wQ9"))
+  assert.isNotEmpty(left("way"))
+  const before = [...left("ssh"), ...left("way")]
+  first.kill("SIGKILL")
+  await first.ended
+  assert.includeMembers(readdirSync(temporary), before)
+
+  const second = await startServer({ dataDir, env })
+  await eventually("they are gone", () => !before.some((name) => readdirSync(temporary).includes(name)))
+  second.kill("SIGTERM")
+  await second.ended
+  assert.deepStrictEqual([left("ssh"), left("way")], [[], []])
 })

@@ -1,8 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises"
+import { rm } from "node:fs/promises"
 import net, { type Server, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Deferred, Effect } from "effect"
+import { makeBootDirectory } from "../../base/BootDirectory.js"
 import { ExecutorError } from "../Executor.js"
 
 /** The place of the socket in the sandbox. */
@@ -70,7 +71,7 @@ const listen = (server: Server, socket: string): Promise<void> =>
  * A socket through which one sandbox reaches the relays of these ports, until the scope closes. It lies in a directory of its own in the
  * temporary directory, because the path of a socket has to be short.
  */
-export const make = (ports: ReadonlyArray<number>) =>
+export const make = (bootId: string, ports: ReadonlyArray<number>) =>
   Effect.gen(function* () {
     const opened = yield* Deferred.make<void>()
     const allowed = new Set(ports)
@@ -83,7 +84,7 @@ export const make = (ports: ReadonlyArray<number>) =>
     const directory = yield* Effect.acquireRelease(
       Effect.tryPromise({
         try: async () => {
-          const made = await mkdtemp(join(tmpdir(), "reins-way-"))
+          const made = await makeBootDirectory("way", bootId)
           await listen(server, join(made, "s"))
           return made
         },

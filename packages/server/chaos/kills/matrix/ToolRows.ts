@@ -35,10 +35,14 @@ export const childIsMadeOnce = (made: "before the kill" | "after the kill"): Row
     assert.lengthOf(before.items, made === "before the kill" ? 1 : 0)
     const again = await retried(installation, turn.id)
     assert.strictEqual(again.state, "succeeded", JSON.stringify(again))
-    const after = await installation.api.sessions.listDelegations({ session_id: session.id })
+    const { items: children } = await installation.api.sessions.listDelegations({ session_id: session.id })
+    const turnsOfChild = await installation.api.turns.list({ session_id: children[0]?.child_session_id ?? "" })
+    // A kill that meets the turn of the child too interrupts it, and that is told of the child.
+    const wasMet = turnsOfChild.items.some(({ reason }) => reason === "service_restart")
     assert.deepStrictEqual(
-      after.items.map(({ role, state }) => [role, state]),
-      [[name, "succeeded"]]
+      children.map(({ role, state }) => [role, state]),
+      [[name, wasMet ? "failed" : "succeeded"]],
+      JSON.stringify([children, turnsOfChild.items])
     )
     const calls = await installation.api.toolCalls.list({ turn_id: turn.id })
     assert.deepStrictEqual(

@@ -1,0 +1,40 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect } from "effect"
+
+/** The end of a boot's id, because the path of a socket has to be short. */
+const shortOf = (bootId: string): string => bootId.slice(-12)
+
+/**
+ * Makes a directory in the temporary directory, which only the user of the service may read. Its name has the boot, so that the next start finds it
+ * after a kill. `kind` is a word without a dash.
+ */
+export const makeBootDirectory = (kind: string, bootId: string): Promise<string> =>
+  mkdtemp(join(tmpdir(), `reins-${kind}-${shortOf(bootId)}-`))
+
+/** Removes the directories that ended boots have left. One that cannot be removed is logged. */
+export const removeBootDirectories = (bootIds: ReadonlyArray<string>): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const ended = new Set(bootIds.map(shortOf))
+    const names = yield* Effect.promise(() => readdir(tmpdir()).catch(() => []))
+    for (const name of names) {
+      const [service, , boot = "", ...random] = name.split("-")
+      if (service !== "reins" || random.length === 0 || !ended.has(boot)) continue
+      const path = join(tmpdir(), name)
+      yield* Effect.tryPromise(() => rm(path, { recursive: true, force: true })).pipe(
+        Effect.catchAll(({ error }) =>
+          Effect.logWarning("what an ended process of the service has left could not be removed", {
+            path,
+            error: String(error)
+          })
+        )
+      )
+    }
+  })
+
+/** The command that removes the directories of a boot, for a process beside the service that may have to do it alone. */
+export const bootDirectoryRemoval = (bootId: string) => ({
+  words: ["/bin/sh", "-c", 'rm -rf -- "$1"/reins-*-"$2"-*', "sh", tmpdir(), shortOf(bootId)],
+  environment: {}
+})

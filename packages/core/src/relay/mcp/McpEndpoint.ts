@@ -62,7 +62,10 @@ export class McpEndpoint implements LoanKind {
     const parsedBody = jsonIn(body)
     this.withdraw(parsedBody)
     const gone = new AbortController()
-    response.once("close", () => gone.abort())
+    // After an answer there is nothing to withdraw, and an abort would cost part of each call.
+    response.once("close", () => {
+      if (!response.writableFinished) gone.abort()
+    })
     const asked = new Request(`http://127.0.0.1${url}`, {
       method,
       headers: headersOf(headers),

@@ -17,6 +17,15 @@ const cleanUp = async () => {
   for (const work of undo.splice(0).reverse()) await work()
 }
 
+/** Ctrl-C in the midst leaves nothing behind either. */
+let isStopped = false
+const stopEarly = () => {
+  isStopped = true
+  line("\nThe demo ends, and removes what it has made.")
+  void cleanUp().finally(() => process.exit(130))
+}
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stopEarly)
+
 const openAccount = async (url) => {
   const person = new Reins({ baseUrl: url, fetch: browserFetch() })
   const email = "you@example.com"
@@ -174,14 +183,17 @@ const main = async () => {
     line(`\n${bold("The server stays up")}: ${server.url}   Ctrl-C ends it and removes its data.`)
     line(`  export REINS_URL=${server.url} REINS_API_KEY=${apiKey}`)
     line('  curl -H "Authorization: Bearer $REINS_API_KEY" $REINS_URL/api/me')
-    await new Promise((resolve) => process.once("SIGINT", resolve).once("SIGTERM", resolve))
+    await new Promise((resolve) => {
+      for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, stopEarly).once(signal, resolve)
+    })
   }
 }
 
 try {
   await main()
 } catch (error) {
-  line(`\nThe demo stopped: ${error.message}`)
+  // What was stopped in the midst has failed for no other reason.
+  if (!isStopped) line(`\nThe demo stopped: ${error.message}`)
   process.exitCode = 1
 } finally {
   await cleanUp()

@@ -153,7 +153,7 @@ export const startServer = async (dataDir, allowPrivateHosts = ["127.0.0.1"]) =>
   })
   const stop = () =>
     new Promise((resolve) => {
-      if (child.exitCode !== null) return resolve()
+      if (child.exitCode !== null || child.signalCode !== null) return resolve()
       child.removeAllListeners("exit").on("exit", resolve)
       child.kill("SIGTERM")
     })

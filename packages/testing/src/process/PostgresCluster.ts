@@ -119,7 +119,8 @@ const administer = async (connectionString: string, statement: string): Promise<
 /** It takes connections only once it has read its files. */
 const ready = async (server: ChildProcess, url: string): Promise<void> => {
   for (;;) {
-    if (server.exitCode !== null) throw new Error(`PostgreSQL ended with ${server.exitCode}.`)
+    if (server.exitCode !== null || server.signalCode !== null)
+      throw new Error(`PostgreSQL ended with ${server.exitCode ?? server.signalCode}.`)
     const failure = await administer(url, "select 1").then(
       () => undefined,
       (cause) => cause
@@ -131,7 +132,7 @@ const ready = async (server: ChildProcess, url: string): Promise<void> => {
 
 const ended = (server: ChildProcess, signal: NodeJS.Signals): Promise<void> =>
   new Promise((resolve) => {
-    if (server.exitCode !== null) return resolve()
+    if (server.exitCode !== null || server.signalCode !== null) return resolve()
     server.once("exit", () => resolve())
     server.kill(signal)
   })

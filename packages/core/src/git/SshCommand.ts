@@ -18,19 +18,19 @@ const endingLine = (text: string): string => (text.endsWith("\n") ? text : `${te
 /**
  * A folder with the key and the known hosts, which only the user of the service may read. It goes with the scope, or with the start after a kill.
  */
-const keyFolder = ({ knownHosts, privateKey }: SshKey, bootId: string) =>
-  Effect.acquireRelease(
-    onDisk("The key for SSH could not be written", async () => {
-      const folder = await makeBootDirectory("ssh", bootId)
-      await writeFile(join(folder, "key"), endingLine(Redacted.value(privateKey)), { mode: 0o600 })
-      await writeFile(join(folder, "known_hosts"), endingLine(knownHosts), { mode: 0o600 })
-      return folder
-    }),
-    (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+const keyFolder = Effect.fnUntraced(function* ({ knownHosts, privateKey }: SshKey) {
+  const bootId = bootIn(yield* FiberRef.get(processMarks)) ?? newBootId()
+  const failure = "The key for SSH could not be written"
+  const folder = yield* Effect.acquireRelease(
+    onDisk(failure, () => makeBootDirectory("ssh", bootId)),
+    (made) => Effect.promise(() => rm(made, { recursive: true, force: true }))
   )
-
-const keyFolderOf = (key: SshKey) =>
-  Effect.flatMap(FiberRef.get(processMarks), (marks) => keyFolder(key, bootIn(marks) ?? newBootId()))
+  yield* onDisk(failure, async () => {
+    await writeFile(join(folder, "key"), endingLine(Redacted.value(privateKey)), { mode: 0o600 })
+    await writeFile(join(folder, "known_hosts"), endingLine(knownHosts), { mode: 0o600 })
+  })
+  return folder
+})
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
@@ -43,7 +43,7 @@ export const sshCommand = (
   { host, port }: { readonly host: string; readonly port: number },
   address: string
 ): Effect.Effect<string, GitError, Scope.Scope> =>
-  Effect.map(keyFolderOf(key), (folder) => {
+  Effect.map(keyFolder(key), (folder) => {
     const bare = host.replace(/^\[(.*)\]$/, "$1")
     const options = {
       BatchMode: "yes",

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -33,6 +33,27 @@ const relay = Effect.acquireRelease(
 )
 
 describe("the parts of the sandbox", () => {
+  it.scopedLive("a socket that cannot be made is told, and leaves no directory", () =>
+    Effect.gen(function* () {
+      const long = join(yield* directory, "x".repeat(100))
+      mkdirSync(long)
+      const before = process.env["TMPDIR"]
+      process.env["TMPDIR"] = long
+      const failure = yield* Bridge.make(newBootId(), [1]).pipe(
+        Effect.scoped,
+        Effect.flip,
+        Effect.ensuring(
+          Effect.sync(() => {
+            if (before === undefined) delete process.env["TMPDIR"]
+            else process.env["TMPDIR"] = before
+          })
+        )
+      )
+      assert.include(failure.message, "its path is short")
+      assert.deepStrictEqual(readdirSync(long), [])
+    })
+  )
+
   it.scopedLive("the bridge leads to the relays of its agent and to no other listener", () =>
     Effect.gen(function* () {
       const [mine, other] = [yield* relay, yield* relay]

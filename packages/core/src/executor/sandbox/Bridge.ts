@@ -61,10 +61,25 @@ const joinWithRelay = (from: Socket, ports: ReadonlySet<number>, opened: () => v
   from.on("readable", begin)
 }
 
+/** The longest path of a socket in bytes: `sun_path` of Linux and of macOS, less its last byte. */
+const longestPath = process.platform === "darwin" ? 103 : 107
+
 const listen = (server: Server, socket: string): Promise<void> =>
   new Promise((resolve, reject) => {
+    // Node 20 cuts a longer one, and listens somewhere else.
+    if (Buffer.byteLength(socket) > longestPath) return reject(new Error(`${socket} is too long`))
     server.once("error", reject)
     server.listen(socket, resolve).unref()
+  })
+
+const made = <A>(make: () => Promise<A>) =>
+  Effect.tryPromise({
+    try: make,
+    catch: () =>
+      new ExecutorError({
+        kind: "spawn_failed",
+        message: `No socket can be made in ${tmpdir()}. Check its space and its permissions, and that its path is short.`
+      })
   })
 
 /**
@@ -82,25 +97,15 @@ export const make = (bootId: string, ports: ReadonlyArray<number>) =>
       joinWithRelay(from, allowed, () => Deferred.unsafeDone(opened, Effect.void))
     })
     const directory = yield* Effect.acquireRelease(
-      Effect.tryPromise({
-        try: async () => {
-          const made = await makeBootDirectory("way", bootId)
-          await listen(server, join(made, "s"))
-          return made
-        },
-        catch: () =>
-          new ExecutorError({
-            kind: "spawn_failed",
-            message: `No socket can be made in ${tmpdir()}. Check its space and its permissions, and that its path is short.`
-          })
-      }),
-      (made) =>
+      made(() => makeBootDirectory("way", bootId)),
+      (path) =>
         Effect.promise(async () => {
           server.close()
           for (const from of begun) from.destroy()
-          await rm(made, { recursive: true, force: true })
+          await rm(path, { recursive: true, force: true })
         })
     )
     const bridge: Bridge = { socket: join(directory, "s"), open: Deferred.await(opened) }
+    yield* made(() => listen(server, bridge.socket))
     return bridge
   })

@@ -30,7 +30,8 @@ export const playTogether = async (
       await installation.until(() => held() >= expected, `${expected} to be held at ${point}`)
       await installation.servers.start()
     } finally {
-      assert.strictEqual(await installation.servers.killHolders(), expected, `were held at ${point}`)
+      // More may have come to the point while the other servers started.
+      assert.isAtLeast(await installation.servers.killHolders(), expected, `were held at ${point}`)
     }
   })
   // Each play looks at its failure.

@@ -17,6 +17,7 @@ db.exec(`
   );
   create table messages (id text primary key, session_id text not null, content text not null, created_at text not null);
   create table events (session_id text not null, seq integer not null, envelope text not null, primary key (session_id, seq));
+  create table calls (id text primary key, input text not null, answer text);
   create table idempotency (scope text not null, key text not null, fingerprint text not null, status integer not null, body text, primary key (scope, key));
 `)
 const hash = (text) => createHash("sha256").update(text).digest("hex")
@@ -33,6 +34,18 @@ const findEvents = db
   .pluck()
 const addEvent = db.prepare("insert into events values (?, ?, ?)")
 const addAnswer = db.prepare("insert into idempotency values (?, ?, ?, ?, ?)")
+
+const openCall = db.prepare("insert into calls values (?, ?, null)")
+const endCall = db.prepare("update calls set answer = ? where id = ?")
+
+/** A call of a tool over JSON-RPC, which is written down before it runs and at its end. */
+const call = ({ id, params }) => {
+  const row = randomUUID()
+  openCall.run(row, JSON.stringify(params))
+  const text = JSON.stringify({ pending: true, delegations: [] })
+  endCall.run(text, row)
+  return JSON.stringify({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } })
+}
 
 const create = db.transaction((account, key, fingerprint, input) => {
   const session = {
@@ -87,6 +100,7 @@ const server = createServer((request, response) => {
   request.on("data", (chunk) => chunks.push(chunk))
   request.on("end", () => {
     const text = Buffer.concat(chunks).toString()
+    if (of === "calls") return answer(response, 200, call(JSON.parse(text)))
     const key = request.headers["idempotency-key"]
     const fingerprint = hash(`${request.method}\n${request.url}\n${text}`)
     const stored = findAnswer.get(owner.account, key)

@@ -1,9 +1,13 @@
 // The time of a call of a tool of the service, as its agent sees it, and what the offer of tools adds to a turn.
+import { spawn } from "node:child_process"
 import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, writeSync } from "node:fs"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
 import { setTimeout } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { startBaseline } from "./installation.mjs"
 import { median, quantile } from "./load.mjs"
-import { cpuSeconds, directory, rssMb } from "./processes.mjs"
+import { cpuSeconds, directory, rssMb, track } from "./processes.mjs"
 import { installAgent, serverWith, turn } from "./turns.mjs"
 
 /** The calls of a turn, and the turns at once. */
@@ -26,31 +30,77 @@ const calls = async (report, marks) => {
   const server = await serverWith("tools", { REINS_CACHE_DIR: cacheDir, REINS_MAX_RUNNING_TURNS: String(turnsAtOnce) })
   const sessions = []
   for (let count = 0; count < turnsAtOnce; count++) sessions.push(await server.newSession({}))
-  /** The times of the calls of all sessions, in order. */
-  const timesWith = async (content) => {
-    rmSync(marks, { force: true })
-    await Promise.all(sessions.map(({ id }) => server.reins.run({ session_id: id, content }).final()))
-    return readFileSync(marks, "utf8")
-      .split("\n")
-      .filter((line) => line.startsWith("lent "))
-      .map((line) => Number(line.slice("lent ".length)))
-      .sort((one, other) => one - other)
-  }
-  // The first turns start the agents and compile the server.
-  for (let round = 0; round < 3; round++) await timesWith("Call them.")
-  const begun = cpuSeconds(server.pid)
-  const hurried = await timesWith("Call them.")
-  const cpuMs = ((cpuSeconds(server.pid) - begun) * 1000) / hurried.length
-  const paced = await timesWith(`Call them. Pause ${pauseMs} ms.`)
+  const run = (content) => Promise.all(sessions.map(({ id }) => server.reins.run({ session_id: id, content }).final()))
+  const { cpuMs, hurried, paced } = await timesOf({ run, pid: server.pid }, marks)
+  const bare = await bareCalls(marks)
+  const [bareP99, bareP50] = [quantile(bare.paced, 0.99), median(bare.paced)]
   const syncs = syncTimes()
   const turns = `A call of a tool, ${turnsAtOnce} turns at once`
   report.figure(`${turns}, about ${pauseMs} ms apart: p99`, quantile(paced, 0.99), "ms", { atMost: 15 })
   report.figure(`${turns}, about ${pauseMs} ms apart: p50`, median(paced), "ms")
   report.figure(`${turns}, without a pause: p99`, quantile(hurried, 0.99), "ms", { atMost: 15 })
   report.figure(`${turns}, without a pause: p50`, median(hurried), "ms")
+  report.figure("The same, about 100 ms apart, in the bare server's p99", quantile(paced, 0.99) / bareP99, "")
+  report.figure("The same, about 100 ms apart, in the bare server's p50", median(paced) / bareP50, "")
   report.figure("A call of a tool, with its share of the turn: CPU of the server", cpuMs, "ms")
+  report.note(
+    `the bare server: p99 ${bareP99.toFixed(1)} ms, p50 ${bareP50.toFixed(1)} ms, CPU ${bare.cpuMs.toFixed(2)} ms`
+  )
   report.figure("A write of 4 KB to the disk: p99", quantile(syncs, 0.99), "ms")
   await server.stop()
+}
+
+/** The times of the calls of eight agents with a server, in order, and its CPU for each. `run` has all of them do what a message says. */
+const timesOf = async ({ pid, run }, marks) => {
+  const timesWith = async (content) => {
+    rmSync(marks, { force: true })
+    const begun = cpuSeconds(pid)
+    await run(content)
+    const cpu = cpuSeconds(pid) - begun
+    const times = readFileSync(marks, "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("lent "))
+      .map((line) => Number(line.slice("lent ".length)))
+      .sort((one, other) => one - other)
+    return { times, cpuMs: (cpu * 1000) / times.length }
+  }
+  // The first ones start the agents and compile the server.
+  for (let round = 0; round < 3; round++) await timesWith("Call them.")
+  const hurried = await timesWith("Call them.")
+  const paced = await timesWith(`Call them. Pause ${pauseMs} ms.`)
+  return { hurried: hurried.times, paced: paced.times, cpuMs: hurried.cpuMs }
+}
+
+/** The same agents with the bare server, which writes a call down twice. It shows what the machine takes for a call after a pause. */
+const bareCalls = async (marks) => {
+  const server = await startBaseline()
+  const headers = [{ name: "authorization", value: "Bearer baseline-key" }]
+  const agents = Array.from({ length: turnsAtOnce }, () => {
+    const program = fileURLToPath(new URL("agent.mjs", import.meta.url))
+    const child = track(spawn(process.execPath, [program, marks, "0", String(callsOfTurn)], { stdio: "pipe" }))
+    const lines = createInterface({ input: child.stdout })
+    let id = 0
+    const ask = (method, params) =>
+      new Promise((resolve) => {
+        const own = ++id
+        const hear = (line) => {
+          if (JSON.parse(line).id !== own) return
+          lines.off("line", hear)
+          resolve()
+        }
+        lines.on("line", hear)
+        child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: own, method, params })}\n`)
+      })
+    return { ask, end: () => child.stdin.end() }
+  })
+  const mcpServers = [{ url: `${server.url}/sessions/one/calls`, headers }]
+  await Promise.all(agents.map(({ ask }) => ask("session/new", { mcpServers })))
+  const prompt = (text) => ({ sessionId: "s1", prompt: [{ text }] })
+  const run = (text) => Promise.all(agents.map(({ ask }) => ask("session/prompt", prompt(text))))
+  const times = await timesOf({ run, pid: server.pid }, marks)
+  for (const { end } of agents) end()
+  await server.stop()
+  return times
 }
 
 /** The times of writes that reach the disk, as each commit makes one, in order. */

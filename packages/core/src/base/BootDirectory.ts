@@ -17,21 +17,27 @@ export const makeBootDirectory = (kind: string, bootId: string): Promise<string>
 export const removeBootDirectories = (bootIds: ReadonlyArray<string>): Effect.Effect<void> =>
   Effect.gen(function* () {
     const ended = new Set(bootIds.map(shortOf))
-    const names = yield* Effect.promise(() => readdir(tmpdir()).catch(() => []))
+    if (ended.size === 0) return
+    const names = yield* toldIfNot(tmpdir(), [], () => readdir(tmpdir()))
     for (const name of names) {
       const [service, , boot = "", ...random] = name.split("-")
       if (service !== "reins" || random.length === 0 || !ended.has(boot)) continue
       const path = join(tmpdir(), name)
-      yield* Effect.tryPromise(() => rm(path, { recursive: true, force: true })).pipe(
-        Effect.catchAll(({ error }) =>
-          Effect.logWarning("what an ended process of the service has left could not be removed", {
-            path,
-            error: String(error)
-          })
-        )
-      )
+      yield* toldIfNot(path, undefined, () => rm(path, { recursive: true, force: true }))
     }
   })
+
+/** What is done at a path; `otherwise`, and a line in the log, where that fails. */
+const toldIfNot = <A>(path: string, otherwise: A, work: () => Promise<A>): Effect.Effect<A> =>
+  Effect.catchAll(Effect.tryPromise(work), ({ error }) =>
+    Effect.as(
+      Effect.logWarning("what an ended process of the service has left could not be removed", {
+        path,
+        error: String(error)
+      }),
+      otherwise
+    )
+  )
 
 /** The command that removes the directories of a boot, for a process beside the service that may have to do it alone. */
 export const bootDirectoryRemoval = (bootId: string) => ({

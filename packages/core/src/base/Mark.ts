@@ -9,8 +9,8 @@ const variables = { lease: "REINS_LEASE", boot: "REINS_BOOT" } as const
 /** The mark as an entry of an environment, which every process inherits unless it clears it. */
 export const markEntry = ({ id, kind }: Mark): string => `${variables[kind]}=${id}`
 
-/** The boot that the variables of a process name. */
-export const bootIn = (variables_: Readonly<Record<string, string>>): string | undefined => variables_[variables.boot]
+/** The boot whose mark an environment bears. */
+export const bootIn = (environment: Readonly<Record<string, string>>): string | undefined => environment[variables.boot]
 
 export const markVariables = (marks: ReadonlyArray<Mark>): Record<string, string> =>
   Object.fromEntries(marks.map(({ id, kind }) => [variables[kind], id]))

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { delimiter, join } from "node:path"
 import { agentsIn, processesWhere, shown } from "@reins/testing/executor/Processes"
@@ -214,8 +214,8 @@ it("the key for SSH and the socket of a sandbox that a killed server left are go
     message: "Hello."
   })
   const [folder = ""] = await eventually("git has the key", () => left("ssh").length > 0 && left("ssh"))
-  const text = () => readFileSync(join(temporary, folder, "key"), "utf8")
-  await eventually("the key is written", () => text().includes("canary-Tk5wQ9"))
+  const file = join(temporary, folder, "key")
+  await eventually("the key is written", () => existsSync(file) && readFileSync(file, "utf8").includes("canary-Tk5wQ9"))
   assert.isNotEmpty(left("way"))
   const before = [...left("ssh"), ...left("way")]
   first.kill("SIGKILL")

@@ -72,7 +72,7 @@ const listen = (server: Server, socket: string): Promise<void> =>
     server.listen(socket, resolve).unref()
   })
 
-const made = <A>(make: () => Promise<A>) =>
+const tryToMake = <A>(make: () => Promise<A>) =>
   Effect.tryPromise({
     try: make,
     catch: () =>
@@ -97,7 +97,7 @@ export const make = (bootId: string, ports: ReadonlyArray<number>) =>
       joinWithRelay(from, allowed, () => Deferred.unsafeDone(opened, Effect.void))
     })
     const directory = yield* Effect.acquireRelease(
-      made(() => makeBootDirectory("way", bootId)),
+      tryToMake(() => makeBootDirectory("way", bootId)),
       (path) =>
         Effect.promise(async () => {
           server.close()
@@ -106,6 +106,6 @@ export const make = (bootId: string, ports: ReadonlyArray<number>) =>
         })
     )
     const bridge: Bridge = { socket: join(directory, "s"), open: Deferred.await(opened) }
-    yield* made(() => listen(server, bridge.socket))
+    yield* tryToMake(() => listen(server, bridge.socket))
     return bridge
   })

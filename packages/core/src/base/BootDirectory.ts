@@ -27,7 +27,7 @@ export const removeBootDirectories = (bootIds: ReadonlyArray<string>): Effect.Ef
     }
   })
 
-/** What is done at a path; `otherwise`, and a line in the log, where that fails. */
+/** Does work at a path. A failure is logged, and gives `otherwise`. */
 const toldIfNot = <A>(path: string, otherwise: A, work: () => Promise<A>): Effect.Effect<A> =>
   Effect.catchAll(Effect.tryPromise(work), ({ error }) =>
     Effect.as(

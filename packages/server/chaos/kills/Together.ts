@@ -28,6 +28,7 @@ export const playTogether = async (
     const held = () => installation.servers.held().length
     try {
       await installation.until(() => held() >= expected, `${expected} to be held at ${point}`)
+      assert.strictEqual(held(), expected, `were held at ${point} first`)
       await installation.servers.start()
     } finally {
       // More may have come to the point while the other servers started.

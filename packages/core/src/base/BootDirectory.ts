@@ -6,9 +6,12 @@ import { Effect } from "effect"
 /** The end of a boot's id, because the path of a socket has to be short. */
 const shortOf = (bootId: string): string => bootId.slice(-12)
 
+/** Everybody may name something in the temporary directory, so only a name that was made here counts. `mkdtemp` ends it with six characters. */
+const bootDirectoryName = /^reins-[a-z]+-([^-]+)-[A-Za-z0-9]{6}$/
+
 /**
  * Makes a directory in the temporary directory, which only the user of the service may read. Its name has the boot, so that the next start finds it
- * after a kill. `kind` is a word without a dash.
+ * after a kill. `kind` is a word of small letters.
  */
 export const makeBootDirectory = (kind: string, bootId: string): Promise<string> =>
   mkdtemp(join(tmpdir(), `reins-${kind}-${shortOf(bootId)}-`))
@@ -18,10 +21,10 @@ export const removeBootDirectories = (bootIds: ReadonlyArray<string>): Effect.Ef
   Effect.gen(function* () {
     const ended = new Set(bootIds.map(shortOf))
     if (ended.size === 0) return
-    const names = yield* toldIfNot(tmpdir(), [], () => readdir(tmpdir()))
+    const names = yield* toldIfNot(tmpdir(), [], () => readdir(tmpdir(), { encoding: "latin1" }))
     for (const name of names) {
-      const [service, , boot = "", ...random] = name.split("-")
-      if (service !== "reins" || random.length === 0 || !ended.has(boot)) continue
+      const [, boot = ""] = bootDirectoryName.exec(name) ?? []
+      if (!ended.has(boot)) continue
       const path = join(tmpdir(), name)
       yield* toldIfNot(path, undefined, () => rm(path, { recursive: true, force: true }))
     }
@@ -41,6 +44,6 @@ const toldIfNot = <A>(path: string, otherwise: A, work: () => Promise<A>): Effec
 
 /** The command that removes the directories of a boot, for a process beside the service that may have to do it alone. */
 export const bootDirectoryRemoval = (bootId: string) => ({
-  words: ["/bin/sh", "-c", 'rm -rf -- "$1"/reins-*-"$2"-*', "sh", tmpdir(), shortOf(bootId)],
+  words: ["/bin/sh", "-c", 'rm -rf -- "$1"/reins-*-"$2"-??????', "sh", tmpdir(), shortOf(bootId)],
   environment: {}
 })

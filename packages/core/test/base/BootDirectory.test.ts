@@ -38,9 +38,17 @@ const filled = Effect.gen(function* () {
     yield* make(kind, living)
   }
   const short = ended.slice(-12)
-  for (const name of [`other-ssh-${short}-x`, `reins-${short}`, `reins-ssh-${short}`, `reins-ssh-${short}0-x`])
-    mkdirSync(join(path, name))
-  return { path, ended, living, short }
+  const others = [
+    `other-ssh-${short}-abcdef`,
+    `reins-${short}-abcdef`,
+    `reins-ssh-${short}`,
+    `reins-ssh-${short}-abcde`,
+    `reins-ssh-${short}-abcdefg`,
+    `reins-ssh-${short}0-abcdef`,
+    `reins-caf\xe9-${short}-abcde`
+  ].sort()
+  for (const name of others) mkdirSync(Buffer.from(join(path, name), "latin1"))
+  return { path, ended, living, others, short }
 })
 
 describe("the directories of a boot", () => {
@@ -55,17 +63,14 @@ describe("the directories of a boot", () => {
   for (const [name, sweep] of Object.entries(sweeps))
     it.scopedLive(`${name} removes those of an ended boot, and nothing else`, () =>
       Effect.gen(function* () {
-        const { ended, living, path, short } = yield* filled
+        const { ended, living, others, path, short } = yield* filled
         yield* sweep([ended])
-        const left = readdirSync(path)
+        const left = readdirSync(path, { encoding: "latin1" })
         assert.lengthOf(
           left.filter((each) => each.includes(living.slice(-12))),
           2
         )
-        assert.sameMembers(
-          left.filter((each) => each.includes(short)),
-          [`other-ssh-${short}-x`, `reins-${short}`, `reins-ssh-${short}`, `reins-ssh-${short}0-x`]
-        )
+        assert.deepStrictEqual(left.filter((each) => each.includes(short)).sort(), others)
         yield* sweep([ended])
       })
     )

@@ -81,14 +81,20 @@ const sayWhereTheTimeWent = (results) => {
 const isBroken = ({ assertionResults, status }) =>
   status === "failed" && assertionResults.every((each) => each.status !== "failed")
 
-/** Names each test that failed with the first line of why, and each file that could not be run: whoever reads only the end has it all. */
+/** Names each test that failed with why, and each file that could not be run: whoever reads only the end has it all. */
 const sayWhatFailed = (results) => {
-  const firstLine = (text = "") => stripVTControlCharacters(text).trim().split("\n", 1)[0].slice(0, 300)
+  // A program that was run tells why it failed in lines of its own. The stack comes after them.
+  const reason = (text = "") =>
+    stripVTControlCharacters(text)
+      .split(/\n\s+at /, 1)[0]
+      .replace(/\s+/g, " ")
+      .trim()
+      .slice(0, 600)
   const lines = results.flatMap((file) => {
     const path = relative(root, file.name)
-    if (isBroken(file)) return [`${path}: ${firstLine(file.message)}`]
+    if (isBroken(file)) return [`${path}: ${reason(file.message)}`]
     const failures = file.assertionResults.filter((each) => each.status === "failed")
-    return failures.map((each) => `${path} > ${each.fullName}: ${firstLine(each.failureMessages[0])}`)
+    return failures.map((each) => `${path} > ${each.fullName}: ${reason(each.failureMessages[0])}`)
   })
   if (lines.length > 0) process.stdout.write(`\nFailed:\n${lines.map((each) => `  FAIL ${each}\n`).join("")}\n`)
 }

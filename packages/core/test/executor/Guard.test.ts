@@ -1,7 +1,8 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { bootDirectoryRemoval, makeBootDirectory } from "@reins/core/base/BootDirectory"
 import { markEntry } from "@reins/core/base/Mark"
 import * as Guard from "@reins/core/executor/Guard"
 import * as Local from "@reins/core/executor/Local"
@@ -65,24 +66,31 @@ describe("the guard of agents", () => {
     }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
   )
 
-  it.scopedLive("ends everything when who keeps it is gone, and has services of the machine do the same", () =>
-    Effect.gen(function* () {
-      const bootId = newBoot()
-      const agent = yield* agentOf(bootId)
-      const directory = yield* temporaryDirectory
-      const swept = join(directory, "swept")
-      yield* Effect.scoped(
-        Effect.zipRight(
-          Guard.make({
-            bootId,
-            sweeps: [{ words: ["/bin/sh", "-c", 'touch "$SWEPT"'], environment: { SWEPT: swept } }]
-          }),
-          Effect.repeat(aMoment, { until: () => guardOf(bootId).length > 0 })
+  it.scopedLive(
+    "ends and removes everything when who keeps it is gone, and has services of the machine do the same",
+    () =>
+      Effect.gen(function* () {
+        const bootId = newBoot()
+        const agent = yield* agentOf(bootId)
+        const key = join(yield* Effect.promise(() => makeBootDirectory("ssh", bootId)), "key")
+        writeFileSync(key, "canary")
+        const directory = yield* temporaryDirectory
+        const swept = join(directory, "swept")
+        yield* Effect.scoped(
+          Effect.zipRight(
+            Guard.make({
+              bootId,
+              sweeps: [
+                bootDirectoryRemoval(bootId),
+                { words: ["/bin/sh", "-c", 'touch "$SWEPT"'], environment: { SWEPT: swept } }
+              ]
+            }),
+            Effect.repeat(aMoment, { until: () => guardOf(bootId).length > 0 })
+          )
         )
-      )
-      assert.strictEqual((yield* agent.exit).signal, "SIGKILL")
-      yield* Effect.repeat(aMoment, { until: () => existsSync(swept) })
-    })
+        assert.strictEqual((yield* agent.exit).signal, "SIGKILL")
+        yield* Effect.repeat(aMoment, { until: () => existsSync(swept) && !existsSync(dirname(key)) })
+      })
   )
 })
 

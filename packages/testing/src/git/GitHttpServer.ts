@@ -1,5 +1,7 @@
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
+import { statSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { onLoopback } from "../connections/Loopback.js"
 
@@ -12,9 +14,40 @@ export interface GitHttpServer {
 /** Answers a request itself and gives true, or leaves it to git, at once or later. */
 type Intercept = (request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>
 
+/** The program itself, because `git http-backend` would be a process more for each request. */
+const program = join(execFileSync("git", ["--exec-path"], { encoding: "utf8" }).trim(), "git-http-backend")
+
+/**
+ * What a repository says first to a client of the second protocol. It names no refs and follows from the configuration alone, so git is asked
+ * once.
+ */
+const greetings = new Map<string, Buffer>()
+
+/** The key of such a greeting; undefined for any other request. */
+const greetingOf = (root: string, { headers }: IncomingMessage, url: URL): string | undefined => {
+  if (headers["git-protocol"] !== "version=2" || url.search !== "?service=git-upload-pack") return undefined
+  const repository = join(root, url.pathname.replace(/\/info\/refs$/, ""))
+  const config = statSync(join(repository, "config"), { throwIfNoEntry: false })
+  return config && `${repository} ${config.mtimeMs} ${config.size}`
+}
+
 const backend = (root: string, request: IncomingMessage, response: ServerResponse): void => {
   const url = new URL(request.url ?? "/", "http://localhost")
-  const child = spawn("git", ["http-backend"], {
+  const greeting = greetingOf(root, request, url)
+  const known = greeting === undefined ? undefined : greetings.get(greeting)
+  if (known === undefined) ask(root, url, greeting, request, response)
+  else send(known, response)
+}
+
+/** Has git answer a request, and keeps a greeting. */
+const ask = (
+  root: string,
+  url: URL,
+  greeting: string | undefined,
+  request: IncomingMessage,
+  response: ServerResponse
+): void => {
+  const child = spawn(program, {
     env: {
       PATH: process.env.PATH ?? "",
       GIT_PROJECT_ROOT: root,
@@ -34,14 +67,20 @@ const backend = (root: string, request: IncomingMessage, response: ServerRespons
   child.stdout.on("data", (piece: Buffer) => pieces.push(piece))
   child.once("close", () => {
     const output = Buffer.concat(pieces)
-    const end = output.indexOf("\r\n\r\n")
-    for (const line of output.subarray(0, end).toString("latin1").split("\r\n")) {
-      const [name = "", value = ""] = line.split(": ")
-      if (name === "Status") response.statusCode = Number.parseInt(value, 10)
-      else response.setHeader(name, value)
-    }
-    response.end(output.subarray(end + 4))
+    send(output, response)
+    if (greeting !== undefined && response.statusCode === 200) greetings.set(greeting, output)
   })
+}
+
+/** Sends what the program of git has written. */
+const send = (output: Buffer, response: ServerResponse): void => {
+  const end = output.indexOf("\r\n\r\n")
+  for (const line of output.subarray(0, end).toString("latin1").split("\r\n")) {
+    const [name = "", value = ""] = line.split(": ")
+    if (name === "Status") response.statusCode = Number.parseInt(value, 10)
+    else response.setHeader(name, value)
+  }
+  response.end(output.subarray(end + 4))
 }
 
 /** Serves the bare repositories below `root` over http on an address of this machine, to callers with `authorization` only. */

@@ -8,7 +8,7 @@ import type { ApplyRequest, ApplyResult } from "./ApplyRequest.js"
 import { type BlobWriter, blobId } from "./BlobWriter.js"
 import { capture, refusedName } from "./Capture.js"
 import { withCapturing } from "./Capturing.js"
-import { noMode, type RawChange, rawChanges, shownName } from "./Changes.js"
+import { isAttributes, noMode, type RawChange, rawChanges, shownName } from "./Changes.js"
 import { emptyTree, git, isObjectId } from "./GitCommand.js"
 import { GitError, notUnderstood, readOutput } from "./GitError.js"
 import { gitlink } from "./GitModules.js"
@@ -105,8 +105,6 @@ const filtered = (output: Buffer, id: string): Buffer => {
     throw new Error("not the blob that was asked for")
   return output.subarray(end + 1, -1)
 }
-
-const isAttributes = ({ path }: RawChange): boolean => path === ".gitattributes" || path.endsWith("/.gitattributes")
 
 const writeOut = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
   Effect.gen(function* () {

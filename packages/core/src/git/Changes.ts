@@ -26,6 +26,10 @@ export interface RawChange {
   readonly oldPath: string | null
 }
 
+/** Whether a change is one of gitattributes(5). */
+export const isAttributes = ({ path }: RawChange): boolean =>
+  path === ".gitattributes" || path.endsWith("/.gitattributes")
+
 /** The mode on a side without the file. */
 export const noMode = "000000"
 

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type Attributes, isGiven } from "./Attributes.js"
 import { type BlobHead, blobHeads } from "./BlobHeads.js"
 import { withCapturing } from "./Capturing.js"
-import { type RawChange, rawChanges } from "./Changes.js"
+import { isAttributes, type RawChange, rawChanges } from "./Changes.js"
 import { nameCollisions } from "./Collisions.js"
 import type { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
@@ -31,7 +31,7 @@ export interface ObstacleRequest {
   /** Null compares with nothing. */
   readonly base: string | null
   readonly tree: string
-  /** The change from `base` to `tree`, where it is known. */
+  /** The change from `base` to `tree`, each path by itself without renames, where it is known. */
   readonly changes?: ReadonlyArray<RawChange>
 }
 
@@ -95,7 +95,9 @@ const unfilteredContent = (options: GitOptionsShape, request: ObstacleRequest, c
         treeFilters(options, { gitDir, tree: at, place: join(folder, name), paths: changes.map(({ path }) => path) })
       const none: Filters = new Map()
       const after = yield* filtersIn(tree, "after")
-      const before = base === null ? none : yield* filtersIn(base, "before")
+      // A change that leaves all attributes as they are gives each path what it had before.
+      const isGivenAnew = changes.some(isAttributes)
+      const before = base === null ? none : isGivenAnew ? yield* filtersIn(base, "before") : after
       const stored = storedBefore(changes, before)
       const filtered = written.flatMap(({ newId, path }) => {
         const filter = filterOf(path, after, before)

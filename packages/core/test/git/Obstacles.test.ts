@@ -103,6 +103,35 @@ const cases: ReadonlyArray<Case> = [
     [["unencrypted_content", "git-crypt", "secret/key", "secret/new"]]
   ],
   [
+    "it holds on where its file is renamed",
+    { ".gitattributes": crypt, "secret/key": encrypted },
+    (at) => {
+      fs.renameSync(join(at, ".gitattributes"), join(at, "attributes.txt"))
+      put(at, "secret/key", "the key itself")
+    },
+    [["unencrypted_content", "git-crypt", "secret/key"]]
+  ],
+  [
+    "it holds on where a link takes the place of its file",
+    { ".gitattributes": crypt, "secret/key": encrypted },
+    (at) => {
+      fs.rmSync(join(at, ".gitattributes"))
+      fs.symlinkSync("secret/key", join(at, ".gitattributes"))
+      put(at, "secret/key", "the key itself")
+    },
+    [["unencrypted_content", "git-crypt", "secret/key"]]
+  ],
+  [
+    "it holds on where its file is moved to another folder, and counts there",
+    { "secret/.gitattributes": "* filter=git-crypt\n", "secret/key": encrypted },
+    (at) => {
+      put(at, "other/key", "another")
+      fs.renameSync(join(at, "secret/.gitattributes"), join(at, "other/.gitattributes"))
+      put(at, "secret/key", "the key itself")
+    },
+    [["unencrypted_content", "git-crypt", "other/key", "secret/key"]]
+  ],
+  [
     "content of any other filter is one by its name, whatever form it has; a mode alone is no content",
     { ".gitattributes": "*.ipynb filter=nbstripout\n", "a.ipynb": "{}\n", "b.ipynb": "{}\n" },
     (at) => {

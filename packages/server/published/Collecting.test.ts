@@ -40,7 +40,7 @@ const coresIn = (directory: string) => readdirSync(directory).filter((name) => /
 
 const byNpm = onEachNode.filter(({ by }) => by === "npm")
 
-/** Whether it is Node 24, which is where collections ended every command. A soak asks as much of each other Node. */
+/** Tells whether the whole volume runs on a Node. Collections ended every command on Node 24, so it does there. In a soak it does on each. */
 const isWhole = ({ release }: OnNode): boolean => share(release === "24", true)
 
 /** Each command, or a quarter of them, another one for each Node. */

@@ -6,14 +6,17 @@ import { Effect } from "effect"
 /** The end of a boot's id, because the path of a socket has to be short. */
 const shortOf = (bootId: string): string => bootId.slice(-12)
 
-/** Everybody may name something in the temporary directory, so only a name that was made here counts. `mkdtemp` ends it with six characters. */
-const bootDirectoryName = /^reins-[a-z]+-([^-]+)-[A-Za-z0-9]{6}$/
+const kinds = ["ssh", "way"] as const
+
+/** `mkdtemp` ends a name with six of these. Everybody may name something in the temporary directory, so only a name in this form is removed. */
+const letter = "[A-Za-z0-9]"
+const bootDirectoryName = new RegExp(`^reins-(?:${kinds.join("|")})-([^-]+)-${letter}{6}$`)
 
 /**
  * Makes a directory in the temporary directory, which only the user of the service may read. Its name has the boot, so that the next start finds it
- * after a kill. `kind` is a word of small letters.
+ * after a kill.
  */
-export const makeBootDirectory = (kind: string, bootId: string): Promise<string> =>
+export const makeBootDirectory = (kind: (typeof kinds)[number], bootId: string): Promise<string> =>
   mkdtemp(join(tmpdir(), `reins-${kind}-${shortOf(bootId)}-`))
 
 /** Removes the directories that ended boots have left. One that cannot be removed is logged. */
@@ -42,8 +45,11 @@ const toldIfNot = <A>(path: string, otherwise: A, work: () => Promise<A>): Effec
     )
   )
 
+/** The same names for a shell, which has the directory and the boot as its arguments. */
+const patterns = kinds.map((kind) => `"$1"/reins-${kind}-"$2"-${letter.repeat(6)}`)
+
 /** The command that removes the directories of a boot, for a process beside the service that may have to do it alone. */
 export const bootDirectoryRemoval = (bootId: string) => ({
-  words: ["/bin/sh", "-c", 'rm -rf -- "$1"/reins-*-"$2"-??????', "sh", tmpdir(), shortOf(bootId)],
+  words: ["/bin/sh", "-c", `rm -rf -- ${patterns.join(" ")}`, "sh", tmpdir(), shortOf(bootId)],
   environment: {}
 })

@@ -26,7 +26,7 @@ export interface RawChange {
   readonly oldPath: string | null
 }
 
-/** Whether a change is one of gitattributes(5). */
+/** Tells whether a change is to a file of attributes, as gitattributes(5) names it. */
 export const isAttributes = ({ path }: RawChange): boolean =>
   path === ".gitattributes" || path.endsWith("/.gitattributes")
 

@@ -27,13 +27,13 @@ const temporary = Effect.acquireRelease(
 const filled = Effect.gen(function* () {
   const { path } = yield* temporary
   const [ended, living] = [newBootId(), newBootId()]
-  const make = (kind: string, bootId: string) =>
+  const make = (kind: "ssh" | "way", bootId: string) =>
     Effect.promise(async () => {
       const made = await makeBootDirectory(kind, bootId)
       writeFileSync(join(made, "key"), "canary")
       assert.strictEqual(statSync(made).mode & 0o777, 0o700)
     })
-  for (const kind of ["ssh", "way"]) {
+  for (const kind of ["ssh", "way"] as const) {
     yield* make(kind, ended)
     yield* make(kind, living)
   }
@@ -45,7 +45,11 @@ const filled = Effect.gen(function* () {
     `reins-ssh-${short}-abcde`,
     `reins-ssh-${short}-abcdefg`,
     `reins-ssh-${short}0-abcdef`,
-    `reins-caf\xe9-${short}-abcde`
+    `reins-caf\xe9-${short}-abcdef`,
+    `reins-sshx-${short}-abcdef`,
+    `reins-ssh-way-${short}-abcdef`,
+    `reins-ssh-${short}-abc.ef`,
+    `reins-ssh-${short}-abcde\xe9`
   ].sort()
   for (const name of others) mkdirSync(Buffer.from(join(path, name), "latin1"))
   return { path, ended, living, others, short }

@@ -17,13 +17,10 @@ type Intercept = (request: IncomingMessage, response: ServerResponse) => boolean
 /** The program itself, because `git http-backend` would be a process more for each request. */
 const program = join(execFileSync("git", ["--exec-path"], { encoding: "utf8" }).trim(), "git-http-backend")
 
-/**
- * What a repository says first to a client of the second protocol. It names no refs and follows from the configuration alone, so git is asked
- * once.
- */
+/** The first answers of git to clients of its second protocol. They name no refs and follow from the configuration alone, so they are kept. */
 const greetings = new Map<string, Buffer>()
 
-/** The key of such a greeting; undefined for any other request. */
+/** Gives the key of such an answer; undefined for any other request. */
 const greetingOf = (root: string, { headers }: IncomingMessage, url: URL): string | undefined => {
   if (headers["git-protocol"] !== "version=2" || url.search !== "?service=git-upload-pack") return undefined
   const repository = join(root, url.pathname.replace(/\/info\/refs$/, ""))

@@ -150,7 +150,8 @@ it("what Slack has not signed, and what others say, starts nothing", async () =>
   const body = JSON.stringify({ type: "event_callback", team_id: "T1", event_id: "Ev1", event: mention("Hello.") })
   assert.strictEqual((await slack.send(url, body, { secret: "another" })).status, 401)
   assert.strictEqual((await slack.send(url, body, { age: 301 })).status, 401)
-  assert.strictEqual((await slack.send(url, body, { age: -301 })).status, 401)
+  // Time goes on until the bot looks, so a time ahead is nearer then.
+  assert.strictEqual((await slack.send(url, body, { age: -360 })).status, 401)
   assert.strictEqual((await fetch(url, { method: "POST", body })).status, 401)
   assert.strictEqual((await fetch(url)).status, 401)
 

@@ -2,7 +2,7 @@ import { askingAgents } from "@reins/testing/harness/SmallAgent"
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { keys, reinsAt, terminal, worldForFile } from "./Cli.js"
+import { git, keys, reinsAt, terminal, worldForFile } from "./Cli.js"
 
 const world = worldForFile({ manifests: askingAgents("supported") })
 
@@ -20,6 +20,24 @@ describe("what an agent asks", () => {
     shown.type("n")
     const { status, text } = await shown.finished
     assert.strictEqual(status, 0, text)
+  })
+
+  it("is not answered by what was typed before it was shown", async () => {
+    const { at, project } = world()
+    const slow = script(
+      "Do it slowly.",
+      { tool: "write", path: "slow.txt", content: "yes\n" },
+      { say: "Now I tell you slowly what I did.", slow_ms: 100 }
+    )
+    const shown = terminal(at, ["run", slow, "--model", "scripted-1", "--approve"])
+    await shown.until(/Now I tell/)
+    shown.type(`y${keys.enter}`)
+    await shown.until(/Deliver this as a branch/)
+    await shown.until(/Yes/)
+    shown.type("n")
+    const { status, text } = await shown.finished
+    assert.strictEqual(status, 0, text)
+    assert.strictEqual(git(project.remote, "branch", "--list"), "* main")
   })
 
   it("is taken from the terminal when somebody else has answered", async () => {

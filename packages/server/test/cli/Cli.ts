@@ -114,7 +114,7 @@ export interface Terminal {
   readonly finished: Promise<{ readonly status: number | null; readonly text: string }>
 }
 
-export const keys = { enter: "\r", down: "\u001b[B", interrupt: "\u0003", clear: "\u0015" } as const
+export const keys = { enter: "\r", down: "\u001b[B", interrupt: "\u0003", leave: "\u0004", clear: "\u0015" } as const
 
 const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
 

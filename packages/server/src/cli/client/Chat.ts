@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { ReinsConnectionError, type TurnSnapshot, type TypedEvent } from "@reins/client"
 import { flag, option, optionalArgument } from "../Command.js"
 import { CommandFailed } from "../CommandFailed.js"
-import { readMessage } from "../terminal/Line.js"
+import { MessageReader } from "../terminal/Line.js"
 import { tell } from "../terminal/Output.js"
 import { Aborted, ask, isInteractive } from "../terminal/Prompts.js"
 import { painter } from "../terminal/Style.js"
@@ -59,7 +59,7 @@ const tryAgainMs = 1000
 
 /** The conversation of a person and an agent. */
 class Conversation {
-  private readonly history: Array<string> = []
+  private readonly messages = new MessageReader("› ")
   /** The event before a question that is open, from which a new stream begins so that it is asked again. */
   private questionAt: number | undefined
 
@@ -74,7 +74,7 @@ class Conversation {
   /** Takes messages until the person leaves. What the server refuses is told, and the conversation goes on. */
   readonly hold = async (first: string | undefined): Promise<void> => {
     for (let text = first; ; text = undefined) {
-      const said = text ?? (await readMessage("› ", this.history))
+      const said = text ?? (await this.messages.next())
       if (said === undefined || said.trim() === "/exit") break
       try {
         await this.take(said.trim())

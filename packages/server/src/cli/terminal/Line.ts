@@ -1,49 +1,94 @@
-import { createInterface } from "node:readline"
+import { createInterface, type Key } from "node:readline"
 import { painter } from "./Style.js"
+import { putTypedBack } from "./TypedAhead.js"
 
-/**
- * Reads what a person types, until Enter. A line that ends with a backslash goes on, and lines that are pasted together are one text. Undefined
- * for Ctrl-D, and for Ctrl-C where nothing is typed. Other Ctrl-C empties the line. `history` grows by what was typed.
- */
-export const readMessage = (prompt: string, history: Array<string>): Promise<string | undefined> =>
-  new Promise((resolve) => {
-    const paint = painter(process.stderr)
-    const reader = createInterface({
-      input: process.stdin,
-      output: process.stderr,
-      terminal: true,
-      prompt: paint("bold", prompt),
-      history: [...history],
-      historySize: 200
-    })
-    let lines: Array<string> = []
-    let isEnding = false
-    const end = (text: string | undefined) => {
-      reader.close()
-      if (text?.trim()) history.unshift(text.replaceAll("\n", " "))
-      resolve(text)
-    }
-    reader.on("line", (line) => {
-      lines.push(line.replace(/\\$/, ""))
-      if (line.endsWith("\\")) {
-        reader.setPrompt("  ")
-        return reader.prompt()
+/** Tells a terminal to mark what is pasted. */
+const marksPastes = "\u001b[?2004h"
+const marksNothing = "\u001b[?2004l"
+
+/** Reads the messages of a conversation, one after the other. Keys that come between two of them belong to the next one. */
+export class MessageReader {
+  private readonly history: Array<string> = []
+  /** Ctrl-D came together with the end of a message. */
+  private isLeft = false
+
+  constructor(private readonly prompt: string) {}
+
+  /**
+   * Reads what a person types, until Enter. A line that ends with a backslash goes on. Lines that come together are one text, and a paste waits
+   * for Enter. Undefined for Ctrl-D, and for Ctrl-C where nothing is typed. Other Ctrl-C empties the text.
+   */
+  readonly next = async (): Promise<string | undefined> => {
+    if (this.isLeft) return undefined
+    await putTypedBack()
+    const text = await this.read()
+    if (text?.trim()) this.history.unshift(text.replaceAll("\n", " "))
+    return text
+  }
+
+  private readonly read = (): Promise<string | undefined> =>
+    new Promise((resolve) => {
+      const prompt = painter(process.stderr)("bold", this.prompt)
+      const { stderr, stdin } = process
+      const reader = createInterface({
+        input: stdin,
+        output: stderr,
+        terminal: true,
+        prompt,
+        history: [...this.history],
+        historySize: 200
+      })
+      let lines: Array<string> = []
+      let isPasting = false
+      /** Runs when all keys that have come are read, and ends a text that nothing follows. */
+      let ending: NodeJS.Immediate | undefined
+      const onKey = (_: string | undefined, { name }: Key) => {
+        if (name === "paste-start") isPasting = true
+        if (name !== "paste-end") return
+        isPasting = false
+        if (lines.length > 0) goOn()
       }
-      if (isEnding) return
-      isEnding = true
-      // Those of one paste come together.
-      setImmediate(() => end(lines.join("\n")))
-    })
-    reader.on("SIGINT", () => {
-      if (reader.line === "" && lines.length === 0) return end(undefined)
-      lines = []
-      process.stderr.write("\n")
-      reader.setPrompt(paint("bold", prompt))
-      reader.write(null, { ctrl: true, name: "u" })
+      const end = (text: string | undefined) => {
+        clearImmediate(ending)
+        stdin.off("keypress", onKey)
+        stderr.write(marksNothing)
+        reader.off("close", leave).close()
+        resolve(text)
+      }
+      const leave = () => {
+        this.isLeft = true
+        end(ending && lines.join("\n"))
+      }
+      const goOn = () => {
+        reader.setPrompt("  ")
+        reader.prompt(true)
+      }
+      reader.on("line", (line) => {
+        clearImmediate(ending)
+        ending = undefined
+        if (isPasting) return void lines.push(line)
+        const isOpen = line.endsWith("\\")
+        lines.push(isOpen ? line.slice(0, -1) : line)
+        if (isOpen) return goOn()
+        ending = setImmediate(() => {
+          ending = undefined
+          if (reader.line === "") end(lines.join("\n"))
+          else goOn()
+        })
+      })
+      reader.on("SIGINT", () => {
+        if (reader.line === "" && lines.length === 0) return end(undefined)
+        clearImmediate(ending)
+        ending = undefined
+        lines = []
+        stderr.write("\n")
+        reader.setPrompt(prompt)
+        reader.write(null, { ctrl: true, name: "u" })
+        reader.prompt()
+      })
+      reader.on("close", leave)
+      stdin.on("keypress", onKey)
+      stderr.write(marksPastes)
       reader.prompt()
     })
-    reader.once("close", () => {
-      if (!isEnding) resolve(undefined)
-    })
-    reader.prompt()
-  })
+}

@@ -1,6 +1,7 @@
 import { Writable } from "node:stream"
 import { CommandFailed } from "../CommandFailed.js"
 import { hasColors } from "./Style.js"
+import { setTypedAside } from "./TypedAhead.js"
 
 /** True when somebody is there to ask. Questions go to the standard error, so that the standard output stays what a program reads. */
 export const isInteractive = (): boolean => process.stdin.isTTY === true && process.stderr.isTTY === true
@@ -30,12 +31,12 @@ const output = (): Writable => (hasColors(process.stderr) ? process.stderr : new
 
 type Library = typeof import("@clack/prompts")
 
-/** Puts a question. The library is loaded at the first one. */
+/** Puts a question to whoever sees it. The library is loaded at the first one. */
 const answerTo = async <A>(
   question: (library: Library, output: Writable) => Promise<A | Library["CANCEL_SYMBOL"]>
 ): Promise<A> => {
   const library = await import("@clack/prompts")
-  const answer = await question(library, output())
+  const answer = (await setTypedAside()) ? await question(library, output()) : library.CANCEL_SYMBOL
   if (library.isCancel(answer)) throw new Aborted({ message: "Nothing more was done." })
   return answer
 }

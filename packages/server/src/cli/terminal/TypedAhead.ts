@@ -1,6 +1,6 @@
 import { setImmediate as turnOfLoop } from "node:timers/promises"
 
-/** What was typed before a question, and is therefore no answer to it. */
+/** The keys that a person typed before a question was shown. They answer no question. */
 let setAside = ""
 
 /**
